@@ -1,0 +1,149 @@
+# Balise: `make help` lists the commands.
+#
+# Everything that is built lies below build/. Sources are found by their place: common/<room>/*.c is the runtime, built
+# in single precision with the cpu backend (libbalise.a) and in double precision with the reference backend (the judge's);
+# *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs are listed in grader/labs.mk.
+
+BUILD ?= build
+CC = gcc
+BLAS ?= openblas
+MPI_CFLAGS := $(shell pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
+MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
+BLAS_CFLAGS := $(shell pkg-config --cflags $(BLAS) 2>/dev/null)
+BLAS_LIBS := $(shell pkg-config --libs $(BLAS) 2>/dev/null || echo -l$(BLAS))
+
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
+           -Wno-unused-parameter -Werror
+OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
+SANITIZE ?=
+CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
+CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
+# Without -no-pie and frame pointers a line in a lab cannot be told from an address of its code.
+LAB_CFLAGS = -std=gnu17 -g -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-reorder-blocks-and-partition \
+             -fno-pie -Wall -Wno-unused-parameter $(SANITIZE)
+LDFLAGS = -no-pie -fopenmp $(SANITIZE)
+LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
+
+include grader/labs.mk
+
+# ---- what there is --------------------------------------------------------------------------------------------------
+
+RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/,base data tensor backend/cpu comm mesh \
+             autograd model optim train))))
+SERIAL := $(wildcard common/model/serial/*.c)
+DOUBLE := $(filter-out common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
+             common/base/*.c common/tensor/*.c common/backend/reference/*.c common/autograd/*.c common/model/*.c))
+JUDGE := $(wildcard grader/judge/*.c)
+PLAYS := $(wildcard grader/plays/*.c)
+RUNNER := $(wildcard grader/runner/*.c)
+
+float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
+double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
+lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+ifeq ($(V),)
+.SILENT:
+endif
+
+.PHONY: build
+build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize
+
+$(BUILD)/float/%.o: %.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/double/%.o: %.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@
+
+$(BUILD)/libbalise.a: $(call float,$(RUNTIME))
+	rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
+	rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/generated/labs.h: grader/labs.mk grader/labs.awk
+	mkdir -p $(@D)
+	awk -f grader/labs.awk grader/labs.mk > $@
+
+# ---- the labs: start files, objects, runners ------------------------------------------------------------------------
+
+# The start file of a lab, out of its solution; it is also what the slot is before the lab, where that works.
+$(BUILD)/start/%.c: solutions/%.c grader/start.awk
+	mkdir -p $(@D)
+	awk -f grader/start.awk $< > $@
+
+start_object = $(BUILD)/$(2)/start/$(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE:.c=.o)
+$(BUILD)/float/start/%.o: $(BUILD)/start/%.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/double/start/%.o: $(BUILD)/start/%.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@
+
+# A lab's object: compiled with the student in mind, only its exports visible, its code in a section of its own. What goes
+# wrong is written to NN.failed, for the judge to say; for a solution it ends make.
+define lab_rules
+$(BUILD)/labs/student/$(1).o: labs/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+	mkdir -p $$(@D)
+	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || true
+$(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+	mkdir -p $$(@D)
+	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
+$(BUILD)/float/play-$(1).o: grader/plays/lab0$(1).c
+	mkdir -p $$(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
+$(BUILD)/double/play-$(1).o: grader/plays/lab0$(1).c
+	mkdir -p $$(@D)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -DPLAY=play_case_$(1) -MMD -MP -c $$< -o $$@
+endef
+$(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
+
+# STACK=mine: a lab stands on the student's own earlier labs where these were started.
+STACK ?=
+started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(BUILD)/start/$(call lab_file,$(1)) && echo yes)
+author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
+
+RUNNER_PARTS = $(call float,$(RUNNER) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c common/mesh/base/tp-group.c \
+                 common/mesh/base/dp-group.c)
+define runner_rules
+$(BUILD)/runners/0$(1)-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
+        $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+	mkdir -p $$(@D)
+	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
+endef
+define mine_rules
+$(BUILD)/runners/0$(1)-mine: $(BUILD)/labs/student/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o) \
+        $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+	mkdir -p $$(@D)
+	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
+endef
+$(foreach lab,$(LABS),$(foreach author,student solution,$(eval $(call runner_rules,$(lab),$(author)))))
+ifeq ($(STACK),mine)
+$(foreach lab,$(LABS),$(eval $(call mine_rules,$(lab))))
+endif
+
+SUSPECT_WORDS = attention gelu linear dropout
+$(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) grader/plays/play.c grader/plays/layer.c) \
+        $(foreach lab,$(filter-out 1,$(LABS)),$(BUILD)/double/play-$(lab).o) $(BUILD)/double/grader/plays/lab01-shared.o \
+        $(call start_object,5,double) $(call start_object,7,double) $(BUILD)/libbalise-double.a
+	$(CC) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ -lm
+comma := ,
+$(call double,$(JUDGE)): | $(BUILD)/generated/labs.h
+
+# ---- grading --------------------------------------------------------------------------------------------------------
+
+AUTHOR = $(if $(SOLUTION),solution,$(if $(filter mine,$(STACK)),mine,student))
+GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
+.PHONY: grade
+grade: $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)) \
+       $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
+	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') $(if $(SEED),--seed '$(SEED)') \
+	    $(if $(CASE),--case '$(CASE)')
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

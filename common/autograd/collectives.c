@@ -1,0 +1,109 @@
+/* The group_... words: collectives on tensors. Values only, nothing on the tape. */
+#include <stdlib.h>
+
+#include "autograd/operations.h"
+#include "base/run.h"
+#include "comm/comm.h"
+
+struct Pending {
+    CommRequest *request;
+};
+
+static const Placement unknown = {UNKNOWN, 0};
+
+Tensor *group_all_reduce(Group *group, Tensor *x)
+{
+    group_must_exist(group, "group_all_reduce");
+    Tape *tape = tape_of("group_all_reduce", x, NULL);
+    Tensor *sum = tape_tensor(tape, REAL, x->shape, unknown);
+    comm_all_reduce(group, reals(ready(x)), reals(sum), tensor_count(x));
+    return sum;
+}
+
+/* How many blocks along `dim` lie apart from each other, and how many numbers each holds. */
+static int64_t blocks_before(Shape shape, int dim)
+{
+    int64_t rows = 1;
+    for (int i = 0; i < dim; i++)
+        rows *= shape.size[i];
+    return rows;
+}
+
+Tensor *group_all_gather(Group *group, Tensor *x, int dim)
+{
+    group_must_exist(group, "group_all_gather");
+    Tape *tape = tape_of("group_all_gather", x, NULL);
+    dim = shape_dim("group_all_gather", x->shape, dim);
+    int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim];
+    Tensor *all = tape_tensor(tape, REAL, shape_with(x->shape, dim, size * group_size(group)), unknown);
+    comm_all_gather(group, reals(ready(x)), reals(all), rows, rows ? tensor_count(x) / rows : 0);
+    return all;
+}
+
+static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
+{
+    char text[96];
+    if (n < 1 || x->shape.size[dim] % n)
+        misuse("choose sizes that the number of ranks divides",
+               "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim, tensor_text(x, text),
+               (long long)n);
+}
+
+Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
+{
+    group_must_exist(group, "group_reduce_scatter");
+    Tape *tape = tape_of("group_reduce_scatter", x, NULL);
+    dim = shape_dim("group_reduce_scatter", x->shape, dim);
+    must_divide("group_reduce_scatter", x, dim, group_size(group));
+    int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
+    Tensor *mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
+    comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows, rows ? tensor_count(mine) / rows : 0);
+    return mine;
+}
+
+Tensor *group_broadcast(Group *group, Tensor *x, int root)
+{
+    group_must_exist(group, "group_broadcast");
+    Tape *tape = tape_of("group_broadcast", x, NULL);
+    if (root < 0 || root >= group_size(group))
+        misuse("ranks count from 0 within a group", "group_broadcast: there is no rank %d in a group of %d",
+               root, group_size(group));
+    Tensor *y = tape_tensor(tape, REAL, x->shape, unknown);
+    kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y));
+    comm_broadcast(group, reals(y), tensor_count(x), root);
+    return y;
+}
+
+Tensor *part(Tensor *x, int dim, int k, int n)
+{
+    Tape *tape = tape_of("part", x, NULL);
+    dim = shape_dim("part", x->shape, dim);
+    must_divide("part", x, dim, n);
+    if (k < 0 || k >= n)
+        misuse("parts count from 0", "part: there is no part %d of %d", k, n);
+    int64_t rows = blocks_before(x->shape, dim), whole_row = rows ? tensor_count(x) / rows : 0,
+            row = whole_row / n;
+    Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, dim, x->shape.size[dim] / n), unknown);
+    kernel_copy_rows(rows, row, reals(ready(x)) + k * row, whole_row, reals(y), row);
+    return y;
+}
+
+Pending *group_all_reduce_start(Group *group, Tensor *x)
+{
+    group_must_exist(group, "group_all_reduce_start");
+    ready(x);
+    if (x->is_gradient)
+        unshare(x);
+    Pending *pending = malloc(sizeof *pending);
+    pending->request = comm_all_reduce_start(group, reals(x), tensor_count(x));
+    return pending;
+}
+
+void pending_wait(Pending *pending)
+{
+    if (!pending)
+        misuse("bucket_ready leaves there what group_all_reduce_start returned",
+               "pending_wait: nothing was started");
+    comm_wait(pending->request);
+    free(pending);
+}

@@ -1,0 +1,89 @@
+#include "autograd/operations.h"
+#include "autograd/placement.h"
+#include "base/run.h"
+
+static void lookup_gradient(Node *node, Tensor *dy)
+{
+    Tensor *weight = node->input[1];
+    bool accumulate;
+    Tensor *dw = gradient_room(weight, &accumulate);
+    if (!accumulate)
+        kernel_vector_fill(tensor_count(dw), 0, reals(dw));
+    kernel_lookup_backward(tensor_count(node->saved[0]), weight->shape.size[1], ints(node->saved[0]),
+                           reals(dy), reals(dw));
+}
+
+static void check_ids(Tensor *ids, const Tensor *weight)
+{
+    char a[96], b[96];
+    if (ids->dtype != INT32 || weight->shape.rank != 2)
+        misuse("lookup(ids [B,S], weight [V,H])", "lookup: %s are not ids, or %s is not a table",
+               tensor_text(ids, a), tensor_text(weight, b));
+    int64_t count = tensor_count(ids), rows = weight->shape.size[0];
+    for (int64_t i = 0; i < count; i++)
+        if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
+            misuse("this rank holds some rows of the table only: move the ids to its range with ids_between",
+                   "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i], tensor_text(weight, b),
+                   (long long)rows);
+}
+
+Tensor *lookup(Tensor *ids, Tensor *weight)
+{
+    check_ids(ids, weight);
+    Tape *tape = tape_of("lookup", ids, weight);
+    Shape shape = ids->shape;
+    if (shape.rank == 4)
+        misuse("ids are [B,S]", "lookup: too many dimensions");
+    shape.size[shape.rank++] = weight->shape.size[1];
+    Tensor *y = tape_tensor(tape, REAL, shape, place_lookup(tape, weight, shape.rank));
+    kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids), reals(ready(weight)),
+                          reals(y));
+    Node *node = tape_operation(tape, "lookup", lookup_gradient, y, 2, (Tensor *[]){ids, weight});
+    if (node)
+        node_keep(node, 0, ids);
+    return y;
+}
+
+Tensor *ids_between(Tensor *ids, int first, int end)
+{
+    char text[96];
+    Tape *tape = tape_of("ids_between", ids, NULL);
+    if (ids->dtype != INT32)
+        misuse("it takes ids", "ids_between: %s are not ids", tensor_text(ids, text));
+    Tensor *mine = tape_tensor(tape, INT32, ids->shape, ids->placement);
+    int64_t count = tensor_count(ids);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t id = ints(ready(ids))[i];
+        ints(mine)[i] = first <= id && id < end ? id - first : NO_ID;
+    }
+    return mine;
+}
+
+static void add_positions_backward(Node *node, Tensor *dy)
+{
+    Tensor *table = node->input[1];
+    int64_t batch = dy->shape.size[0], count = dy->shape.size[1] * dy->shape.size[2];
+    gradient_add(node->input[0], dy);
+    bool accumulate;
+    Tensor *dtable = gradient_room(table, &accumulate);
+    if (dtable && !accumulate)
+        kernel_vector_fill(tensor_count(table), 0, reals(dtable));
+    for (int64_t b = 0; dtable && b < batch; b++)
+        kernel_vector_accumulate(count, reals(dy) + b * count, reals(dtable));
+}
+
+Tensor *add_positions(Tensor *x, Tensor *table)
+{
+    char a[96], b[96];
+    if (x->shape.rank != 3 || x->shape.size[1] > table->shape.size[0] ||
+        x->shape.size[2] != table->shape.size[1])
+        misuse("the table has a row for each position", "add_positions: x %s does not fit the table %s",
+               tensor_text(x, a), tensor_text(table, b));
+    Tape *tape = tape_of("add_positions", x, table);
+    Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "add_positions", x));
+    int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];
+    for (int64_t i = 0; i < batch; i++)
+        kernel_vector_add(count, reals(ready(x)) + i * count, reals(ready(table)), reals(y) + i * count);
+    tape_operation(tape, "add_positions", add_positions_backward, y, 2, (Tensor *[]){x, table});
+    return y;
+}

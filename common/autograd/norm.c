@@ -1,0 +1,45 @@
+#include "autograd/operations.h"
+#include "autograd/placement.h"
+#include "base/run.h"
+
+/* saved[1] is [2,rows]: the means, then the reciprocal standard deviations. */
+static void layer_norm_gradient(Node *node, Tensor *dy)
+{
+    Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    const real *mean = reals(node->saved[1]), *rstd = mean + rows;
+    bool accumulate, set;
+    Tensor *dw = gradient_room(weight, &set);
+    if (!set)
+        kernel_vector_fill(columns, 0, reals(dw));
+    Tensor *db = gradient_room(bias, &set);
+    if (!set)
+        kernel_vector_fill(columns, 0, reals(db));
+    Tensor *dx = gradient_room(x, &accumulate);
+    if (!dx) {
+        dx = tape_tensor(dy->tape, REAL, x->shape, whole());
+        accumulate = false;
+    }
+    kernel_layer_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight), mean, rstd,
+                               reals(dx), accumulate, reals(dw), reals(db));
+}
+
+Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
+{
+    char a[96], b[96];
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    if (columns != weight->shape.size[0])
+        misuse("it normalises the last dimension", "layer_norm: x %s does not fit the weight %s",
+               tensor_text(x, a), tensor_text(weight, b));
+    Tape *tape = tape_of("layer_norm", x, weight);
+    Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "layer_norm", x));
+    Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
+    kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), reals(ready(bias)),
+                              epsilon, reals(y), reals(moments), reals(moments) + rows);
+    Node *node = tape_operation(tape, "layer_norm", layer_norm_gradient, y, 3, (Tensor *[]){x, weight, bias});
+    if (node) {
+        node_keep(node, 0, x);
+        node_keep(node, 1, moments);
+    }
+    return y;
+}

@@ -1,0 +1,34 @@
+/** @file
+ * The differentiable operations below the words of balise.h that take a layer. Each checks shapes and
+ * placements, runs its kernel and puts its backward on the tape. Parameters are passed as tensors; results
+ * belong to the tape.
+ */
+#ifndef BALISE_AUTOGRAD_OPERATIONS_H
+#define BALISE_AUTOGRAD_OPERATIONS_H
+
+#include "autograd/tape.h"
+
+/** y [..,out] = x [..,in] · weight [out,in]^T + bias [out]; bias may be NULL. linear() of balise.h is this
+ * without bias. A bias of a weight in shard(1) would be added once a rank: refused. */
+Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
+
+/** PyTorch's LayerNorm over the last dimension; weight, bias [H]. */
+Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon);
+
+/** Dropout with its numbers drawn by (seed, step, name) of the tape's batch and by sample, position and
+ * global column. */
+Tensor *dropout_with(Tensor *x, const char *name, double probability);
+
+/** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s; S must not exceed positions. */
+Tensor *add_positions(Tensor *x, Tensor *table);
+
+/** The mean of -log softmax(logits)[label] over the rows; logits [B,classes], labels INT32 [B] -> [1].
+ *  @param rows_per_step what the sum is divided by: B, or more when several micro-batches make a step
+ *  @param losses receives each row's loss, [B], or NULL */
+Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
+
+/** A tensor of the tape with numbers of the caller's. A REAL one may need a gradient. */
+Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers, bool needs_gradient);
+Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
+
+#endif

@@ -1,0 +1,160 @@
+#include "autograd/placement.h"
+
+#include "base/run.h"
+
+bool is_split(const Tape *tape)
+{
+    return tape_mesh(tape)->tp_degree > 1;
+}
+
+static bool is(const Tensor *x, PlacementKind kind)
+{
+    return x->placement.kind == (int)kind;
+}
+
+static bool is_last(const Tensor *x)
+{
+    return is(x, SHARD) && x->placement.dim == x->shape.rank - 1;
+}
+
+static Placement of(PlacementKind kind)
+{
+    return (Placement){kind, 0};
+}
+
+static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
+{
+    char a[96], b[96];
+    if (is(x, WHOLE))
+        misplaced("put it through duplication (f) first",
+                  "linear: x %s is whole and the weight %s is split by columns: each rank's gradient of x is "
+                  "then a "
+                  "part of the sum only",
+                  tensor_text(x, a), tensor_text(weight, b));
+    else if (!is(x, COPIED) && !is(x, UNKNOWN))
+        misplaced("a weight split by columns takes all of x: gather or sum x first",
+                  "linear: x %s and the weight %s do not fit", tensor_text(x, a), tensor_text(weight, b));
+    return shard(x->shape.rank - 1);
+}
+
+static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
+{
+    char a[96], b[96];
+    if (!is_last(x) && !is(x, UNKNOWN))
+        misplaced("a weight split by rows takes this rank's columns of x",
+                  "linear: x %s and the weight %s do not fit", tensor_text(x, a), tensor_text(weight, b));
+    return of(PARTIAL);
+}
+
+static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
+{
+    char a[96], b[96];
+    if (is(x, COPIED))
+        misplaced("a weight that every rank holds takes x as it is, without duplication (f)",
+                  "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
+                  tensor_text(x, a), tensor_text(weight, b));
+    else if (!is(x, WHOLE) && !is(x, UNKNOWN))
+        misplaced("gather or sum x first, or split the weight", "linear: x %s and the weight %s do not fit",
+                  tensor_text(x, a), tensor_text(weight, b));
+    return is(x, UNKNOWN) ? of(WHOLE) : x->placement;
+}
+
+Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
+{
+    if (!is_split(tape))
+        return whole();
+    if (is(weight, SHARD))
+        return weight->placement.dim == 0 ? linear_of_columns(x, weight) : linear_of_rows(x, weight);
+    return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
+}
+
+Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result)
+{
+    if (!is_split(tape))
+        return whole();
+    if (is(weight, SHARD))
+        return weight->placement.dim == 0 ? of(PARTIAL) : shard(rank_of_result - 1);
+    return weight->placement;
+}
+
+Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y)
+{
+    char a[96], b[96];
+    if (!is_split(tape))
+        return whole();
+    if (is(x, UNKNOWN))
+        return y->placement;
+    if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
+        misplaced("bring both to the same placement first (f, g or all_gather)",
+                  "%s: %s and %s are not alike", word, tensor_text(x, a), tensor_text(y, b));
+        return is(x, WHOLE) || is(x, COPIED) ? y->placement : x->placement;
+    }
+    return x->placement;
+}
+
+Placement place_not_partial(const Tape *tape, const char *word, const Tensor *x)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (is(x, PARTIAL))
+        misplaced("sum it first: all_reduce (g)",
+                  "%s: x %s: what is done to each addend is not what is done to the sum", word,
+                  tensor_text(x, a));
+    return x->placement;
+}
+
+Placement place_whole(const Tape *tape, const char *word, const Tensor *x)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (!is(x, WHOLE) && !is(x, UNKNOWN))
+        misplaced(
+            "this word takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
+            "all_gather of a shard",
+            "%s: x %s is not whole", word, tensor_text(x, a));
+    return whole();
+}
+
+Placement place_duplication(const Tape *tape, const Tensor *x)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (!is(x, WHOLE) && !is(x, UNKNOWN))
+        misplaced(is(x, COPIED) ? "once is enough: its gradient would be summed twice"
+                                : "duplication (f) takes what every rank holds in full",
+                  "duplication: x %s is not whole", tensor_text(x, a));
+    return of(COPIED);
+}
+
+Placement place_all_reduce(const Tape *tape, const Tensor *x)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (is(x, SHARD))
+        misplaced("pieces are joined by all_gather; all_reduce (g) adds",
+                  "all_reduce: x %s is no partial sum", tensor_text(x, a));
+    else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
+        misplaced("it is whole already: the sum would count it once a rank",
+                  "all_reduce: x %s is no partial sum", tensor_text(x, a));
+    return whole();
+}
+
+Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (is(x, PARTIAL))
+        misplaced("partial sums are added by all_reduce (g); all_gather joins",
+                  "all_gather: x %s is no shard", tensor_text(x, a));
+    else if (is(x, SHARD) && x->placement.dim != dim)
+        misplaced("join the pieces along the dimension that was cut", "all_gather along dimension %d: x %s",
+                  dim, tensor_text(x, a));
+    else if (!is(x, SHARD) && !is(x, UNKNOWN))
+        misplaced("every rank holds all of it already", "all_gather: x %s is no shard", tensor_text(x, a));
+    return whole();
+}

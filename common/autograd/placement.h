@@ -1,0 +1,29 @@
+/** @file
+ * The rules of placement: which value goes into which word, and what comes out (DTensor's Shard, Replicate
+ * and Partial, and the copied value of Megatron's f). A broken rule goes to misplaced(); what the word then
+ * returns is what it would have been, so that a shard stays a shard. With one rank in the tp group everything
+ * is whole and no rule is asked.
+ */
+#ifndef BALISE_AUTOGRAD_PLACEMENT_H
+#define BALISE_AUTOGRAD_PLACEMENT_H
+
+#include "autograd/tape.h"
+
+/** Is the model of this tape split over several ranks at all? */
+bool is_split(const Tape *tape);
+
+Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
+Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
+Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y);
+
+/** For a word that works on each number by itself and is not linear, so that a partial sum makes no sense. */
+Placement place_not_partial(const Tape *tape, const char *word, const Tensor *x);
+
+/** For a word that needs the whole of each row on every rank. */
+Placement place_whole(const Tape *tape, const char *word, const Tensor *x);
+
+Placement place_duplication(const Tape *tape, const Tensor *x);
+Placement place_all_reduce(const Tape *tape, const Tensor *x);
+Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
+
+#endif

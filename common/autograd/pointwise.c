@@ -1,0 +1,152 @@
+#include "autograd/operations.h"
+#include "autograd/placement.h"
+#include "base/run.h"
+
+/* ---- gelu: put off until somebody reads it, so that dropout can do both in one pass
+ * --------------------------- */
+
+static void gelu_gradient(Node *node, Tensor *dy)
+{
+    Tensor *x = node->saved[0], *dx = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    kernel_gelu_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
+    gradient_add(node->input[0], dx);
+}
+
+static void gelu_compute(Node *node)
+{
+    kernel_gelu_forward(tensor_count(node->output), reals(node->saved[0]), reals(node->output));
+}
+
+Tensor *gelu(Tensor *x)
+{
+    Tape *tape = tape_of("gelu", x, NULL);
+    Tensor *y = tape_later(tape, x->shape, place_not_partial(tape, "gelu", x));
+    Node *node = tape_operation(tape, "gelu", gelu_gradient, y, 1, &x);
+    if (node) {
+        node_keep(node, 0, x);
+        node->compute = gelu_compute;
+    } else {
+        Tensor *now = tape_tensor(tape, REAL, x->shape, y->placement);
+        kernel_gelu_forward(tensor_count(x), reals(ready(x)), reals(now));
+        y = now;
+    }
+    return y;
+}
+
+static bool is_gelu_not_computed(const Tensor *x)
+{
+    return !x->buffer && x->producer && x->producer->compute == gelu_compute;
+}
+
+/* ---- dropout
+ * -------------------------------------------------------------------------------------------------- */
+
+static void dropout_gradient(Node *node, Tensor *dy)
+{
+    int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
+    kernel_dropout_apply(rows, columns, &node->with.mask, reals(dy), reals(dx));
+    gradient_add(node->input[0], dx);
+}
+
+static void gelu_dropout_gradient(Node *node, Tensor *dy)
+{
+    int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
+    kernel_gelu_dropout_backward(rows, columns, &node->with.mask, reals(dy), reals(node->saved[0]),
+                                 reals(dx));
+    gradient_add(node->input[0], dx);
+}
+
+static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
+{
+    const TapeBatch *batch = tape_batch(tape);
+    const Mesh *mesh = tape_mesh(tape);
+    int64_t columns = shape_last(x->shape);
+    bool split = is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
+    return (DropoutMask){.key = philox_key(batch->seed, name, (uint64_t)batch->step),
+                         .probability = probability,
+                         .samples = batch->samples,
+                         .positions = x->shape.rank == 3 ? x->shape.size[1] : 1,
+                         .column_begin = split ? mesh->tp_rank * columns : 0};
+}
+
+Tensor *dropout_with(Tensor *x, const char *name, double probability)
+{
+    Tape *tape = tape_of("dropout", x, NULL);
+    if (!tape_batch(tape)->training || probability == 0)
+        return x;
+    if (x->shape.rank < 2)
+        misuse("the first dimension counts samples", "dropout takes [B,..,H]");
+    DropoutMask mask = mask_of(tape, x, name, probability);
+    int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;
+    Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
+    bool fused = is_gelu_not_computed(x);
+    Tensor *from = fused ? x->producer->input[0] : x;
+    if (fused)
+        kernel_gelu_dropout_forward(rows, columns, &mask, reals(x->producer->saved[0]), reals(y));
+    else
+        kernel_dropout_apply(rows, columns, &mask, reals(ready(x)), reals(y));
+    Node *node = tape_operation(tape, fused ? "gelu and dropout" : "dropout",
+                                fused ? gelu_dropout_gradient : dropout_gradient, y, 1, &from);
+    if (node)
+        node->with.mask = mask;
+    if (node && fused)
+        node_keep(node, 0, x->producer->saved[0]);
+    return y;
+}
+
+/* ---- add, first_token, scale
+ * ---------------------------------------------------------------------------------- */
+
+static void add_gradient(Node *node, Tensor *dy)
+{
+    gradient_add(node->input[0], dy);
+    gradient_add(node->input[1], dy);
+}
+
+Tensor *add(Tensor *x, Tensor *y)
+{
+    char a[96], b[96];
+    if (!shape_equal(x->shape, y->shape))
+        misuse("both must have the same shape", "add: %s and %s", tensor_text(x, a), tensor_text(y, b));
+    Tape *tape = tape_of("add", x, y);
+    Tensor *z = tape_tensor(tape, REAL, x->shape, place_alike(tape, "add", x, y));
+    kernel_vector_add(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));
+    tape_operation(tape, "add", add_gradient, z, 2, (Tensor *[]){x, y});
+    return z;
+}
+
+static void first_token_gradient(Node *node, Tensor *dy)
+{
+    Tensor *x = node->input[0];
+    int64_t batch = x->shape.size[0], positions = x->shape.size[1], columns = x->shape.size[2];
+    Tensor *dx = tape_tensor(dy->tape, REAL, x->shape, dy->placement);
+    kernel_vector_fill(tensor_count(dx), 0, reals(dx));
+    kernel_copy_rows(batch, columns, reals(dy), columns, reals(dx), positions * columns);
+    gradient_add(x, dx);
+}
+
+Tensor *first_token(Tensor *x)
+{
+    char text[96];
+    if (x->shape.rank != 3)
+        misuse("it takes [B,S,H]", "first_token: x %s", tensor_text(x, text));
+    Tape *tape = tape_of("first_token", x, NULL);
+    int64_t batch = x->shape.size[0], positions = x->shape.size[1], columns = x->shape.size[2];
+    Placement placement = x->placement;
+    if (placement.kind == SHARD && placement.dim == 2)
+        placement.dim = 1;
+    Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns), placement);
+    kernel_copy_rows(batch, columns, reals(ready(x)), positions * columns, reals(y), columns);
+    tape_operation(tape, "first_token", first_token_gradient, y, 1, &x);
+    return y;
+}
+
+void scale(Tensor *x, float factor)
+{
+    ready(x);
+    if (x->is_gradient)
+        unshare(x);
+    kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
+}

@@ -1,0 +1,294 @@
+#include "autograd/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run.h"
+
+enum { CHUNK = 256 };
+
+typedef struct TensorChunk {
+    Tensor tensor[CHUNK];
+} TensorChunk;
+
+typedef struct NodeChunk {
+    Node node[CHUNK];
+} NodeChunk;
+
+struct Tape {
+    Pool *pool;
+    const Mesh *mesh;
+    TapeBatch batch;
+    bool recording;
+    TensorChunk **tensor_chunks;
+    NodeChunk **node_chunks;
+    int64_t tensor_room, node_room, tensors, nodes;
+    Node *last;
+};
+
+Tape *tape_new(Pool *pool, const Mesh *mesh)
+{
+    Tape *tape = calloc(1, sizeof *tape);
+    tape->pool = pool;
+    tape->mesh = mesh;
+    tape->recording = true;
+    return tape;
+}
+
+static Tensor *tensor_at(const Tape *tape, int64_t i)
+{
+    return &tape->tensor_chunks[i / CHUNK]->tensor[i % CHUNK];
+}
+
+static void release_value(Tensor *x)
+{
+    buffer_release(x->buffer);
+    x->buffer = NULL;
+    x->data = NULL;
+}
+
+void tape_reset(Tape *tape, TapeBatch batch)
+{
+    for (int64_t i = 0; i < tape->tensors; i++)
+        release_value(tensor_at(tape, i));
+    tape->tensors = tape->nodes = 0;
+    tape->last = NULL;
+    tape->recording = true;
+    tape->batch = batch;
+}
+
+void tape_free(Tape *tape)
+{
+    tape_reset(tape, (TapeBatch){0});
+    for (int64_t i = 0; i < tape->tensor_room / CHUNK; i++)
+        free(tape->tensor_chunks[i]);
+    for (int64_t i = 0; i < tape->node_room / CHUNK; i++)
+        free(tape->node_chunks[i]);
+    free(tape->tensor_chunks);
+    free(tape->node_chunks);
+    free(tape);
+}
+
+Pool *tape_pool(const Tape *tape)
+{
+    return tape->pool;
+}
+
+const Mesh *tape_mesh(const Tape *tape)
+{
+    return tape->mesh;
+}
+
+const TapeBatch *tape_batch(const Tape *tape)
+{
+    return &tape->batch;
+}
+
+bool tape_record(Tape *tape, bool record)
+{
+    bool before = tape->recording;
+    tape->recording = record;
+    return before;
+}
+
+static Tensor *new_tensor(Tape *tape)
+{
+    if (tape->tensors == tape->tensor_room) {
+        size_t chunks = (size_t)(tape->tensor_room / CHUNK);
+        tape->tensor_chunks = realloc(tape->tensor_chunks, (chunks + 1) * sizeof *tape->tensor_chunks);
+        tape->tensor_chunks[chunks] = malloc(sizeof(TensorChunk));
+        tape->tensor_room += CHUNK;
+    }
+    Tensor *x = tensor_at(tape, tape->tensors++);
+    *x = (Tensor){.tape = tape};
+    return x;
+}
+
+static Node *new_node(Tape *tape)
+{
+    if (tape->nodes == tape->node_room) {
+        size_t chunks = (size_t)(tape->node_room / CHUNK);
+        tape->node_chunks = realloc(tape->node_chunks, (chunks + 1) * sizeof *tape->node_chunks);
+        tape->node_chunks[chunks] = malloc(sizeof(NodeChunk));
+        tape->node_room += CHUNK;
+    }
+    Node *node = &tape->node_chunks[tape->nodes / CHUNK]->node[tape->nodes % CHUNK];
+    tape->nodes++;
+    *node = (Node){.previous = tape->last};
+    tape->last = node;
+    return node;
+}
+
+static int64_t bytes_of(DType dtype, Shape shape)
+{
+    return shape_count(shape) * (int64_t)(dtype == REAL ? sizeof(real) : sizeof(int32_t));
+}
+
+Tensor *tape_later(Tape *tape, Shape shape, Placement placement)
+{
+    Tensor *x = new_tensor(tape);
+    x->shape = shape;
+    x->placement = placement;
+    return x;
+}
+
+static void allocate(Tensor *x)
+{
+    x->buffer = pool_get(x->tape->pool, bytes_of(x->dtype, x->shape), ACTIVATIONS);
+    x->data = x->buffer->data;
+}
+
+Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement)
+{
+    Tensor *x = tape_later(tape, shape, placement);
+    x->dtype = dtype;
+    allocate(x);
+    return x;
+}
+
+Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
+{
+    Tensor *view = tape_later(tape, x->shape, placement);
+    view->dtype = x->dtype;
+    view->buffer = buffer_hold(x->buffer);
+    view->data = x->data;
+    return view;
+}
+
+Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *), Tensor *output,
+                     int inputs, Tensor *const *input)
+{
+    bool wanted = false;
+    for (int i = 0; i < inputs; i++)
+        wanted = wanted || (input[i] && input[i]->needs_gradient);
+    if (!tape->recording || !wanted)
+        return NULL;
+    Node *node = new_node(tape);
+    node->name = name;
+    node->backward = backward;
+    node->output = output;
+    memcpy(node->input, input, (size_t)inputs * sizeof *input);
+    output->producer = node;
+    output->needs_gradient = true;
+    return node;
+}
+
+Tensor *node_keep(Node *node, int slot, Tensor *x)
+{
+    Tape *tape = node->output->tape;
+    node->saved[slot] = tape_view(tape, ready(x), x->placement);
+    node->saved[slot]->kept = true;
+    return node->saved[slot];
+}
+
+Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)
+{
+    Tape *tape = x && x->tape ? x->tape : y ? y->tape : NULL;
+    if (!tape)
+        misuse("use it in a ..._forward function", "%s was called outside a forward or backward pass", word);
+    return tape;
+}
+
+Tensor *ready(Tensor *x)
+{
+    if (x->buffer)
+        return x;
+    Node *producer = x->producer;
+    if (!producer || !producer->compute)
+        misuse("a tensor lives for one step: do not keep it in a static variable or from an earlier block",
+               "the numbers of a tensor were released before this use");
+    allocate(x);
+    producer->compute(producer);
+    return x;
+}
+
+void unshare(Tensor *x)
+{
+    if (x->buffer->references == 1)
+        return;
+    Buffer *own = pool_get(x->buffer->pool, x->buffer->bytes, x->buffer->category);
+    memcpy(own->data, x->data, (size_t)bytes_of(x->dtype, x->shape));
+    buffer_release(x->buffer);
+    x->buffer = own;
+    x->data = own->data;
+}
+
+TapeMark tape_mark(const Tape *tape)
+{
+    return (TapeMark){tape->tensors};
+}
+
+void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result)
+{
+    for (int64_t i = mark.tensors; i < tape->tensors; i++) {
+        Tensor *x = tensor_at(tape, i);
+        if (x != result && !x->kept)
+            release_value(x);
+    }
+}
+
+void gradient_add(Tensor *x, Tensor *d)
+{
+    if (!x->needs_gradient)
+        return;
+    int64_t count = tensor_count(x);
+    if (x->parameter) {
+        bool accumulate;
+        Tensor *room = gradient_room(x, &accumulate);
+        (accumulate ? kernel_vector_accumulate : kernel_vector_copy)(count, reals(d), reals(room));
+    } else if (!x->gradient) {
+        x->gradient = tape_view(x->tape, d, d->placement);
+    } else {
+        unshare(x->gradient);
+        kernel_vector_accumulate(count, reals(d), reals(x->gradient));
+    }
+}
+
+Tensor *gradient_room(Tensor *x, bool *accumulate)
+{
+    *accumulate = false;
+    if (!x->needs_gradient)
+        return NULL;
+    if (x->parameter) {
+        *accumulate = x->gradient_set;
+        x->gradient_set = true;
+        return x->gradient;
+    }
+    *accumulate = x->gradient != NULL;
+    if (*accumulate)
+        unshare(x->gradient);
+    else
+        x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    return x->gradient;
+}
+
+/* Whoever read the output came later on the tape and is through with it. */
+static void release_node(Node *node, const Tensor *y)
+{
+    if (node->output != y)
+        release_value(node->output);
+    for (int i = 0; i < 2; i++)
+        if (node->saved[i])
+            release_value(node->saved[i]);
+    if (node->output->gradient)
+        release_value(node->output->gradient);
+    node->output->gradient = NULL;
+}
+
+void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
+{
+    bool recording = tape_record(tape, false);
+    if (!dy) {
+        dy = tape_tensor(tape, REAL, y->shape, y->placement);
+        kernel_vector_fill(tensor_count(dy), 1, reals(dy));
+    }
+    gradient_add(y, dy);
+    for (Node *node = tape->last; node; node = node->previous) {
+        if (!node->output->gradient)
+            continue;
+        node->output->gradient->is_gradient = true;
+        node->backward(node, node->output->gradient);
+        release_node(node, y);
+    }
+    tape_record(tape, recording);
+}

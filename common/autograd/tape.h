@@ -1,0 +1,109 @@
+/** @file
+ * The tape: what was computed, in order, so that it can be differentiated backwards (reverse mode).
+ *
+ * A tape owns its tensors and operations; they live in its arena until tape_reset(), and their buffers come
+ * from its pool. Several tapes may be alive at once. A word finds its tape through its arguments.
+ */
+#ifndef BALISE_AUTOGRAD_TAPE_H
+#define BALISE_AUTOGRAD_TAPE_H
+
+#include "backend/backend.h"
+#include "tensor/tensor.h"
+
+typedef struct Tape Tape;
+typedef struct Node Node;
+
+/** What the operations need to know of the batch: dropout finds its numbers by these. */
+typedef struct TapeBatch {
+    uint64_t seed;
+    int64_t step;
+    const int64_t *samples; /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
+    bool training;          /**< dropout drops */
+} TapeBatch;
+
+/** One operation that was done. */
+struct Node {
+    const char *name;
+    /** Adds to the gradients of the inputs, given that of the output. */
+    void (*backward)(Node *node, Tensor *dy);
+    /** Computes the output where that was put off (lazy); NULL otherwise. */
+    void (*compute)(Node *node);
+    Tensor *output;
+    Tensor *input[4];
+    Tensor *saved[2];
+    union {
+        AttentionShape attention;
+        DropoutMask mask;
+        struct {
+            const Mesh *mesh;
+            const Op *op;
+            int dim;
+        } pair;
+    } with;
+    Node *previous;
+};
+
+Tape *tape_new(Pool *pool, const Mesh *mesh);
+void tape_free(Tape *tape);
+
+/** Drops all operations and tensors and begins a new pass over `batch`. */
+void tape_reset(Tape *tape, TapeBatch batch);
+
+Pool *tape_pool(const Tape *tape);
+const Mesh *tape_mesh(const Tape *tape);
+const TapeBatch *tape_batch(const Tape *tape);
+
+/** Records operations from now on, or not; returns what was set before. */
+bool tape_record(Tape *tape, bool record);
+
+/** Differentiates y: every tensor that it was computed from and that needs a gradient gets the sum of what
+ * flows back to it, parameters included (theirs is added to). What the pass has used is released.
+ *  @param dy the gradient of y, of y's shape, or NULL for 1 (y then has one element) */
+void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
+
+/** A point on the tape, for tape_release_since(). */
+typedef struct TapeMark {
+    int64_t tensors;
+} TapeMark;
+TapeMark tape_mark(const Tape *tape);
+
+/** Releases the values of tensors made since `mark` that no operation keeps for its backward, but not
+ * `result`. The caller says by this that nobody will read them again. */
+void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
+
+/* ---- for the words
+ * -------------------------------------------------------------------------------------------- */
+
+/** A new tensor, its numbers unset, taken from the pool as `category`. */
+Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
+
+/** A new tensor that shares x's buffer. It does not need a gradient and has no producer. */
+Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement);
+
+/** A new tensor without numbers: its producer computes them when somebody asks. */
+Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
+
+/** Puts the operation that made `output` of `inputs` on the tape if any of these needs a gradient and the
+ * tape records; otherwise returns NULL. */
+Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *), Tensor *output,
+                     int inputs, Tensor *const *input);
+
+/** A view that keeps x's numbers alive until the operation's backward has run. */
+Tensor *node_keep(Node *node, int slot, Tensor *x);
+
+/** The tape of the first argument that has one; the word's name is for the message when there is none. */
+Tape *tape_of(const char *word, const Tensor *x, const Tensor *y);
+
+/** Makes sure that x's numbers are there: computes what was put off, refuses what was released. Returns x. */
+Tensor *ready(Tensor *x);
+
+/** Makes x's buffer its own, so that it can be written without changing another tensor. */
+void unshare(Tensor *x);
+
+/** Adds d to the gradient of x, if x needs one. d's buffer may be taken over. */
+void gradient_add(Tensor *x, Tensor *d);
+
+/** Where a kernel writes (or, if *accumulate, adds) the gradient of x; NULL if x needs none. */
+Tensor *gradient_room(Tensor *x, bool *accumulate);
+
+#endif

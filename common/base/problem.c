@@ -1,0 +1,24 @@
+#include "base/problem.h"
+
+#include <stdarg.h>
+
+bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(problem->what, sizeof problem->what, format, args);
+    va_end(args);
+    snprintf(problem->where, sizeof problem->where, "%s", where ? where : "");
+    snprintf(problem->hint, sizeof problem->hint, "%s", hint);
+    return false;
+}
+
+void problem_print(FILE *stream, const Problem *problem)
+{
+    char text[sizeof *problem + 64];
+    bool has_where = problem->where[0] != '\0';
+    snprintf(text, sizeof text, "error: %s\n%s%s%s  HINT: %s\n", problem->what, has_where ? "  at " : "",
+             problem->where, has_where ? "\n" : "", problem->hint);
+    fputs(text, stream);
+    fflush(stream);
+}

@@ -1,0 +1,14 @@
+/** @file
+ * The type of a tensor's numbers: single precision in everything that trains and is graded; double precision
+ * in the judge and in the tests, which are built with -DBALISE_DOUBLE and the reference backend.
+ */
+#ifndef BALISE_BASE_REAL_H
+#define BALISE_BASE_REAL_H
+
+#ifdef BALISE_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/** @file
+ * What happens when a lab misuses a word, and who decides it. The words call misuse() and misplaced(); the
+ * program that is linked (training, the grader's runner, a test) provides the three run_... functions.
+ */
+#ifndef BALISE_BASE_RUN_H
+#define BALISE_BASE_RUN_H
+
+#include "base/problem.h"
+
+/** The innermost return address on the stack that lies in a lab's object file; NULL when there is none.
+ *  Labs are linked in sections of their own (see the Makefile), so that their code can be told apart. */
+void *callsite(void);
+
+/** "attention.c:41" for an address of this program, by addr2line; an empty string when unknown. */
+void callsite_describe(const void *address, char *text, size_t size);
+
+/** Ends the run, or in grading the case: a word was called with arguments that make no sense.
+ *  @param hint what the student can do; @param format, ... what is wrong, with shapes and placements */
+_Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** A placement rule is broken. In training that ends the run; in grading it is noted, and the run goes on. */
+void misplaced(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- provided by the program
+ * ---------------------------------------------------------------------------------- */
+
+/** @param address the callsite in the student's file, or NULL; `problem->where` is still empty */
+_Noreturn void run_ends(Problem *problem, void *address);
+void run_noted(Problem *problem, void *address);
+_Noreturn void run_todo(int balise, const char *function, void *address);
+
+#endif

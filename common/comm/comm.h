@@ -1,0 +1,71 @@
+/** @file
+ * Groups of ranks and what they exchange, over MPI. Every rank of a group calls a collective, in the same
+ * order.
+ *
+ * Functions with `comm_` work on plain memory and know no tensor; the words of balise.h stand on them. Counts
+ * may exceed 2^31 (the pieces that MPI gets do not). An error of MPI ends the run (MPI_ERRORS_ARE_FATAL).
+ */
+#ifndef BALISE_COMM_H
+#define BALISE_COMM_H
+
+#include "balise_mpi.h"
+#include "base/problem.h"
+#include "base/real.h"
+
+typedef enum Operation {
+    ALL_REDUCE,
+    ALL_GATHER,
+    REDUCE_SCATTER,
+    BROADCAST,
+    SEND,
+    RECEIVE,
+    BARRIER,
+    OPERATIONS
+} Operation;
+
+typedef struct Counter {
+    int64_t calls;
+    int64_t bytes;  /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
+                       gather, ... */
+    double seconds; /**< spent waiting for and doing it */
+} Counter;
+
+/** A group of all ranks of `comm`, which is duplicated, called `name` in tables and messages. */
+Group *group_of(MPI_Comm comm, const char *name);
+
+/** Frees the group and those that were split from it. Collective. */
+void group_free(Group *group);
+
+const char *group_name(const Group *group);
+void group_rename(Group *group, const char *name);
+Counter group_counter(const Group *group, Operation operation);
+
+/** All operations together. */
+Counter group_total(const Group *group);
+void group_reset_counters(Group *group);
+
+/** Ends the run with the line in the student's file when a group that is to be made in a later balise is
+ * used. */
+void group_must_exist(const Group *group, const char *word);
+
+/** result may be x itself. */
+void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
+
+/** The blocks of all ranks, [rows, columns] each, side by side: result [rows, size·columns]. rows = 1 joins
+ * along the first dimension without a copy. */
+void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
+
+/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns]. */
+void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
+
+void comm_broadcast(Group *group, real *x, int64_t count, int root);
+void comm_send(Group *group, const real *x, int64_t count, int to);
+void comm_receive(Group *group, real *x, int64_t count, int from);
+void comm_barrier(Group *group);
+
+/** Starts a sum in place; comm_wait() ends it and frees the request. */
+typedef struct CommRequest CommRequest;
+CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
+void comm_wait(CommRequest *request);
+
+#endif

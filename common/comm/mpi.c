@@ -1,0 +1,261 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run.h"
+#include "comm/comm.h"
+
+#ifdef BALISE_DOUBLE
+#define MPI_REAL_TYPE MPI_DOUBLE
+#else
+#define MPI_REAL_TYPE MPI_FLOAT
+#endif
+
+/* MPI counts are ints, and Open MPI's all-reduce is slower on more than 16 MiB than on several of 16 MiB. */
+enum { PIECE = 4 << 20 };
+
+struct Group {
+    MPI_Comm comm;
+    int rank, size;
+    char name[32];
+    Counter counter[OPERATIONS];
+    Group *first_child, *next_sibling;
+};
+
+struct CommRequest {
+    Group *group;
+    int64_t pieces;
+    MPI_Request request[];
+};
+
+Group *group_of(MPI_Comm comm, const char *name)
+{
+    Group *group = calloc(1, sizeof *group);
+    MPI_Comm_dup(comm, &group->comm);
+    MPI_Comm_rank(group->comm, &group->rank);
+    MPI_Comm_size(group->comm, &group->size);
+    group_rename(group, name);
+    return group;
+}
+
+void group_free(Group *group)
+{
+    while (group->first_child) {
+        Group *child = group->first_child;
+        group->first_child = child->next_sibling;
+        group_free(child);
+    }
+    MPI_Comm_free(&group->comm);
+    free(group);
+}
+
+void group_must_exist(const Group *group, const char *word)
+{
+    if (!group)
+        misuse(
+            "balise 8 makes mesh->tp and balise 10 mesh->dp; until then the ranks that split the model are "
+            "mesh->world",
+            "%s: this group does not exist yet", word);
+}
+
+Group *group_split(Group *group, int color, int key)
+{
+    group_must_exist(group, "group_split");
+    Group *part = calloc(1, sizeof *part);
+    MPI_Comm_split(group->comm, color, key, &part->comm);
+    MPI_Comm_rank(part->comm, &part->rank);
+    MPI_Comm_size(part->comm, &part->size);
+    part->next_sibling = group->first_child;
+    group->first_child = part;
+    snprintf(part->name, sizeof part->name, "%.24s/%d", group->name, color);
+    return part;
+}
+
+int group_rank(const Group *group)
+{
+    group_must_exist(group, "group_rank");
+    return group->rank;
+}
+
+int group_size(const Group *group)
+{
+    group_must_exist(group, "group_size");
+    return group->size;
+}
+
+MPI_Comm group_comm(const Group *group)
+{
+    group_must_exist(group, "group_comm");
+    return group->comm;
+}
+
+const char *group_name(const Group *group)
+{
+    return group->name;
+}
+
+void group_rename(Group *group, const char *name)
+{
+    snprintf(group->name, sizeof group->name, "%s", name);
+}
+
+Counter group_counter(const Group *group, Operation operation)
+{
+    return group->counter[operation];
+}
+
+Counter group_total(const Group *group)
+{
+    Counter total = {0};
+    for (int i = 0; i < OPERATIONS; i++) {
+        total.calls += group->counter[i].calls;
+        total.bytes += group->counter[i].bytes;
+        total.seconds += group->counter[i].seconds;
+    }
+    return total;
+}
+
+void group_reset_counters(Group *group)
+{
+    memset(group->counter, 0, sizeof group->counter);
+}
+
+static void count(Group *group, Operation operation, int64_t numbers, double begin)
+{
+    Counter *counter = &group->counter[operation];
+    counter->calls++;
+    counter->bytes += numbers * (int64_t)sizeof(real);
+    counter->seconds += MPI_Wtime() - begin;
+}
+
+static int piece_at(int64_t begin, int64_t count)
+{
+    return (int)(count - begin < PIECE ? count - begin : PIECE);
+}
+
+void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+        MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(x + i), result + i, piece_at(i, numbers),
+                      MPI_REAL_TYPE, MPI_SUM, group->comm);
+    count(group, ALL_REDUCE, 2 * (group->size - 1) * numbers / group->size, begin);
+}
+
+/* A matrix of `rows` rows of `columns` numbers in a wider one: MPI reads and writes it in place, whatever its
+ * size. */
+static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
+{
+    MPI_Datatype row, block, resized;
+    MPI_Type_contiguous((int)columns, MPI_REAL_TYPE, &row);
+    MPI_Type_create_hvector((int)rows, 1, (MPI_Aint)(stride * (int64_t)sizeof(real)), row, &block);
+    MPI_Type_create_resized(block, 0, (MPI_Aint)(columns * (int64_t)sizeof(real)), &resized);
+    MPI_Type_commit(&resized);
+    MPI_Type_free(&row);
+    MPI_Type_free(&block);
+    return resized;
+}
+
+void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    double begin = MPI_Wtime();
+    MPI_Datatype mine = columns_of(rows, columns, columns),
+                 each = columns_of(rows, columns, columns * group->size);
+    MPI_Allgather(x, 1, mine, result, 1, each, group->comm);
+    MPI_Type_free(&mine);
+    MPI_Type_free(&each);
+    count(group, ALL_GATHER, (group->size - 1) * rows * columns, begin);
+}
+
+/* MPI sums no derived type: the columns of each rank are brought together first. */
+static real *blocks_of(const real *x, int64_t rows, int64_t columns, int size)
+{
+    real *blocks = malloc((size_t)(rows * columns * size) * sizeof(real) + 1);
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < size; k++)
+            memcpy(blocks + (k * rows + r) * columns, x + (r * size + k) * columns,
+                   (size_t)columns * sizeof(real));
+    return blocks;
+}
+
+void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    double begin = MPI_Wtime();
+    bool copy = rows > 1 && group->size > 1;
+    real *blocks = copy ? blocks_of(x, rows, columns, group->size) : NULL;
+    const real *from = copy ? blocks : x;
+    int64_t each = rows * columns;
+    if (each <= PIECE) {
+        MPI_Reduce_scatter_block(from, result, (int)each, MPI_REAL_TYPE, MPI_SUM, group->comm);
+    } else {
+        for (int k = 0; k < group->size; k++)
+            for (int64_t i = 0; i < each; i += PIECE)
+                MPI_Reduce(from + k * each + i, result + i, piece_at(i, each), MPI_REAL_TYPE, MPI_SUM, k,
+                           group->comm);
+    }
+    free(blocks);
+    count(group, REDUCE_SCATTER, (group->size - 1) * each, begin);
+}
+
+void comm_broadcast(Group *group, real *x, int64_t numbers, int root)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+        MPI_Bcast(x + i, piece_at(i, numbers), MPI_REAL_TYPE, root, group->comm);
+    count(group, BROADCAST, group->rank == root ? (group->size - 1) * numbers : 0, begin);
+}
+
+void comm_send(Group *group, const real *x, int64_t numbers, int to)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+        MPI_Send(x + i, piece_at(i, numbers), MPI_REAL_TYPE, to, 0, group->comm);
+    count(group, SEND, numbers, begin);
+}
+
+void comm_receive(Group *group, real *x, int64_t numbers, int from)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
+        MPI_Recv(x + i, piece_at(i, numbers), MPI_REAL_TYPE, from, 0, group->comm, MPI_STATUS_IGNORE);
+    count(group, RECEIVE, 0, begin);
+}
+
+void comm_barrier(Group *group)
+{
+    double begin = MPI_Wtime();
+    MPI_Barrier(group->comm);
+    count(group, BARRIER, 0, begin);
+}
+
+CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
+{
+    double begin = MPI_Wtime();
+    int64_t pieces = numbers ? (numbers + PIECE - 1) / PIECE : 1;
+    CommRequest *request = malloc(sizeof *request + (size_t)pieces * sizeof(MPI_Request));
+    *request = (CommRequest){.group = group, .pieces = pieces};
+    for (int64_t i = 0; i < pieces; i++)
+        MPI_Iallreduce(MPI_IN_PLACE, x + i * PIECE, piece_at(i * PIECE, numbers), MPI_REAL_TYPE, MPI_SUM,
+                       group->comm, &request->request[i]);
+    count(group, ALL_REDUCE, 2 * (group->size - 1) * numbers / group->size, begin);
+    return request;
+}
+
+void comm_wait(CommRequest *request)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < request->pieces; i++)
+        MPI_Wait(&request->request[i], MPI_STATUS_IGNORE);
+    request->group->counter[ALL_REDUCE].seconds += MPI_Wtime() - begin;
+    free(request);
+}
+
+void group_sum(Group *group, double *values, int numbers)
+{
+    group_must_exist(group, "group_sum");
+    double begin = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);
+    count(group, ALL_REDUCE,
+          (int64_t)(2 * (group->size - 1) * numbers / group->size) * (int64_t)(sizeof(double) / sizeof(real)),
+          begin);
+}

@@ -1,0 +1,28 @@
+/** @file
+ * The lab's BERT: token embedding, N pre-LN residual blocks (Devlin et al., arXiv:1810.04805; pre-LN as
+ * Megatron-LM), and a classifier on [CLS]. Assembled from whatever the slots provide: plain layers, the
+ * reference's, the student's.
+ */
+#ifndef BALISE_BERT_H
+#define BALISE_BERT_H
+
+#include "model/model.h"
+
+typedef struct BertConfig {
+    int vocabulary, hidden, layers, heads, classes;
+    int positions; /**< rows of learned positions; 0 for none, as in the lab */
+    double dropout;
+} BertConfig;
+
+typedef struct Bert Bert;
+
+/** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
+bool bert_check(const BertConfig *config, int tp, Problem *problem);
+
+Bert *bert_new(Builder *b, const BertConfig *config);
+
+/** ids [B,S], mask [B,S] (1 where a token is) -> logits [B,classes], whole. Values that no backward needs are
+ * released a block at a time. */
+Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh);
+
+#endif

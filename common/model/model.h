@@ -1,0 +1,83 @@
+/** @file
+ * Parameters, and the layers that hold them. A Model owns all of it: weights and gradients lie in one arena
+ * each, in the order in which the parameters were made, so that an optimiser runs over them in one pass and a
+ * range of gradients can be reduced without a copy.
+ */
+#ifndef BALISE_MODEL_H
+#define BALISE_MODEL_H
+
+#include "autograd/tape.h"
+
+typedef enum Initial {
+    LINEAR_WEIGHT,    /**< uniform in ±1/sqrt(in), as PyTorch's nn.Linear; `in` is the last dimension */
+    EMBEDDING_WEIGHT, /**< N(0, 0.02), as BERT */
+    ONES,
+    ZEROS,
+} Initial;
+
+typedef struct Parameter {
+    const char *name;    /**< "blocks.0.feed_forward.up.weight" */
+    Shape shape;         /**< of the undivided parameter */
+    Placement placement; /**< as the layer declared it */
+    Initial initial;
+    Range held; /**< which part of shape.size[placement.dim] this rank holds, when it is a shard */
+    Tensor *value;
+    struct Parameter *next;
+} Parameter;
+
+typedef struct Model Model;
+
+/** A model without layers yet. Its tensors come from `pool`; `seed` gives the initial values.
+ *  `mesh` must outlive the model. */
+Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
+void model_free(Model *model);
+
+/** The builder that layers are made with; names begin with nothing. */
+Builder *model_builder(Model *model);
+
+/** The same builder, but parameters made with it start as an embedding table does. */
+Builder *for_embedding(Builder *b);
+
+/** parameter() of balise.h with the initial values said. */
+Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement, Initial initial);
+
+/** The name that parameters made with b begin with; dropout is keyed by it. */
+const char *builder_path(Builder *b);
+
+/** Ends the making of layers: allocates the arenas and draws the initial values. */
+void model_finish(Model *model);
+
+/** The words of the next forward pass that begin with a parameter find `tape` by it. */
+void model_use_tape(Model *model, Tape *tape);
+
+/** The first parameter, in the order of making. */
+Parameter *model_parameters(Model *model);
+Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none of this name */
+
+/** Numbers held on this rank, and of the undivided model. */
+int64_t model_held(const Model *model);
+int64_t model_full(const Model *model);
+
+/** Forgets the gradients of the step before. */
+void model_clear_gradients(Model *model);
+
+/** Makes the gradients of parameters that no operation used zero. Call it before the gradients are read. */
+void model_complete_gradients(Model *model);
+
+/** The arenas, `model_arena_size` numbers each: the parameters lie in them one after the other, padded to 64
+ * bytes with zeros. */
+int64_t model_arena_size(const Model *model);
+real *model_weights(Model *model);
+real *model_gradients(Model *model);
+
+/** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). */
+void model_fill(Model *model, double (*value)(void *context, const Parameter *parameter, int64_t index),
+                void *context);
+
+/** The index in the undivided parameter of element `local` of this rank's part. */
+int64_t parameter_global_index(const Parameter *parameter, int64_t local);
+
+Pool *model_pool(const Model *model);
+const Mesh *model_mesh(const Model *model);
+
+#endif

@@ -1,0 +1,18 @@
+/* Provider of slot embedding before balise 3, and of the serial stack: the whole table on every rank. */
+#include "balise.h"
+
+struct Embedding {
+    Tensor *weight; /* [V, H] */
+};
+
+Embedding *embedding_new(Builder *b, int vocabulary, int hidden)
+{
+    Embedding *layer = NEW(b, Embedding);
+    layer->weight = parameter(b, "weight", SHAPE(vocabulary, hidden), whole());
+    return layer;
+}
+
+Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh)
+{
+    return lookup(ids, layer->weight);
+}

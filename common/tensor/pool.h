@@ -1,0 +1,46 @@
+/** @file
+ * The memory of tensors. A pool hands out buffers with a reference count and keeps what is released for the
+ * next request of the same size: a training step repeats the sizes of the step before, so that nothing is
+ * allocated after the first. It counts bytes by what they hold, and refuses to exceed a limit.
+ */
+#ifndef BALISE_TENSOR_POOL_H
+#define BALISE_TENSOR_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum Category { WEIGHTS, GRADIENTS, OPTIMISER, ACTIVATIONS, CATEGORIES } Category;
+
+typedef struct Pool Pool;
+
+typedef struct Buffer {
+    void *data; /**< 64-byte aligned */
+    int64_t bytes;
+    int references;
+    Category category;
+    Pool *pool;
+    struct Buffer *next; /**< in the pool's list of free buffers */
+} Buffer;
+
+typedef struct PoolUse {
+    int64_t now[CATEGORIES];  /**< bytes in buffers that somebody holds */
+    int64_t peak[CATEGORIES]; /**< of each category, at the moment of the highest total */
+    int64_t peak_total;       /**< the highest total of held bytes */
+    int64_t allocations;      /**< how often memory was taken from the system */
+} PoolUse;
+
+/** @param limit bytes, 0 for none
+ *  @param poison fill each buffer that is handed out with NaN (grading: unset memory must be seen) */
+Pool *pool_new(int64_t limit, bool poison);
+void pool_free(Pool *pool);
+PoolUse pool_use(const Pool *pool);
+
+/** A buffer with one reference, its contents unset. Ends the run with what is held and what was asked for
+ * when the pool's limit or the machine's memory does not suffice. */
+Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
+
+Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
+void buffer_release(
+    Buffer *buffer); /**< one less; at none the memory goes back to the pool. NULL is allowed. */
+
+#endif

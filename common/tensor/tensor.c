@@ -1,0 +1,100 @@
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+
+#include "base/run.h"
+
+int64_t shape_count(Shape shape)
+{
+    int64_t count = 1;
+    for (int i = 0; i < shape.rank; i++)
+        count *= shape.size[i];
+    return count;
+}
+
+bool shape_equal(Shape a, Shape b)
+{
+    bool equal = a.rank == b.rank;
+    for (int i = 0; equal && i < a.rank; i++)
+        equal = a.size[i] == b.size[i];
+    return equal;
+}
+
+int64_t shape_last(Shape shape)
+{
+    return shape.rank ? shape.size[shape.rank - 1] : 1;
+}
+
+Shape shape_with(Shape shape, int dim, int64_t size)
+{
+    shape.size[dim] = size;
+    return shape;
+}
+
+int shape_dim(const char *word, Shape shape, int dim)
+{
+    char text[64];
+    int from_front = dim < 0 ? dim + shape.rank : dim;
+    if (from_front < 0 || from_front >= shape.rank)
+        misuse("dimensions count from 0; LAST is the last one", "%s: there is no dimension %d in a tensor %s",
+               word, dim, shape_text(shape, text));
+    return from_front;
+}
+
+const char *shape_text(Shape shape, char text[64])
+{
+    int length = snprintf(text, 64, "[");
+    for (int i = 0; i < shape.rank && length < 48; i++)
+        length +=
+            snprintf(text + length, 64 - (size_t)length, "%s%lld", i ? "," : "", (long long)shape.size[i]);
+    snprintf(text + length, 64 - (size_t)length, "]");
+    return text;
+}
+
+const char *placement_text(Placement placement, char text[32])
+{
+    static const char *const names[] = {"whole", "copied", "shard", "partial sum", "unknown", "undecided"};
+    if (placement.kind == SHARD)
+        snprintf(text, 32, "shard(%d)", placement.dim);
+    else
+        snprintf(text, 32, "%s", names[placement.kind]);
+    return text;
+}
+
+const char *tensor_text(const Tensor *x, char text[96])
+{
+    char shape[64], placement[32];
+    snprintf(text, 96, "%s %s", shape_text(x->shape, shape), placement_text(x->placement, placement));
+    return text;
+}
+
+bool placement_equal(Placement a, Placement b)
+{
+    return a.kind == b.kind && (a.kind != SHARD || a.dim == b.dim);
+}
+
+Placement whole(void)
+{
+    return (Placement){WHOLE, 0};
+}
+
+Placement shard(int dim)
+{
+    return (Placement){SHARD, dim};
+}
+
+Range chunk(int64_t size, int part, int parts)
+{
+    int64_t each = (size + parts - 1) / parts, begin = part * each, end = begin + each;
+    return (Range){begin < size ? begin : size, end < size ? end : size};
+}
+
+int64_t tensor_count(const Tensor *x)
+{
+    return shape_count(x->shape);
+}
+
+int64_t tensor_size(const Tensor *x, int i)
+{
+    return x->shape.size[shape_dim("tensor_size", x->shape, i)];
+}

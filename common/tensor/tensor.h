@@ -1,0 +1,86 @@
+/** @file
+ * A tensor: numbers in a buffer, a shape, and what they are to the ranks of a tensor-parallel group (the
+ * placement).
+ *
+ * A Tensor is a small record in an arena of the tape or the model that it belongs to; it holds one reference
+ * on its buffer. Several tensors may share a buffer (views).
+ */
+#ifndef BALISE_TENSOR_H
+#define BALISE_TENSOR_H
+
+#include "balise.h"
+#include "base/real.h"
+#include "tensor/pool.h"
+
+typedef enum DType { REAL, INT32 } DType;
+
+/** What a tensor is, seen over the ranks of a tensor-parallel group; and what its gradient then is. The four
+ * types of a value are those that Megatron's f and g move between (figure 3 of arXiv:1909.08053). */
+typedef enum PlacementKind {
+    WHOLE,     /**< the same on every rank; so is its gradient                            */
+    COPIED,    /**< the same on every rank, after f: its gradient is a partial sum        */
+    SHARD,     /**< this rank's part along `dim`; its gradient is this part's             */
+    PARTIAL,   /**< one addend of a sum over the ranks; its gradient is the same everywhere */
+    UNKNOWN,   /**< touched by tensor_data() or apply(): the next word that needs to know says what it is */
+    UNDECIDED, /**< a skeleton's parameter                                                */
+} PlacementKind;
+
+struct Tape;
+struct Node;
+struct Parameter;
+
+struct Tensor {
+    Buffer *buffer; /**< NULL: not computed yet (see autograd/lazy.h), or released */
+    void *data;
+    DType dtype;
+    Shape shape;
+    Placement placement;
+    struct Tape *tape;           /**< NULL for a parameter */
+    struct Node *producer;       /**< the operation on the tape that made it, or NULL */
+    struct Parameter *parameter; /**< what it is the value of, or NULL */
+    Tensor *gradient;
+    bool needs_gradient;
+    bool kept;         /**< an operation keeps this view for its backward pass */
+    bool gradient_set; /**< of a parameter: its gradient holds numbers of this step */
+    bool is_gradient; /**< handed to a backward function: its buffer may be shared, and is copied before it is
+                         written */
+};
+
+int64_t shape_count(Shape shape);
+bool shape_equal(Shape a, Shape b);
+int64_t shape_last(Shape shape); /**< the size of the last dimension; 1 for rank 0 */
+Shape shape_with(Shape shape, int dim, int64_t size);
+
+/** dim, with LAST and other negative ones counted from the end; ends the run when the tensor has no such
+ * dimension. */
+int shape_dim(const char *word, Shape shape, int dim);
+
+/** "[2,3,24]" */
+const char *shape_text(Shape shape, char text[64]);
+
+/** "whole", "copied", "shard(2)", "partial sum", "unknown" */
+const char *placement_text(Placement placement, char text[32]);
+
+/** "[2,3,24] shard(2)": for messages */
+const char *tensor_text(const Tensor *x, char text[96]);
+
+bool placement_equal(Placement a, Placement b);
+
+static inline real *reals(const Tensor *x)
+{
+    return x->data;
+}
+
+static inline int32_t *ints(const Tensor *x)
+{
+    return x->data;
+}
+
+/** One of `parts` parts of 0..size-1, cut as torch.chunk cuts: parts of ceil(size/parts), the last ones short
+ * or empty. */
+typedef struct Range {
+    int64_t begin, end;
+} Range;
+Range chunk(int64_t size, int part, int parts);
+
+#endif

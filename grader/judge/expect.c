@@ -1,0 +1,120 @@
+#include "grader/judge/judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backend/reference/rounding.h"
+#include "base/run.h"
+#include "grader/judge/plays.h"
+#include "grader/judge/suspects.h"
+
+/* The plain layers make no mistakes: a word that ends the judge's own play is a defect of the kit. */
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    problem_print(stderr, problem);
+    fprintf(stderr, "  this is a defect of the grader, not of your lab\n");
+    exit(2);
+}
+
+void run_noted(Problem *problem, void *address)
+{
+    run_ends(problem, address);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    Problem problem;
+    problem_set(&problem, NULL, "report it", "the judge reached balise %d in %s", balise, function);
+    run_ends(&problem, address);
+}
+
+void at(Play *play, const char *format, ...)
+{
+}
+
+void traffic_begin(Play *play)
+{
+}
+
+/* numbers: what may be sent for a table split by columns, calls, what may be sent for one split by rows. */
+void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
+{
+    const Lab *lab = lab_of(play->c.lab);
+    Sizes by_rows = *sizes;
+    double *numbers;
+    by_rows.vocabulary = 1;
+    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
+    numbers[0] = (double)lab->elements[budget](play->c.tp, sizes);
+    numbers[1] = (double)lab->calls[budget](play->c.tp, sizes);
+    numbers[2] = (double)lab->elements[budget](play->c.tp, &by_rows);
+}
+
+static void play_serially(const Case *c, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Play play = {.c = *c, .mesh = &mesh, .stream = stream};
+    play.pool = pool_new(0, true);
+    play.tape = tape_new(play.pool, &mesh);
+    for (int i = 0; i < 64; i++)
+        play.samples[i] = random_below(&play, "sample", i, 1 << 20);
+    play_of_lab(c->lab)(&play);
+    tape_free(play.tape);
+    model_free(play.model);
+    pool_free(play.pool);
+}
+
+static void play_expected(const Case *c, int rank, int suspect, Stream stream)
+{
+    suspect_begin(suspect, c);
+    if (c->lab == 1)
+        expect_collectives(c, rank, suspect, stream);
+    else
+        play_serially(c, stream);
+    suspect_end();
+}
+
+Expected expect(const Case *c, int rank, int suspect, int rounded)
+{
+    Expected expected = {.rounded = rounded};
+    for (int i = 0; i <= rounded; i++) {
+        _Atomic int64_t used = 0;
+        expected.base[i] = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        reference_round_like_fp32(i == 0 ? 0 : c->key + (uint64_t)i);
+        play_expected(c, rank, suspect, (Stream){expected.base[i], STREAM_BYTES, &used});
+        reference_round_like_fp32(0);
+        expected.used[i] = used;
+    }
+    return expected;
+}
+
+void expected_free(Expected *expected)
+{
+    for (int i = 0; i <= expected->rounded; i++)
+        munmap(expected->base[i], STREAM_BYTES);
+}
+
+const Entry *next_entry(const char *base, int64_t used, int64_t *offset)
+{
+    int64_t left = used - *offset;
+    if (left < (int64_t)sizeof(Entry))
+        return NULL;
+    const Entry *entry = (const Entry *)(base + *offset);
+    int64_t room = (left - (int64_t)sizeof(Entry)) / (int64_t)sizeof(double);
+    if (entry->count < 0 || entry->count > room || entry->shape.rank < 0 || entry->shape.rank > 4)
+        return NULL;
+    *offset += (int64_t)sizeof(Entry) + entry->count * (int64_t)sizeof(double);
+    return entry;
+}
+
+const Entry *find_entry(const char *base, int64_t used, int kind, const char *name, int64_t *offset)
+{
+    const Entry *entry;
+    while ((entry = next_entry(base, used, offset)))
+        if (entry->kind == kind && !strncmp(entry->name, name, NAME_SIZE))
+            return entry;
+    return NULL;
+}

@@ -1,0 +1,123 @@
+/** @file
+ * The judge: what must come out, what came out, and what to say of the difference. No student code is linked
+ * here.
+ */
+#ifndef BALISE_GRADER_JUDGE_H
+#define BALISE_GRADER_JUDGE_H
+
+#include "grader/plays/play.h"
+
+typedef struct Lab {
+    int number;
+    const char *folder, *file, *title, *layouts, *checks, *cuts;
+    bool starts_working; /**< the start file runs: not started while its tokens are unchanged */
+    int64_t (*elements[2])(int64_t n, const Sizes *sizes); /**< by Budget */
+    int64_t (*calls[2])(int64_t n, const Sizes *sizes);
+} Lab;
+
+/** The lab of this number, or NULL. */
+const Lab *lab_of(int number);
+int lab_count(void);
+const Lab *lab_at(int i);
+
+/** Points for a check of a lab; 0 when the lab has no such check. */
+int lab_points(const Lab *lab, Check check);
+
+/** How the parameter may be cut: a set of CUT_... */
+int lab_cuts(const Lab *lab, const char *parameter);
+int lab_largest_world(const Lab *lab);
+
+extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
+
+/** All cases of a lab for `seed`, in the order in which they are played. Returns their number. */
+enum { MAX_CASES = 64 };
+int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
+
+/* ---- what must come out
+ * --------------------------------------------------------------------------------------- */
+
+/** One way in which students go wrong; the judge computes what that would give. */
+typedef struct Suspect {
+    int lab; /**< 0: any lab with these words */
+    const char *sentence;
+} Suspect;
+enum { NO_SUSPECT = -1 };
+int suspect_count(void);
+const Suspect *suspect_at(int i);
+
+typedef struct Expected {
+    char *base[4]; /**< the exact stream, then three in emulated single precision */
+    int64_t used[4];
+    int rounded; /**< how many of the latter there are */
+} Expected;
+
+/** Plays the case in double precision as rank `rank` must see it (for layers each rank sees the same).
+ *  @param rounded how many runs in emulated single precision to add; their spread gives the tolerance */
+Expected expect(const Case *c, int rank, int suspect, int rounded);
+void expected_free(Expected *expected);
+
+/** The entry that follows in a stream of `used` bytes, or NULL at its end or where it makes no sense. */
+const Entry *next_entry(const char *base, int64_t used, int64_t *offset);
+const Entry *find_entry(const char *base, int64_t used, int kind, const char *name, int64_t *offset);
+static inline const double *numbers_of(const Entry *entry)
+{
+    return (const double *)(entry + 1);
+}
+
+/* ---- what came out
+ * -------------------------------------------------------------------------------------------- */
+
+typedef enum Ending { COMPLETE, CRASHED, HUNG, LOOPED, NOT_RUN } Ending;
+
+typedef struct Outcome {
+    Ending ending;
+    char story[1024]; /**< who waits where, which rank ended how */
+    const char *stream[MAX_RANKS];
+    int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
+} Outcome;
+
+typedef struct Runs Runs;
+
+/** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
+ *  @return NULL with `problem` when nothing can be launched */
+Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, Problem *problem);
+const Outcome *run_outcome(const Runs *runs, int i);
+void runs_free(Runs *runs);
+
+/* ---- verdict
+ * -------------------------------------------------------------------------------------------------- */
+
+typedef struct CheckResult {
+    bool looked_at, failed;
+    int case_index; /**< of the first failure */
+    char reason[2048];
+} CheckResult;
+
+typedef enum LabState { GRADED, NOT_STARTED_YET, DOES_NOT_BUILD } LabState;
+
+typedef struct LabResult {
+    const Lab *lab;
+    LabState state;
+    char remark[4096]; /**< why it does not build, or which TODO is next */
+    CheckResult check[CHECKS];
+    int points, of;
+    uint64_t seed;
+    int cases;
+    double seconds;
+} LabResult;
+
+/** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
+void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
+
+/** Appends to a check's reason the first time it fails. */
+void fail(LabResult *result, Check check, int case_index, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/** A sentence on what most likely went wrong, from the evidence: which wrong answer gives these numbers? */
+void explain(char *text, size_t size, const Case *c, int rank, const Entry *got, const Entry *expected,
+             double tolerance, const Outcome *outcome);
+
+void report_lab(const LabResult *result, bool colour, const char *repeat);
+void report_total(const LabResult *results, int count, bool colour);
+
+#endif

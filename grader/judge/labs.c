@@ -1,0 +1,70 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/judge.h"
+
+#include "labs.h" /* generated */
+
+const char *const check_names[CHECKS] = {"forward",        "input gradient", "weight gradient", "step",
+                                         "initial values", "sharding",       "communication"};
+
+static const char *const check_keys[CHECKS] = {"forward",        "input_gradient", "weight_gradient", "step",
+                                               "initial_values", "sharding",       "communication"};
+
+int lab_count(void)
+{
+    return (int)(sizeof all_labs / sizeof *all_labs);
+}
+
+const Lab *lab_at(int i)
+{
+    return &all_labs[i];
+}
+
+const Lab *lab_of(int number)
+{
+    for (int i = 0; i < lab_count(); i++)
+        if (all_labs[i].number == number)
+            return &all_labs[i];
+    return NULL;
+}
+
+int lab_points(const Lab *lab, Check check)
+{
+    size_t length = strlen(check_keys[check]);
+    for (const char *at = lab->checks; (at = strstr(at, check_keys[check])); at += length)
+        if ((at == lab->checks || at[-1] == ' ') && at[length] == ':')
+            return atoi(at + length + 1);
+    return 0;
+}
+
+static bool ends_with(const char *name, const char *end, size_t length)
+{
+    size_t all = strlen(name);
+    return all >= length && !strncmp(name + all - length, end, length) &&
+           (all == length || name[all - length - 1] == '.');
+}
+
+int lab_cuts(const Lab *lab, const char *parameter)
+{
+    for (const char *at = lab->cuts; *at;) {
+        size_t name = strcspn(at, ":"), rest = strcspn(at + name, " ");
+        if (ends_with(parameter, at, name)) {
+            int set = 0;
+            for (const char *digit = at + name; digit < at + name + rest; digit++)
+                set |= *digit == '0' ? CUT_0 : *digit == '1' ? CUT_1 : 0;
+            return set;
+        }
+        at += name + rest + (at[name + rest] == ' ');
+    }
+    return CUT_NOT;
+}
+
+int lab_largest_world(const Lab *lab)
+{
+    int largest = 1;
+    for (const char *at = lab->layouts; *at; at++)
+        if (*at != ' ' && atoi(at) > largest)
+            largest = atoi(at);
+    return largest;
+}

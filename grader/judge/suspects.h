@@ -1,0 +1,32 @@
+/** @file
+ * Wrong answers that students give, computed: when what came out equals one of them, the report can name the
+ * cause. The judge is linked with --wrap for the words that a suspect changes, so the plain layers stay as
+ * they are.
+ */
+#ifndef BALISE_GRADER_SUSPECTS_H
+#define BALISE_GRADER_SUSPECTS_H
+
+#include "grader/protocol.h"
+
+typedef enum SuspectKind {
+    OWN_ONLY,
+    COUNTED_TWICE,
+    PAIRS_ONLY,
+    CHANGED_INPUT,
+    FACTOR_HIDDEN,
+    FACTOR_MISSING,
+    KEY_VALUE_SWAPPED,
+    MASK_IGNORED,
+    HEADS_TOTAL,
+    GELU_MISSING,
+    GELU_AFTER,
+    DROPOUT_FIRST,
+    DROPOUT_MISSING,
+    SUSPECTS
+} SuspectKind;
+
+/** From now on the judge's words make the mistake of this suspect (NO_SUSPECT: none), until suspect_end(). */
+void suspect_begin(int suspect, const Case *c);
+void suspect_end(void);
+
+#endif

@@ -1,0 +1,12 @@
+/** @file
+ * Do two C files have the same tokens? Comments and white space do not count.
+ */
+#ifndef BALISE_GRADER_TOKENS_H
+#define BALISE_GRADER_TOKENS_H
+
+#include <stdbool.h>
+
+/** False also when one of them cannot be read. */
+bool same_tokens(const char *path_a, const char *path_b);
+
+#endif

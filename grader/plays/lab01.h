@@ -1,0 +1,20 @@
+/** @file
+ * What lab 1 (and later lab 9) is tried with: f, g and the gather one by one, and the situations in which a
+ * wrong answer shows although each of them alone looks right. The judge has no plain layer for these, so it
+ * computes what each rank must see from the inputs of all ranks (judge/collectives.c).
+ */
+#ifndef BALISE_GRADER_LAB01_H
+#define BALISE_GRADER_LAB01_H
+
+#include "grader/plays/play.h"
+
+enum { CALLS = 2 };
+enum { USUAL, LARGE }; /* kinds of cases: in a large one f and g only */
+enum { F, G, GATHER_LAST, GATHER_FIRST, READ_TWICE, WEIGHT_KEPT, PARTS };
+
+/** The shape of the input of `part`; the second call of a case has another. */
+Shape lab01_shape(const Case *c, int call);
+
+void lab01_name(char name[NAME_SIZE], const char *what, int part, int call);
+
+#endif

@@ -1,0 +1,27 @@
+#include "grader/plays/play.h"
+
+static int out_of(const Case *c, int which)
+{
+    return which ? 2 * c->out : c->out;
+}
+
+static void *make(Builder *b, const Case *c, int which)
+{
+    return col_wise_linear_new(b, c->H, out_of(c, which));
+}
+
+static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return col_wise_linear_forward(layer, x, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    return (Sizes){.B = c->B, .S = c->S, .H = c->H, .OUT = out_of(c, which)};
+}
+
+void PLAY(Play *play)
+{
+    play_layers(play, &(LayerPlay){make, forward, .sizes = sizes});
+}

@@ -1,0 +1,27 @@
+#include "grader/plays/play.h"
+
+static int inner_of(const Case *c, int which)
+{
+    return which ? 2 * c->F : c->F;
+}
+
+static void *make(Builder *b, const Case *c, int which)
+{
+    return feed_forward_new(b, c->H, inner_of(c, which), c->out, (float)c->p);
+}
+
+static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return feed_forward_forward(layer, x, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    return (Sizes){.B = c->B, .S = c->S, .H = c->H, .F = inner_of(c, which), .OUT = c->out};
+}
+
+void PLAY(Play *play)
+{
+    play_layers(play, &(LayerPlay){make, forward, .sizes = sizes});
+}

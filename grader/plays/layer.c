@@ -1,0 +1,141 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/run.h"
+#include "grader/plays/play.h"
+
+enum { LAYERS = 2, STEPS = 2 };
+
+static const char *const which_layer[LAYERS] = {"first", "second"};
+static const double rate = 0.25;
+
+typedef struct Pass {
+    Tensor *u, *x, *mask, *y, *other; /* x = gelu(u), and other = x + u reads x as well */
+    Tensor *dy, *dother;
+} Pass;
+
+static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
+{
+    snprintf(name, NAME_SIZE, "%s of the %s layer, step %d", what, which_layer[which], step + 1);
+}
+
+static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
+{
+    const Case *c = &play->c;
+    char name[NAME_SIZE];
+    *pass = (Pass){0};
+    name_it(name, "mask", which, step);
+    if (layer->takes_mask)
+        pass->mask = random_mask(play, name);
+    name_it(name, "x", which, step);
+    if (layer->takes_ids) /* in cases of integers all ids lie on the first rank's side */
+        return pass->x = random_ids(play, name, c->integers && c->V > c->tp ? c->V / c->tp : c->V);
+    pass->u = random_input(play, name, -1, SHAPE(c->B, c->S, c->H), true);
+    pass->x = gelu(pass->u);
+    return pass->x;
+}
+
+/* A layer takes and returns what every rank holds in full. */
+static void must_be_whole(const Play *play, const Tensor *y)
+{
+    char text[96];
+    if (!y)
+        misuse("return a tensor", "the layer's forward function returned NULL");
+    if (play->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
+        misplaced(y->placement.kind == PARTIAL ? "all_reduce (g) adds the partial sums"
+                                               : "all_gather joins the shards of all ranks",
+                  "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
+}
+
+static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *pass, int which, int step)
+{
+    char name[NAME_SIZE];
+    inputs(play, layer, pass, which, step);
+    at(play, "forward pass of the %s layer, step %d", which_layer[which], step + 1);
+    Sizes sizes = layer->sizes(play, which);
+    traffic_begin(play);
+    pass->y = layer->forward(made, pass->x, pass->mask, play->mesh);
+    name_it(name, "forward", which, step);
+    traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    must_be_whole(play, pass->y);
+    if (pass->u)
+        pass->other = add(pass->x, pass->u);
+}
+
+static void write_forward(Play *play, const Pass *pass, int which, int step)
+{
+    char name[NAME_SIZE];
+    name_it(name, "output", which, step);
+    write_values(play, FORWARD, name, pass->y);
+    name_it(name, "input", which, step);
+    write_values(play, FORWARD, name, pass->x);
+    if (pass->other) {
+        name_it(name, "another reader of x", which, step);
+        write_values(play, FORWARD, name, pass->other);
+    }
+}
+
+static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
+{
+    char name[NAME_SIZE];
+    at(play, "backward pass of the %s layer, step %d", which_layer[which], step + 1);
+    Sizes sizes = layer->sizes(play, which);
+    name_it(name, "dy", which, step);
+    Tensor *dy = random_input(play, name, -1, pass->y->shape, false);
+    if (pass->other) {
+        name_it(name, "dother", which, step);
+        gradient_add(pass->other, random_input(play, name, -1, pass->other->shape, false));
+    }
+    traffic_begin(play);
+    tape_backward(play->tape, pass->y, dy);
+    name_it(name, "backward", which, step);
+    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    if (pass->u) {
+        name_it(name, "input gradient", which, step);
+        write_values(play, INPUT_GRADIENT, name, pass->u->gradient);
+    }
+}
+
+/* Weights away from their initial values, so that a norm is not the identity. */
+static double any_weight(void *context, const Parameter *p, int64_t index)
+{
+    PhiloxKey key = philox_key(((Play *)context)->c.key, p->name, 77);
+    double u = 2 * philox_uniform_at(key, (uint64_t)index) - 1;
+    return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
+}
+
+static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
+{
+    Pass pass[LAYERS];
+    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->samples, play->c.training != 0});
+    model_use_tape(play->model, play->tape);
+    model_clear_gradients(play->model);
+    for (int i = 0; i < LAYERS; i++)
+        forward(play, layer, made[i], &pass[i], i, step);
+    for (int i = 0; i < LAYERS; i++)
+        write_forward(play, &pass[i], i, step);
+    for (int i = 0; i < LAYERS; i++) {
+        int which = play->c.reverse ? LAYERS - 1 - i : i;
+        backward(play, layer, &pass[which], which, step);
+    }
+    model_complete_gradients(play->model);
+    write_arena(play, WEIGHT_GRADIENT, step + 1);
+    kernel_sgd_step(model_arena_size(play->model), model_weights(play->model), model_gradients(play->model),
+                    rate, 0);
+    write_arena(play, STEP, step + 1);
+}
+
+void play_layers(Play *play, const LayerPlay *layer)
+{
+    void *made[LAYERS];
+    play->model = model_new(play->pool, play->mesh, play->c.key);
+    for (int i = 0; i < LAYERS; i++) {
+        at(play, "making of the %s layer", which_layer[i]);
+        made[i] = layer->make(within(model_builder(play->model), which_layer[i]), &play->c, i);
+    }
+    model_finish(play->model);
+    write_parameters(play);
+    model_fill(play->model, any_weight, play);
+    for (int step = 0; step < STEPS; step++)
+        one_step(play, layer, made, step);
+}

@@ -1,0 +1,122 @@
+#include "grader/plays/play.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/run.h"
+
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
+                    double **numbers)
+{
+    int64_t used = atomic_load(stream->used);
+    int64_t bytes = (int64_t)sizeof(Entry) + count * (int64_t)sizeof(double);
+    if (used + bytes > stream->room)
+        misuse("make fewer calls", "the record of this case is full");
+    Entry *entry = (Entry *)(stream->base + used);
+    memset(entry, 0, sizeof *entry);
+    *entry = (Entry){.kind = kind, .check = check, .count = count};
+    snprintf(entry->name, sizeof entry->name, "%s", name);
+    if (numbers)
+        *numbers = (double *)(entry + 1);
+    atomic_store(stream->used, used + bytes);
+    return entry;
+}
+
+static void write_tensor(Play *play, EntryKind kind, Check check, const char *name, Tensor *x)
+{
+    double *numbers;
+    int64_t count = tensor_count(x);
+    Entry *entry = stream_entry(&play->stream, kind, check, name, count, &numbers);
+    entry->shape = x->shape;
+    ready(x);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];
+}
+
+void write_values(Play *play, Check check, const char *name, Tensor *x)
+{
+    if (!x) {
+        double *none;
+        stream_entry(&play->stream, VALUES, check, name, 0, &none);
+        return;
+    }
+    write_tensor(play, VALUES, check, name, x);
+}
+
+static void write_held(Play *play, EntryKind kind, Check check, const char *name, const Parameter *p,
+                       Tensor *x)
+{
+    Entry *entry = (Entry *)(play->stream.base + atomic_load(play->stream.used));
+    write_tensor(play, kind, check, name, x);
+    entry->shape = p->shape;
+    entry->placement_kind = p->placement.kind;
+    entry->placement_dim = p->placement.dim;
+    entry->begin = p->held.begin;
+    entry->end = p->held.end;
+}
+
+void write_parameters(Play *play)
+{
+    for (Parameter *p = model_parameters(play->model); p; p = p->next)
+        write_held(play, PARAMETER, SHARDING, p->name, p, p->value);
+}
+
+void write_arena(Play *play, Check check, int step)
+{
+    for (Parameter *p = model_parameters(play->model); p; p = p->next) {
+        char name[NAME_SIZE];
+        snprintf(name, sizeof name, "%s of %.32s, step %d", check == STEP ? "value" : "gradient", p->name,
+                 step);
+        write_held(play, VALUES, check, name, p, check == STEP ? p->value : p->value->gradient);
+    }
+}
+
+static PhiloxKey key_of(const Play *play, const char *name)
+{
+    return philox_key(play->c.key, name, (uint64_t)play->c.lab);
+}
+
+Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient)
+{
+    char full[NAME_SIZE];
+    snprintf(full, sizeof full, "%s of rank %d", name, rank);
+    PhiloxKey key = key_of(play, full);
+    Tensor *x = tape_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
+    for (int64_t i = 0, count = shape_count(shape); i < count; i++) {
+        double u = philox_uniform_at(key, (uint64_t)i);
+        reals(x)[i] = (real)(float)(play->c.integers ? (double)((int)(u * 15) - 7) : 2 * u - 1);
+    }
+    x->needs_gradient = needs_gradient;
+    return x;
+}
+
+int64_t random_below(const Play *play, const char *name, int64_t index, int64_t below)
+{
+    return (int64_t)(philox_uniform_at(key_of(play, name), (uint64_t)index) * (double)below);
+}
+
+Tensor *random_ids(Play *play, const char *name, int64_t limit)
+{
+    const Case *c = &play->c;
+    Tensor *ids = tape_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    int64_t count = tensor_count(ids);
+    for (int64_t i = 0; i < count; i++)
+        ints(ids)[i] = (int32_t)random_below(play, name, i, limit);
+    ints(ids)[0] = (int32_t)(limit - 1);
+    ints(ids)[count - 1] = 0;
+    if (count > 3)
+        ints(ids)[count / 2] = ints(ids)[0];
+    return ids;
+}
+
+Tensor *random_mask(Play *play, const char *name)
+{
+    const Case *c = &play->c;
+    Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    for (int64_t b = 0; b < c->B; b++) {
+        int64_t tokens = b == 0 ? c->S : 1 + random_below(play, name, b, c->S);
+        for (int64_t s = 0; s < c->S; s++)
+            ints(mask)[b * c->S + s] = s < tokens;
+    }
+    return mask;
+}

@@ -1,0 +1,120 @@
+/** @file
+ * A play: what is done with a lab in one case, step by step, and what is written down. The runner plays it on
+ * every rank with the student's functions in single precision; the judge plays the same source with the plain
+ * layers on one rank in double precision. So both streams have the same entries in the same order, and the
+ * judge compares them one by one.
+ */
+#ifndef BALISE_GRADER_PLAY_H
+#define BALISE_GRADER_PLAY_H
+
+#include "autograd/operations.h"
+#include "grader/protocol.h"
+#include "model/model.h"
+
+typedef enum Check {
+    FORWARD,
+    INPUT_GRADIENT,
+    WEIGHT_GRADIENT,
+    STEP,
+    INITIAL_VALUES,
+    SHARDING,
+    COMMUNICATION,
+    CHECKS
+} Check;
+
+/** How a parameter may be cut: a set of these. */
+enum { CUT_NOT = 1, CUT_0 = 2, CUT_1 = 4 };
+
+typedef struct Stream {
+    char *base;
+    int64_t room;
+    _Atomic int64_t *used;
+} Stream;
+
+typedef struct Play {
+    Case c;
+    const Mesh *mesh;
+    Pool *pool;
+    Tape *tape;
+    Model *model;
+    Stream stream;
+    int64_t samples[64]; /**< row numbers that dropout is keyed by */
+} Play;
+
+/** The sizes that a budget formula speaks of. */
+typedef struct Sizes {
+    int64_t B, S, H, F, OUT, C, N;
+    int part;       /**< which part of the lab: see the formulas in labs.mk */
+    int vocabulary; /**< the embedding's table is split by rows */
+} Sizes;
+
+#ifndef PLAY
+#define PLAY play_case
+#endif
+
+/** Plays one case of the lab. Each lab has one; in the runner it is called play_case, in the judge
+ * play_case_<lab>. */
+void PLAY(Play *play);
+
+/* ---- writing down
+ * --------------------------------------------------------------------------------------------- */
+
+/** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the case. */
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
+                    double **numbers);
+
+/** Every number of x, under `name`; x is called whole by the contract of the lab. */
+void write_values(Play *play, Check check, const char *name, Tensor *x);
+
+/** Each parameter's full shape, placement, range, and its initial numbers. */
+void write_parameters(Play *play);
+
+/** Each parameter's gradient (WEIGHT_GRADIENT) or value (STEP), with its range. */
+void write_arena(Play *play, Check check, int step);
+
+/* ---- provided by the program: the runner measures, the judge computes
+ * ----------------------------------------- */
+
+/** What the play is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
+ * delayed cases. */
+void at(Play *play, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef enum Budget { FORWARD_BUDGET, BACKWARD_BUDGET } Budget;
+
+void traffic_begin(Play *play);
+/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
+ */
+void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes);
+
+/* ---- inputs
+ * --------------------------------------------------------------------------------------------------- */
+
+/** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
+ * unless `rank` is one (pass -1 for alike). */
+Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient);
+
+/** A random integer in 0..below-1. */
+int64_t random_below(const Play *play, const char *name, int64_t index, int64_t below);
+
+/** Ids [B,S] with the borders of the vocabulary and repetitions among them; below `limit`. */
+Tensor *random_ids(Play *play, const char *name, int64_t limit);
+
+/** A mask [B,S]: sample 0 is full, the others have 1..S tokens. */
+Tensor *random_mask(Play *play, const char *name);
+
+/* ---- layers (labs 2 to 7)
+ * ------------------------------------------------------------------------------------- */
+
+typedef struct LayerPlay {
+    /** @param which 0 or 1: two layers of different sizes */
+    void *(*make)(Builder *b, const Case *c, int which);
+    Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
+    bool takes_ids;
+    bool takes_mask;
+    Sizes (*sizes)(const Play *play, int which);
+} LayerPlay;
+
+/** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
+void play_layers(Play *play, const LayerPlay *layer);
+
+#endif

@@ -1,0 +1,182 @@
+/* The runner: one rank of a launch. It plays the cases that the judge posts, with the student's lab linked
+ * in, and writes down what it saw. It knows no expected value and gives no verdict. */
+#include <fcntl.h>
+#include <mpi.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/run.h"
+#include "grader/plays/play.h"
+#include "grader/runner/recorder.h"
+#include "mesh/mesh.h"
+
+/* run_ends() and its kin are called by words, which pass no context. */
+static struct {
+    Launch *launch;
+    RankHeader *header;
+    Play play;
+    jmp_buf case_ends;
+    int rank;
+} runner;
+
+static void nap(long microseconds)
+{
+    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
+}
+
+static void write_problem(EntryKind kind, const Problem *problem, void *address)
+{
+    double *bytes;
+    Entry *entry =
+        stream_entry(&runner.play.stream, kind, 0, problem->what, sizeof *problem / sizeof(double), &bytes);
+    memcpy(bytes, problem, sizeof *problem);
+    entry->address = address;
+}
+
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    write_problem(REFUSED, problem, address);
+    longjmp(runner.case_ends, 1);
+}
+
+void run_noted(Problem *problem, void *address)
+{
+    write_problem(NOTE, problem, address);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    double *none;
+    stream_entry(&runner.play.stream, NOT_STARTED, balise, function, 0, &none)->address = address;
+    longjmp(runner.case_ends, 1);
+}
+
+void at(Play *play, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(runner.header->where, sizeof runner.header->where, format, args);
+    va_end(args);
+    if (play->c.delay && runner.rank == (int)(play->c.key % (uint64_t)play->c.world))
+        nap(5000);
+}
+
+static Traffic before;
+
+void traffic_begin(Play *play)
+{
+    before = recorder_traffic();
+}
+
+void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
+{
+    double *numbers;
+    Traffic now = recorder_traffic();
+    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
+    numbers[0] = now.elements - before.elements;
+    numbers[1] = (double)(now.calls - before.calls);
+    numbers[2] = sizes->vocabulary;
+}
+
+static void finish_case(void)
+{
+    double *numbers;
+    if (recorder_open_requests() > 0) {
+        stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, "requests", 1, &numbers);
+        numbers[0] = (double)recorder_open_requests();
+    }
+    stream_entry(&runner.play.stream, FINISHED, 0, "", 0, &numbers);
+}
+
+static void play_one(const Case *c, MPI_Comm world)
+{
+    static Mesh mesh;
+    double *numbers;
+    Play *play = &runner.play;
+    play->c = *c;
+    stream_entry(&play->stream, CASE, 0, "", 0, &numbers);
+    recorder_begin(runner.header, world);
+    if (setjmp(runner.case_ends) == 0) {
+        atomic_store(&runner.header->state, PLAYING);
+        strcpy(runner.header->where, "making of the groups");
+        Group *group = group_of(world, "world");
+        mesh_open(&mesh, group, c->tp);
+        play->mesh = &mesh;
+        play->pool = pool_new(0, true);
+        play->tape = tape_new(play->pool, &mesh);
+        for (int i = 0; i < 64; i++)
+            play->samples[i] = random_below(play, "sample", i, 1 << 20);
+        PLAY(play);
+        finish_case();
+        recorder_end();
+        tape_free(play->tape);
+        if (play->model)
+            model_free(play->model);
+        play->model = NULL;
+        pool_free(play->pool);
+        group_free(group);
+    }
+    recorder_end();
+    strcpy(runner.header->where, "");
+}
+
+static void play_cases(void)
+{
+    MPI_Comm worlds[MAX_RANKS + 1];
+    int size;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int n = 1; n <= size; n++)
+        PMPI_Comm_split(MPI_COMM_WORLD, runner.rank < n, runner.rank, &worlds[n]);
+    atomic_store(&runner.header->state, IDLE);
+    for (int next = 0;; next++) {
+        int posted;
+        while ((posted = atomic_load(&runner.launch->control.posted)) == next)
+            nap(50);
+        if (posted < 0)
+            break;
+        Case c = runner.launch->control.current;
+        if (runner.rank < c.world)
+            play_one(&c, worlds[c.world]);
+        atomic_store(&runner.header->state, IDLE);
+        atomic_fetch_add(&runner.header->done_cases, 1);
+    }
+}
+
+static void attach(const char *path)
+{
+    int file = open(path, O_RDWR);
+    if (file < 0) {
+        perror(path);
+        exit(2);
+    }
+    size_t bytes = LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES;
+    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    runner.launch = (Launch *)base;
+    runner.header = &runner.launch->rank[runner.rank];
+    runner.header->pid = getpid();
+    runner.play.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
+                                  &runner.header->used};
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "error: the runner is started by build/grade\n  HINT: make grade LAB=1\n");
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
+    attach(argv[1]);
+    backend_set_threads(1);
+    play_cases();
+    atomic_store(&runner.header->state, GONE);
+    MPI_Finalize();
+    return 0;
+}
