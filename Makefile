@@ -48,7 +48,9 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-.PHONY: build
+.PHONY: build all
+all: build
+	cat common/setup/help.txt
 build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize
 
 $(BUILD)/float/%.o: %.c
@@ -113,13 +115,13 @@ RUNNER_PARTS = $(call float,$(RUNNER) grader/plays/play.c grader/plays/layer.c g
                  common/mesh/base/dp-group.c)
 define runner_rules
 $(BUILD)/runners/0$(1)-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-        $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
 define mine_rules
 $(BUILD)/runners/0$(1)-mine: $(BUILD)/labs/student/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o) \
-        $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
@@ -146,4 +148,72 @@ grade: $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)
 	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(CASE),--case '$(CASE)')
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# ---- training -------------------------------------------------------------------------------------------------------
+
+# At stage n (after lab n) a slot is provided by the highest lab up to n in its chain, or else by what the slot is before any
+# lab. UPTO goes back to an earlier stage; without it, the last one whose labs are all there.
+STAGES = 5 7
+NEEDED_5 = 1 2 3 4 5
+NEEDED_7 = 1 3 4 6 7
+all_started = $(if $(filter-out $(foreach n,$(NEEDED_$(1)),$(if $(call started,$(n)),$(n))),$(NEEDED_$(1))),,$(1))
+MY_STAGE = $(or $(lastword $(foreach stage,$(STAGES),$(call all_started,$(stage)))),0)
+STAGE = $(if $(filter serial,$(STACK)),0,$(or $(UPTO),$(if $(filter mine,$(STACK)),$(MY_STAGE),$(lastword $(LABS)))))
+from = $(filter $(1),$(wordlist 1,$(STAGE),1 2 3 4 5 6 7 8 9 10 11))
+lab_object = $(BUILD)/labs/$(call author_of,$(1))/$(1).o
+plain = $(BUILD)/float/common/model/serial/$(1).o
+TRAIN_LABS = $(if $(call from,7),1 3 4 6 7,$(if $(call from,5),1 2 3 4 5,$(if $(call from,4),1 3 4,$(if $(call from,3),1 3))))
+TRAIN_PARTS = $(foreach lab,$(TRAIN_LABS),$(call lab_object,$(lab))) \
+    $(if $(call from,3),,$(call plain,embedding)) $(if $(call from,4),,$(call plain,attention)) \
+    $(if $(call from,5),,$(call start_object,5,float)) $(if $(call from,7),,$(call start_object,7,float)) \
+    $(call float,common/mesh/base/tp-group.c common/mesh/base/dp-group.c common/train/base/data-parallel.c)
+TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
+
+$(TRAIN): $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh
+	mkdir -p $(@D)
+	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-train.sh $@ $(filter %.o %.a,$^)
+
+$(BUILD)/tokenize: $(BUILD)/float/common/data/tokenize_main.o $(BUILD)/libbalise.a
+	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
+
+NTASKS ?= 1
+option = $(if $($(2)),--$(1) '$($(2))')
+TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,samples,SAMPLES) $(call option,model,MODEL) \
+    $(call option,layers,LAYERS) $(call option,hidden-dim,HIDDEN_DIM) $(call option,heads,HEADS) \
+    $(call option,batch-size,BATCH_SIZE) $(call option,seq,SEQ) $(call option,data,DATA) \
+    $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
+    $(call option,lr,LR) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
+    $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
+    $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS)
+
+.PHONY: train
+train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(TRAIN))
+	common/train/launch.sh '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
+
+.PHONY: no-such-stack
+no-such-stack:
+	printf "error: there is no stack '%s'\n  HINT: STACK=solutions, STACK=mine or STACK=serial\n" '$(STACK)' >&2; exit 2
+
+# ---- setting up, looking around -------------------------------------------------------------------------------------
+
+.PHONY: setup doctor data demo help
+setup:
+	common/setup/setup.sh core
+
+doctor:
+	common/setup/doctor.sh
+
+data:
+	common/setup/setup.sh core test
+	data/download.sh
+
+# A sub-make, so that what pkg-config and mpicc say is asked after they are there.
+demo:
+	common/setup/setup.sh core
+	$(MAKE) build grade SOLUTION=1
+	$(MAKE) train NTASKS=2 TP=2 LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
+
+help:
+	cat common/setup/help.txt
+
+-include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
+include common/base/tests/tests.mk

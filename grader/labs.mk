@@ -2,7 +2,7 @@
 #
 # FOLDER and FILE   labs/FOLDER/FILE is what the student edits; solutions/FOLDER/FILE is the reference
 # SLOT              what the lab provides to the model (see DESIGN); EXPORTS: the functions that it must define
-# NEEDS             the labs whose functions the grader links beside it
+# NEEDS             the labs whose functions the grader links beside it; BESIDE: those whose start files it links
 # START             empty: a TODO is reached; working: the start file runs, and is "not started" while its tokens are unchanged
 # LAYOUTS           the worlds that are graded (tp = world in labs 1 to 7)
 # CHECKS            what is looked at, and the points for it; labs 1 to 11 make 100 together
@@ -108,6 +108,7 @@ LAB_7_TITLE = Block and Classifier
 LAB_7_SLOT = block
 LAB_7_EXPORTS = block_new block_forward classifier_new classifier_forward
 LAB_7_NEEDS = 1 4 6
+LAB_7_BESIDE = 5
 LAB_7_START = working
 LAB_7_LAYOUTS = 1 2 4
 LAB_7_CHECKS = forward:2 input_gradient:2 weight_gradient:1 step:1 initial_values:1 sharding:1 communication:1

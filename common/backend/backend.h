@@ -1,0 +1,149 @@
+/** @file
+ * The kernels: every loop over numbers that an operation needs. One header, several implementations, of which the
+ * linker takes one: `cpu` (single precision, CBLAS, vectorised) and `reference` (double precision, plain loops: the
+ * definition that all else is tested against).
+ *
+ * Unless a parameter says otherwise: matrices are row-major and contiguous; `rows` counts the rows of [.., columns];
+ * results do not overlap arguments, except that an element-wise kernel may write over an argument of the same shape;
+ * nothing is allocated that outlives the call; sizes are checked by the caller. Kernels know no placement and no rank.
+ */
+#ifndef BALISE_BACKEND_H
+#define BALISE_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/philox.h"
+#include "base/problem.h"
+#include "base/real.h"
+
+enum { NO_ID = -1 }; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */
+
+/** Checks once, before the first kernel, that the machine and the environment let the kernels run at full speed.
+ *  @return true if so; false with `problem` (a warning: e.g. OPENBLAS_CORETYPE forces slow kernels) */
+bool backend_check(Problem *problem);
+
+/** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run prints. */
+const char *backend_description(void);
+
+/** How many threads the kernels of this process use from now on. */
+void backend_set_threads(int threads);
+
+/* ---- y = x W^T ------------------------------------------------------------------------------------------------ */
+
+/** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). */
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight, const real *bias,
+                    real *y);
+
+/** dx [rows,in] = dy [rows,out] · weight [out,in]; added to dx if `accumulate`. */
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight, real *dx,
+                           bool accumulate);
+
+/** dweight [out,in] = dy [rows,out]^T · x [rows,in]; added to dweight if `accumulate`. */
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x, real *dweight,
+                            bool accumulate);
+
+/** dbias [out] += the column sums of dy [rows,out]. */
+void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
+
+/* ---- embedding ------------------------------------------------------------------------------------------------ */
+
+/** y [count,columns]: row i is table row ids[i], zeros for NO_ID. */
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y);
+
+/** dtable[ids[i]] += dy row i, in the order of i (so that the sum is the same in each run). */
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable);
+
+/* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time --------- */
+
+/** rstd = 1/sqrt(variance + epsilon), variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward. */
+void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight, const real *bias,
+                        double epsilon, real *y, real *mean, real *rstd);
+
+/** dx is written (added if `accumulate`); dweight and dbias [columns] are added to. */
+void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x, const real *weight,
+                         const real *mean, const real *rstd, real *dx, bool accumulate, real *dweight, real *dbias);
+
+/* ---- GELU and dropout ----------------------------------------------------------------------------------------- */
+
+/** y = x Φ(x) = x/2 (1 + erf(x/√2)), the exact form (Hendrycks and Gimpel, arXiv:1606.08415). */
+void kernel_gelu_forward(int64_t count, const real *x, real *y);
+
+/** dx = dy (Φ(x) + x φ(x)). */
+void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx);
+
+/** Which elements dropout keeps. Row r of the tensor is position r % positions of sample samples[r / positions];
+ *  column c of this rank is column column_begin + c of the whole tensor. The element is kept when
+ *      philox_uniform(philox(key, lo(sample), hi(sample), position, column/4).word[column%4]) >= probability
+ *  (column the global one), so the mask is the same at every layout. What is kept is divided by 1 - probability. */
+typedef struct DropoutMask {
+    PhiloxKey key; /**< philox_key(seed, name of the layer, step) */
+    double probability;
+    const int64_t *samples; /**< [rows / positions] row numbers in the data set */
+    int64_t positions;
+    int64_t column_begin;
+} DropoutMask;
+
+/** y = mask · x / (1 - probability). Its backward is the same function of dy. */
+void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y);
+
+/** y = dropout(gelu(x)) in one pass. */
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y);
+
+/** dx = gelu'(x) · mask · dy / (1 - probability) in one pass. */
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy, const real *x,
+                           real *dx);
+
+/* ---- attention ------------------------------------------------------------------------------------------------ */
+
+typedef struct AttentionShape {
+    int64_t batch, positions, heads, head_size; /* B, S, A, D */
+    double factor;                              /* scores are factor · q · k */
+} AttentionShape;
+
+/** y = softmax(factor q k^T) v for each sample and head (Vaswani et al., arXiv:1706.03762, equation 1).
+ *  q, k, v, y [B,S,A·D]; mask [B,S], 0 where a key is hidden: it gets a probability of exactly zero (a row with every
+ *  key hidden is the caller's error). probabilities [B,A,S,S] are kept for backward. */
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v, const int32_t *mask,
+                       real *y, real *probabilities);
+
+/** Writes dq, dk, dv. `work` [S,S] for each thread: backend_attention_work() numbers. */
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
+                        const real *probabilities, const real *dy, real *dq, real *dk, real *dv, real *work);
+
+/** How many numbers of work space attention_backward needs. */
+int64_t kernel_attention_backward_work(const AttentionShape *shape);
+
+/* ---- loss ----------------------------------------------------------------------------------------------------- */
+
+/** losses[i] = -log softmax(logits[i])[labels[i]] (natural logarithm), and dlogits [rows,classes] = softmax - onehot, not
+ *  yet divided by anything. A label outside 0..classes-1 is the caller's error. */
+void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels, real *losses,
+                   real *dlogits);
+
+/* ---- element-wise and copies ---------------------------------------------------------------------------------- */
+
+void kernel_vector_fill(int64_t count, double value, real *y);
+void kernel_vector_copy(int64_t count, const real *x, real *y);
+void kernel_vector_add(int64_t count, const real *x, const real *y, real *z); /**< z = x + y */
+void kernel_vector_accumulate(int64_t count, const real *x, real *y);         /**< y += x    */
+void kernel_vector_scale(int64_t count, double factor, real *x);              /**< x *= factor */
+
+/** Copies a block of `rows` rows of `columns` numbers; consecutive rows lie x_stride and y_stride numbers apart. */
+void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y, int64_t y_stride);
+
+/* ---- optimisers ----------------------------------------------------------------------------------------------- */
+
+/** PyTorch's SGD: w -= rate · (g + weight_decay · w). */
+void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay);
+
+typedef struct AdamW {
+    double rate, beta1, beta2, epsilon, weight_decay;
+    int64_t step; /**< 1 for the first */
+} AdamW;
+
+/** PyTorch's AdamW (Loshchilov and Hutter, arXiv:1711.05101): w -= rate · weight_decay · w; m and v are the decaying
+ *  means of g and g²; w -= rate · m̂ / (√v̂ + epsilon), with m̂ = m/(1 - beta1^step), v̂ = v/(1 - beta2^step). */
+void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw);
+
+#endif

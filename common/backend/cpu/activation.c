@@ -1,0 +1,161 @@
+#include <math.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/vector_math.h"
+
+KERNEL static void gelu_part(int64_t count, const real *x, real *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        y[i] = gelu(x[i]);
+}
+
+void kernel_gelu_forward(int64_t count, const real *x, real *y)
+{
+    const int threads = threads_for(count);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
+        gelu_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, x + begin, y + begin);
+    }
+}
+
+KERNEL static void gelu_backward_part(int64_t count, const real *dy, const real *x, real *dx)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        dx[i] = dy[i] * gelu_slope(x[i]);
+}
+
+void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    const int threads = threads_for(count);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
+        gelu_backward_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, dy + begin, x + begin,
+                           dx + begin);
+    }
+}
+
+enum {
+    COLUMNS_AT_ONCE = 256, /**< whose random numbers are drawn before they are used, in the L1 cache */
+    BLOCKS_AT_ONCE = 16,   /**< counters that are worked on together; each gives four numbers */
+};
+
+/** The number of a row, and of its first block of four columns, in the words of philox. */
+typedef struct Counter {
+    uint32_t sample_low, sample_high, position, block;
+} Counter;
+
+/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE. This is philox() of
+ * many blocks; each word lies in the low half of 64 bits, where the products arise, so that nothing is moved
+ * between the lanes. */
+KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
+{
+    const uint64_t low = 0xFFFFFFFFu;
+    for (int64_t first = 0; first < blocks; first += BLOCKS_AT_ONCE) {
+        uint64_t pairs[2 * BLOCKS_AT_ONCE];
+#pragma omp simd
+        for (int64_t b = 0; b < BLOCKS_AT_ONCE; b++) {
+            uint64_t c0 = counter.sample_low, c1 = counter.sample_high, c2 = counter.position;
+            uint64_t c3 = counter.block + (uint32_t)(first + b);
+            uint32_t k0 = key.word[0], k1 = key.word[1];
+            for (int round = 0; round < 10; round++) {
+                const uint64_t p0 = (c0 & low) * 0xD2511F53u, p1 = (c2 & low) * 0xCD9E8D57u;
+                c0 = p1 >> 32 ^ c1 ^ k0;
+                c1 = p1;
+                c2 = p0 >> 32 ^ c3 ^ k1;
+                c3 = p0;
+                k0 += 0x9E3779B9u;
+                k1 += 0xBB67AE85u;
+            }
+            pairs[2 * b] = (c0 & low) | c1 << 32;
+            pairs[2 * b + 1] = (c2 & low) | c3 << 32;
+        }
+        for (int64_t n = 0; n < 2 * BLOCKS_AT_ONCE; n++) {
+            draws[4 * first + 2 * n] = (uint32_t)pairs[n];
+            draws[4 * first + 2 * n + 1] = (uint32_t)(pairs[n] >> 32);
+        }
+    }
+}
+
+typedef enum DropoutOperation { DROPOUT, GELU_DROPOUT, GELU_DROPOUT_BACKWARD } DropoutOperation;
+
+/** Rows begin..end-1 of each of the operations with dropout; dy for the backward one only. */
+KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t begin, int64_t end, int64_t columns,
+                                const DropoutMask *mask, const real *dy, const real *x, real *y)
+{
+    uint32_t draws[COLUMNS_AT_ONCE + 4 * BLOCKS_AT_ONCE];
+    /* philox_uniform(w) is (w >> 8) 2^-24, so the comparison with the probability is one of integers. */
+    const uint32_t threshold = (uint32_t)ceil(mask->probability * 0x1p24);
+    const real factor = (real)(1 / (1 - mask->probability));
+    for (int64_t r = begin; r < end; r++) {
+        const uint64_t sample = (uint64_t)mask->samples[r / mask->positions];
+        for (int64_t first = 0; first < columns; first += COLUMNS_AT_ONCE) {
+            const int64_t count = columns - first < COLUMNS_AT_ONCE ? columns - first : COLUMNS_AT_ONCE;
+            const int64_t global = mask->column_begin + first, at = r * columns + first;
+            const Counter counter = {(uint32_t)sample, (uint32_t)(sample >> 32),
+                                     (uint32_t)(r % mask->positions), (uint32_t)(global / 4)};
+            draw(mask->key, counter, (global % 4 + count + 3) / 4, draws);
+            const uint32_t *drawn = draws + global % 4;
+#pragma omp simd
+            for (int64_t c = 0; c < count; c++) {
+                const real value = operation == DROPOUT        ? x[at + c]
+                                   : operation == GELU_DROPOUT ? gelu(x[at + c])
+                                                               : dy[at + c];
+                const real kept = drawn[c] >> 8 >= threshold ? value * factor : 0;
+                y[at + c] = operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * kept : kept;
+            }
+        }
+    }
+}
+
+KERNEL static void dropout_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
+                                const real *x, real *y)
+{
+    dropout_rows(DROPOUT, begin, end, columns, mask, NULL, x, y);
+}
+
+KERNEL static void gelu_dropout_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
+                                     const real *x, real *y)
+{
+    dropout_rows(GELU_DROPOUT, begin, end, columns, mask, NULL, x, y);
+}
+
+KERNEL static void gelu_dropout_backward_part(int64_t begin, int64_t end, int64_t columns,
+                                              const DropoutMask *mask, const real *dy, const real *x,
+                                              real *dx)
+{
+    dropout_rows(GELU_DROPOUT_BACKWARD, begin, end, columns, mask, dy, x, dx);
+}
+
+void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y)
+{
+    const int threads = threads_for(rows * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++)
+        dropout_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask, x,
+                     y);
+}
+
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
+                                 real *y)
+{
+    const int threads = threads_for(rows * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++)
+        gelu_dropout_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask,
+                          x, y);
+}
+
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
+                                  const real *x, real *dx)
+{
+    const int threads = threads_for(rows * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++)
+        gelu_dropout_backward_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads),
+                                   columns, mask, dy, x, dx);
+}

@@ -1,0 +1,82 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/blas.h"
+#include "backend/cpu/kernel.h"
+
+void blas_set_threads(int threads)
+{
+    if (openblas_set_num_threads)
+        openblas_set_num_threads(threads);
+}
+
+void backend_set_threads(int threads)
+{
+    omp_set_num_threads(threads);
+    blas_set_threads(threads);
+}
+
+const char *backend_description(void)
+{
+    static char text[160]; /* filled anew by each call, always with what holds now */
+    char version[32] = "CBLAS";
+    if (openblas_get_config)
+        sscanf(openblas_get_config(), "OpenBLAS %15s",
+               version + snprintf(version, sizeof version, "OpenBLAS "));
+    const int threads = omp_get_max_threads();
+    snprintf(text, sizeof text, "cpu (%s%s%s, %d thread%s)", version, openblas_get_corename ? ", " : "",
+             openblas_get_corename ? openblas_get_corename() : "", threads, threads == 1 ? "" : "s");
+    return text;
+}
+
+#ifdef __x86_64__
+/** The bits of the vectors that OpenBLAS's kernels for `core` use; 128 for those it does not speed up. */
+static int vector_bits_of_core(const char *core)
+{
+    static const char *const with_512[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+    static const char *const with_256[] = {"Haswell", "Zen", "Excavator"};
+    for (size_t i = 0; i < sizeof with_512 / sizeof *with_512; i++)
+        if (strcasecmp(core, with_512[i]) == 0)
+            return 512;
+    for (size_t i = 0; i < sizeof with_256 / sizeof *with_256; i++)
+        if (strcasecmp(core, with_256[i]) == 0)
+            return 256;
+    return 128;
+}
+
+static int vector_bits_of_machine(void)
+{
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+        return 512;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 256 : 128;
+}
+
+bool backend_check(Problem *problem)
+{
+    if (!openblas_get_corename)
+        return true;
+    const char *core = openblas_get_corename(), *forced = getenv("OPENBLAS_CORETYPE");
+    const int core_bits = vector_bits_of_core(core), machine_bits = vector_bits_of_machine();
+    if (forced && core_bits < machine_bits)
+        return problem_set(
+            problem, "environment variable OPENBLAS_CORETYPE", "unset OPENBLAS_CORETYPE, then start again",
+            "OPENBLAS_CORETYPE=%s makes OpenBLAS use its %s kernels with %d-bit vectors, but this "
+            "machine has %d-bit ones: matrix products may take twice as long",
+            forced, core, core_bits, machine_bits);
+    if (core_bits < 256 && core_bits < machine_bits)
+        return problem_set(
+            problem, NULL, "install a newer OpenBLAS, or set OPENBLAS_CORETYPE to a similar machine it knows",
+            "OpenBLAS does not know this machine and uses its %s kernels with %d-bit vectors, but "
+            "the machine has %d-bit ones",
+            core, core_bits, machine_bits);
+    return true;
+}
+#else
+bool backend_check(Problem *problem)
+{
+    (void)problem; /* OpenBLAS picks its kernels by the machine's own feature flags here */
+    return true;
+}
+#endif

@@ -1,0 +1,128 @@
+/** @file
+ * Elementary functions without branches or tables, so that the compiler vectorises the loops they stand in.
+ * The polynomials are weighted minimax fits (Lawson's iteration).
+ */
+#ifndef BALISE_BACKEND_CPU_VECTOR_MATH_H
+#define BALISE_BACKEND_CPU_VECTOR_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/cpu/kernel.h"
+
+/* Adding 1.5·2^23 rounds a number below 2^22 to an integer n, which the low bits of the sum then hold. */
+static const float ROUNDER = 0x1.8p23f;
+
+/** p 2^n, for n = shifted - ROUNDER in -126..127. */
+KERNEL_HELPER float times_power_of_2(float p, float shifted)
+{
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + 0x3F800000u;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+/** exp(x) for x <= 0, with a relative error below 1.2e-7; zero where exp(x) is not a normal number; NaN stays
+ * NaN. */
+KERNEL_HELPER float exp_nonpositive(float x)
+{
+    const float shifted = x * 1.44269504f + ROUNDER;
+    const float n = shifted - ROUNDER;
+    const float r = (x - n * 0x1.63p-1f) + n * 2.12194440e-4f; /* x - n ln 2, ln 2 in two parts */
+    float p = 0.00138367421f;
+    p = p * r + 0.00837489869f;
+    p = p * r + 0.0416682325f;
+    p = p * r + 0.166664198f;
+    p = p * r + 0.499999911f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return x < -87.3f ? 0.0f : times_power_of_2(p, shifted);
+}
+
+/** The bits of x as an integer with the same order; and back, since it is its own inverse. */
+KERNEL_HELPER int32_t ordered_bits(int32_t bits)
+{
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+/** The highest of x, `count` at least 1. Of integers, since compilers keep to one order of comparing numbers
+ * that may be NaN and do not vectorise it; here NaN is the highest or the lowest of all. */
+KERNEL_HELPER float highest_of(int64_t count, const float *x)
+{
+    int32_t highest = INT32_MIN;
+#pragma omp simd reduction(max : highest)
+    for (int64_t i = 0; i < count; i++) {
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits = ordered_bits(bits);
+        highest = bits > highest ? bits : highest;
+    }
+    highest = ordered_bits(highest);
+    float result;
+    memcpy(&result, &highest, sizeof result);
+    return result;
+}
+
+/** What GELU and its slope are made of. */
+typedef struct Normal {
+    float tail;    /**< Φ(-|x|) */
+    float density; /**< φ(x) */
+} Normal;
+
+/** Φ(-a) = exp(-a²/2) M(a), where M is smooth (Mills' ratio) and a polynomial of degree 12 gives it with an
+ * error of Φ below 2e-8 / max(1, a). Taking the tail keeps small values exact, which 1 + erf(x/√2) would
+ * cancel.
+ *  @param a |x|, cut at FAR */
+KERNEL_HELPER Normal normal_at(float a)
+{
+    const float exponent = a * a * -0.72134752f; /* of 2 */
+    const float shifted = exponent + ROUNDER;
+    const float r = exponent - (shifted - ROUNDER);
+    float e = 0.000153457891f;
+    e = e * r + 0.00133999577f;
+    e = e * r + 0.00961848907f;
+    e = e * r + 0.0555032864f;
+    e = e * r + 0.240226462f;
+    e = e * r + 0.693147182f;
+    e = e * r + 1.0f;
+    e = times_power_of_2(e, shifted);
+    float p = 4.53400766e-08f;
+    p = p * a - 1.30354044e-06f;
+    p = p * a + 1.69561208e-05f;
+    p = p * a - 0.000133566689f;
+    p = p * a + 0.00072385004f;
+    p = p * a - 0.00293083442f;
+    p = p * a + 0.00947809871f;
+    p = p * a - 0.0258981474f;
+    p = p * a + 0.0621624812f;
+    p = p * a - 0.132883206f;
+    p = p * a + 0.249985367f;
+    p = p * a - 0.398941427f;
+    p = p * a + 0.5f;
+    return (Normal){e * p, e * 0.398942280f};
+}
+
+/* Φ(-13) is 6e-39: from there on, x stands for infinity, and ∞ · 0 is kept away. */
+static const float FAR = 13.0f;
+
+/** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */
+KERNEL_HELPER float gelu(float x)
+{
+    const float a = FAR < fabsf(x) ? FAR : fabsf(x);
+    return (0.0f > x ? 0.0f : x) - a * normal_at(a).tail;
+}
+
+/** gelu'(x) = Φ(x) + x φ(x). With a = |x| and t = Φ(-a) - a φ(a): t for negative x, and 1 - t for the others.
+ */
+KERNEL_HELPER float gelu_slope(float x)
+{
+    const float a = FAR < fabsf(x) ? FAR : fabsf(x);
+    const Normal normal = normal_at(a);
+    const float t = normal.tail - a * normal.density;
+    return x < 0 ? t : 1.0f - t;
+}
+
+#endif

@@ -1,0 +1,71 @@
+#include <math.h>
+
+#include "backend/backend.h"
+#include "backend/reference/arithmetic.h"
+
+/** Φ(x), the distribution function of the standard normal. */
+static real normal_below(real x)
+{
+    real erf_x = rounded(erf(rounded(x * rounded(M_SQRT1_2))));
+    return rounded(rounded(1 + erf_x) / 2);
+}
+
+static real gelu(real x)
+{
+    return rounded(x * normal_below(x));
+}
+
+/** gelu'(x) = Φ(x) + x φ(x), with the density φ(x) = exp(-x²/2) / √(2π). */
+static real gelu_slope(real x)
+{
+    real density = rounded(rounded(exp(rounded(rounded(x * x) / -2))) * rounded(1 / sqrt(2 * M_PI)));
+    return rounded(normal_below(x) + rounded(x * density));
+}
+
+void kernel_gelu_forward(int64_t count, const real *x, real *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = gelu(x[i]);
+}
+
+void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    for (int64_t i = 0; i < count; i++)
+        dx[i] = rounded(dy[i] * gelu_slope(x[i]));
+}
+
+/** Element (row, column) of this rank's tensor after dropout: x divided by what is kept on average, or 0. */
+static real dropped(const DropoutMask *mask, int64_t row, int64_t column, real x)
+{
+    const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
+    const uint64_t global_column = (uint64_t)(mask->column_begin + column);
+    const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
+                                 (uint32_t)(row % mask->positions), (uint32_t)(global_column / 4));
+    bool kept = philox_uniform(drawn.word[global_column % 4]) >= mask->probability;
+    return kept ? rounded(x / rounded(1 - mask->probability)) : 0;
+}
+
+void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            y[r * columns + c] = dropped(mask, r, c, x[r * columns + c]);
+}
+
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
+                                 real *y)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            y[r * columns + c] = dropped(mask, r, c, gelu(x[r * columns + c]));
+}
+
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
+                                  const real *x, real *dx)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t i = r * columns + c;
+            dx[i] = rounded(gelu_slope(x[i]) * dropped(mask, r, c, dy[i]));
+        }
+}

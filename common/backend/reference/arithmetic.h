@@ -1,0 +1,44 @@
+/** @file
+ * What the reference kernels compute with: the rounding of each result and the order of each sum (see
+ * rounding.h).
+ */
+#ifndef BALISE_BACKEND_REFERENCE_ARITHMETIC_H
+#define BALISE_BACKEND_REFERENCE_ARITHMETIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/real.h"
+
+/** Process-wide, since no kernel takes it as an argument: the judge switches it around whole runs of the same
+ * model. */
+extern bool reference_rounds;
+
+/** x, as the precision at hand keeps it. Of two floats, + - * / and sqrt in double rounded to float are what
+ * single precision gives: 53 bits are more than twice 24. */
+static inline real rounded(real x)
+{
+    return reference_rounds ? (real)(float)x : x;
+}
+
+/** The order in which a reduction takes its `count` terms: a walk through 0..count-1 by a stride that is
+ * coprime to it. */
+typedef struct Order {
+    int64_t count, first, stride;
+} Order;
+
+/** 0, 1, 2, ... in exact mode; a fresh permutation with each call otherwise. */
+Order reference_order(int64_t count);
+
+/** The index after `i`. Use: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i))
+ */
+static inline int64_t order_next(Order order, int64_t i)
+{
+    i += order.stride;
+    return i < order.count ? i : i - order.count;
+}
+
+/** sum over i of a[i·a_stride] · b[i·b_stride]. */
+real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, int64_t b_stride);
+
+#endif

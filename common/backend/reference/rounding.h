@@ -1,0 +1,17 @@
+/** @file
+ * The rounding mode of the reference backend, with which the judge measures what an error of rounding may
+ * amount to.
+ */
+#ifndef BALISE_BACKEND_REFERENCE_ROUNDING_H
+#define BALISE_BACKEND_REFERENCE_ROUNDING_H
+
+#include <stdint.h>
+
+/** From now on every kernel computes as single precision would: each product, sum and result is rounded to
+ * float, and each reduction (dot products, row and column sums, the rows added to one table row) is summed in
+ * an order of its own, drawn from `order_seed` anew for each call of a kernel. Arguments are taken to hold
+ * floats already.
+ *  @param order_seed 0 for exact double precision in the order of the index, which is the default */
+void reference_round_like_fp32(uint64_t order_seed);
+
+#endif

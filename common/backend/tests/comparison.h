@@ -1,0 +1,149 @@
+/** @file
+ * Runs a kernel of the cpu backend and its definition on the same numbers, and compares them. The tolerance
+ * is measured on the case itself: 8 times the largest error of three emulations in single precision, each
+ * with its own order of summation, and half a unit in the last place of the largest result.
+ */
+#ifndef BALISE_BACKEND_TESTS_COMPARISON_H
+#define BALISE_BACKEND_TESTS_COMPARISON_H
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/tests/twin.h"
+
+/** One tensor that a kernel reads or writes, twice. */
+typedef struct Twin {
+    int64_t count;
+    float *start;   /**< before each run */
+    float *single;  /**< what the cpu backend makes of it */
+    double *number; /**< what the reference makes of it in the run at hand */
+    double *exact;  /**< what it makes of it in double precision */
+} Twin;
+
+enum { TWINS = 10, NORMAL, UNIFORM, JUNK };
+
+typedef struct Comparison {
+    const char *kernel;
+    int64_t rows, columns, inner; /**< the sizes of the kernel at hand */
+    bool accumulate;
+    double
+        bound; /**< what the elementary functions in it may err by, where one number alone does not show it */
+    const int32_t *ids;
+    const DropoutMask *dropout;
+    const AttentionShape *shape;
+    Twin twins[TWINS];
+    int twin_count;
+} Comparison;
+
+/** Adds a tensor: normal numbers, uniform ones in [0, 1), or NaN for what the kernel has to write. */
+static inline Twin *add_twin(Comparison *comparison, int64_t count, int content)
+{
+    ck_assert_int_lt(comparison->twin_count, TWINS);
+    const PhiloxKey key = philox_key(7, comparison->kernel, (uint64_t)comparison->twin_count);
+    Twin *twin = &comparison->twins[comparison->twin_count++];
+    const size_t n = (size_t)(count > 0 ? count : 1);
+    *twin = (Twin){count, malloc(n * sizeof(float)), malloc(n * sizeof(float)), malloc(n * sizeof(double)),
+                   malloc(n * sizeof(double))};
+    for (int64_t i = 0; i < count; i++)
+        twin->start[i] = content == NORMAL    ? (float)philox_normal_at(key, (uint64_t)i)
+                         : content == UNIFORM ? (float)philox_uniform_at(key, (uint64_t)i)
+                                              : NAN;
+    return twin;
+}
+
+static inline void free_twins(Comparison *comparison)
+{
+    for (int t = 0; t < comparison->twin_count; t++) {
+        free(comparison->twins[t].start);
+        free(comparison->twins[t].single);
+        free(comparison->twins[t].number);
+        free(comparison->twins[t].exact);
+    }
+}
+
+/** Calls the kernel of the reference backend on `number`, or that of the cpu backend on `single`. */
+typedef void Call(const Comparison *comparison, bool reference);
+
+static inline void run(Comparison *comparison, Call *call, bool reference)
+{
+    for (int t = 0; t < comparison->twin_count; t++) {
+        Twin *twin = &comparison->twins[t];
+        for (int64_t i = 0; i < twin->count; i++)
+            twin->number[i] = twin->single[i] = twin->start[i];
+    }
+    call(comparison, reference);
+}
+
+/** The largest error of the emulations for one tensor; NaN of the exact result left out. */
+static inline double emulation_error(const Twin *twin)
+{
+    double error = 0;
+    for (int64_t i = 0; i < twin->count; i++)
+        if (!isnan(twin->exact[i]))
+            error = fmax(error, fabs(twin->number[i] - twin->exact[i]));
+    return error;
+}
+
+static inline void compare_twin(const Comparison *comparison, int t, const float *single, double error)
+{
+    const Twin *twin = &comparison->twins[t];
+    double highest = 0;
+    for (int64_t i = 0; i < twin->count; i++)
+        highest = isfinite(twin->exact[i]) ? fmax(highest, fabs(twin->exact[i])) : highest;
+    const double tolerance = 8 * error + 0x1p-24 * highest + comparison->bound;
+    for (int64_t i = 0; i < twin->count; i++) {
+        const bool both_nan = isnan(twin->exact[i]) && isnan(single[i]);
+        const bool equal = (double)single[i] == twin->exact[i]; /* infinities too */
+        if (!both_nan && !equal && !(fabs(single[i] - twin->exact[i]) <= tolerance))
+            ck_abort_msg(
+                "%s, rows %ld, columns %ld, inner %ld: tensor %d, number %ld is %.9g instead of %.9g "
+                "(tolerance %.3g)",
+                comparison->kernel, (long)comparison->rows, (long)comparison->columns,
+                (long)comparison->inner, t, (long)i, (double)single[i], twin->exact[i], tolerance);
+    }
+}
+
+/** Runs both and compares every tensor, arguments included (which must not change); then frees the tensors.
+ */
+static inline void compare(Comparison *comparison, Call *call)
+{
+    float *single[TWINS];
+    double error[TWINS] = {0};
+    run(comparison, call, false);
+    for (int t = 0; t < comparison->twin_count; t++) {
+        const size_t bytes = (size_t)comparison->twins[t].count * sizeof(float);
+        single[t] = malloc(bytes + 1);
+        memcpy(single[t], comparison->twins[t].single, bytes);
+    }
+    for (uint64_t seed = 0; seed <= 3; seed++) {
+        reference_round_like_fp32(seed);
+        run(comparison, call, true);
+        for (int t = 0; t < comparison->twin_count; t++) {
+            Twin *twin = &comparison->twins[t];
+            if (seed == 0)
+                memcpy(twin->exact, twin->number, (size_t)twin->count * sizeof(double));
+            error[t] = fmax(error[t], emulation_error(twin));
+        }
+    }
+    reference_round_like_fp32(0);
+    for (int t = 0; t < comparison->twin_count; t++) {
+        compare_twin(comparison, t, single[t], error[t]);
+        free(single[t]);
+    }
+    free_twins(comparison);
+}
+
+/** The sizes that every kernel is tried at: odd ones, the model's, and one that several threads share. */
+static const int64_t ROWS[] = {1, 3, 17, 301};
+static const int64_t COLUMNS[] = {5, 1, 24, 36, 127, 128, 768};
+enum { ROW_SIZES = 4, COLUMN_SIZES = 7, SIZES = ROW_SIZES * COLUMN_SIZES };
+
+static inline Comparison comparison_of(const char *kernel, int size)
+{
+    return (Comparison){
+        .kernel = kernel, .rows = ROWS[size / COLUMN_SIZES], .columns = COLUMNS[size % COLUMN_SIZES]};
+}
+
+#endif

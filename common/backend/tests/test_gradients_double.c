@@ -1,0 +1,372 @@
+/* Each backward kernel of the reference backend against central differences of its forward kernel, and the
+ * forward kernels against numbers of PyTorch. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/tests/twin.h"
+
+/* The declarations of twin.h are those of backend.h: here real is double. */
+#define SAME(name)                                                                                           \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(reference_##name), __typeof__(kernel_##name)),    \
+                   #name)
+SAME(linear_forward);
+SAME(linear_backward_input);
+SAME(linear_backward_weight);
+SAME(linear_backward_bias);
+SAME(lookup_forward);
+SAME(lookup_backward);
+SAME(layer_norm_forward);
+SAME(layer_norm_backward);
+SAME(gelu_forward);
+SAME(gelu_backward);
+SAME(dropout_apply);
+SAME(gelu_dropout_forward);
+SAME(gelu_dropout_backward);
+SAME(attention_forward);
+SAME(attention_backward);
+SAME(attention_backward_work);
+SAME(cross_entropy);
+SAME(vector_fill);
+SAME(vector_copy);
+SAME(vector_add);
+SAME(vector_accumulate);
+SAME(vector_scale);
+SAME(copy_rows);
+SAME(sgd_step);
+SAME(adamw_step);
+
+enum { MOST = 512, ARGUMENTS = 3 };
+
+static const int32_t IDS[] = {2, NO_ID, 0, 2, 3};
+static const int32_t KEYS_SHOWN[] = {1, 0, 1, 1, 1, 1, 1, 0}; /* 2 samples of 4 */
+static const int64_t SAMPLE_NUMBERS[] = {5, 1234567890123};
+static const AttentionShape SHAPE = {2, 4, 3, 2, 0.6};
+
+/** A forward kernel with its backward: y = f(x0, x1, x2); backward turns dy into dx0, dx1, dx2. */
+typedef struct Operation {
+    int64_t y_count, x_count[ARGUMENTS];
+    void (*forward)(double *const x[ARGUMENTS], double *y);
+    void (*backward)(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS]);
+} Operation;
+
+static void linear(double *const x[ARGUMENTS], double *y)
+{
+    kernel_linear_forward(5, 3, 4, x[0], x[1], x[2], y);
+}
+
+static void linear_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    kernel_linear_backward_input(5, 3, 4, dy, x[1], dx[0], false);
+    kernel_linear_backward_weight(5, 3, 4, dy, x[0], dx[1], false);
+    kernel_vector_fill(4, 0, dx[2]);
+    kernel_linear_backward_bias(5, 4, dy, dx[2]);
+}
+
+static void lookup(double *const x[ARGUMENTS], double *y)
+{
+    kernel_lookup_forward(5, 3, IDS, x[0], y);
+}
+
+static void lookup_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    (void)x;
+    kernel_vector_fill(4 * 3, 0, dx[0]);
+    kernel_lookup_backward(5, 3, IDS, dy, dx[0]);
+}
+
+static void layer_norm(double *const x[ARGUMENTS], double *y)
+{
+    double mean[5], rstd[5];
+    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
+}
+
+static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    double y[5 * 7], mean[5], rstd[5];
+    kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
+    kernel_vector_fill(7, 0, dx[1]);
+    kernel_vector_fill(7, 0, dx[2]);
+    kernel_layer_norm_backward(5, 7, dy, x[0], x[1], mean, rstd, dx[0], false, dx[1], dx[2]);
+}
+
+static void gelu(double *const x[ARGUMENTS], double *y)
+{
+    kernel_gelu_forward(35, x[0], y);
+}
+
+static void gelu_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    kernel_gelu_backward(35, dy, x[0], dx[0]);
+}
+
+static const DropoutMask *mask(void)
+{
+    static const DropoutMask some = {{{1, 2}}, 0.4, SAMPLE_NUMBERS, 3, 5};
+    return &some;
+}
+
+static void dropout(double *const x[ARGUMENTS], double *y)
+{
+    kernel_dropout_apply(5, 7, mask(), x[0], y);
+}
+
+static void dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    (void)x;
+    kernel_dropout_apply(5, 7, mask(), dy, dx[0]);
+}
+
+static void gelu_dropout(double *const x[ARGUMENTS], double *y)
+{
+    kernel_gelu_dropout_forward(5, 7, mask(), x[0], y);
+}
+
+static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    kernel_gelu_dropout_backward(5, 7, mask(), dy, x[0], dx[0]);
+}
+
+static void attention(double *const x[ARGUMENTS], double *y)
+{
+    double probabilities[2 * 3 * 4 * 4];
+    kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, probabilities);
+}
+
+static void attention_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    double y[MOST], probabilities[2 * 3 * 4 * 4], work[4 * 4];
+    ck_assert_int_le(kernel_attention_backward_work(&SHAPE), 4 * 4);
+    kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, probabilities);
+    kernel_attention_backward(&SHAPE, x[0], x[1], x[2], probabilities, dy, dx[0], dx[1], dx[2], work);
+}
+
+static void cross_entropy(double *const x[ARGUMENTS], double *y)
+{
+    static const int32_t labels[] = {0, 6, 3, 3, 1};
+    double dlogits[5 * 7];
+    kernel_cross_entropy(5, 7, x[0], labels, y, dlogits);
+}
+
+static void cross_entropy_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    static const int32_t labels[] = {0, 6, 3, 3, 1};
+    double losses[5];
+    kernel_cross_entropy(5, 7, x[0], labels, losses, dx[0]);
+    for (int r = 0; r < 5; r++)
+        kernel_vector_scale(7, dy[r], dx[0] + 7 * r);
+}
+
+static const Operation OPERATIONS[] = {
+    {5 * 4, {5 * 3, 4 * 3, 4}, linear, linear_gradient},
+    {5 * 3, {4 * 3, 0, 0}, lookup, lookup_gradient},
+    {5 * 7, {5 * 7, 7, 7}, layer_norm, layer_norm_gradient},
+    {35, {35, 0, 0}, gelu, gelu_gradient},
+    {35, {35, 0, 0}, dropout, dropout_gradient},
+    {35, {35, 0, 0}, gelu_dropout, gelu_dropout_gradient},
+    {48, {48, 48, 48}, attention, attention_gradient},
+    {5, {35, 0, 0}, cross_entropy, cross_entropy_gradient},
+};
+
+/** The sum of dy y: its derivative by x is what backward should give. */
+static double weighted(const Operation *operation, double *const x[ARGUMENTS], const double *dy)
+{
+    double y[MOST], sum = 0;
+    operation->forward(x, y);
+    for (int64_t i = 0; i < operation->y_count; i++)
+        sum += dy[i] * y[i];
+    return sum;
+}
+
+START_TEST(backward_is_the_derivative_of_forward)
+{
+    const Operation *operation = &OPERATIONS[_i];
+    const PhiloxKey key = philox_key(1, "gradients", (uint64_t)_i);
+    const double h = 1e-6;
+    double numbers[ARGUMENTS][MOST], gradients[ARGUMENTS][MOST], dy[MOST];
+    double *x[ARGUMENTS], *dx[ARGUMENTS];
+    for (int a = 0; a < ARGUMENTS; a++) {
+        x[a] = numbers[a];
+        dx[a] = gradients[a];
+        for (int64_t i = 0; i < MOST; i++) {
+            x[a][i] = philox_normal_at(key, (uint64_t)(a * MOST + i));
+            dx[a][i] = NAN;
+        }
+    }
+    for (int64_t i = 0; i < MOST; i++)
+        dy[i] = philox_normal_at(key, (uint64_t)(ARGUMENTS * MOST + i));
+    operation->backward(x, dy, dx);
+    for (int a = 0; a < ARGUMENTS; a++)
+        for (int64_t i = 0; i < operation->x_count[a]; i++) {
+            const double kept = x[a][i];
+            x[a][i] = kept + h;
+            const double above = weighted(operation, x, dy);
+            x[a][i] = kept - h;
+            const double slope = (above - weighted(operation, x, dy)) / (2 * h);
+            x[a][i] = kept;
+            ck_assert_msg(fabs(slope - dx[a][i]) <= 1e-8 * fmax(1, fabs(slope)),
+                          "operation %d, argument %d, number %ld: %.12g instead of %.12g", _i, a, (long)i,
+                          dx[a][i], slope);
+        }
+}
+END_TEST
+
+START_TEST(accumulate_adds_to_what_was_there)
+{
+    const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {1, -1, 2, 0, 3, 1}, weight[] = {2, 1, -1, 0.5, 3, 1};
+    double written[9], added[9];
+    kernel_linear_backward_input(3, 3, 2, dy, weight, written, false);
+    kernel_vector_fill(9, 10, added);
+    kernel_linear_backward_input(3, 3, 2, dy, weight, added, true);
+    for (int i = 0; i < 9; i++)
+        ck_assert_double_eq(added[i], written[i] + 10);
+    kernel_linear_backward_weight(3, 2, 2, dy, x, written, false);
+    kernel_vector_fill(4, 10, added);
+    kernel_linear_backward_weight(3, 2, 2, dy, x, added, true);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(added[i], written[i] + 10);
+    const double mean[] = {0.5, 1}, rstd[] = {2, 0.25};
+    double dweight[3] = {1, 2, 3}, dbias[3] = {0}, dweight2[3] = {1, 2, 3}, dbias2[3] = {5, 5, 5};
+    kernel_layer_norm_backward(2, 3, dy, x, weight, mean, rstd, written, false, dweight, dbias);
+    kernel_vector_fill(6, 10, added);
+    kernel_layer_norm_backward(2, 3, dy, x, weight, mean, rstd, added, true, dweight2, dbias2);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq_tol(added[i], written[i] + 10, 1e-14);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq(dweight[i], dweight2[i]);
+        ck_assert_double_eq(dbias[i] + 5, dbias2[i]);
+    }
+}
+END_TEST
+
+static void check_numbers(int count, const double *number, const double *expected)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_double_eq_tol(number[i], expected[i], 1e-14);
+}
+
+/* torch.nn.functional, 1.13, double. */
+START_TEST(forward_gives_the_numbers_of_pytorch)
+{
+    const double x[] = {1, 2, 4, 0.5, -1, 0.25};
+    double y[9], mean[2], rstd[2];
+    const double weight[] = {1, 2, -1}, bias[] = {0, 0.5, 1};
+    const double normed[] = {-1.069041531450298, -0.03452076572514917, -0.3363019143128718,
+                             0.8889905652998737, -2.2939703480853173,  0.492005391257215};
+    kernel_layer_norm_forward(2, 3, x, weight, bias, 1e-5, y, mean, rstd);
+    check_numbers(6, y, normed);
+
+    const double points[] = {-3, -1, -0.5, 0, 0.5, 1, 3};
+    const double gelus[] = {-0.00404969409489031, -0.15865525393145702, -0.15426876936299344, 0,
+                            0.34573123063700656,  0.841344746068543,    2.99595030590511};
+    kernel_gelu_forward(7, points, y);
+    check_numbers(7, y, gelus);
+
+    const int32_t labels[] = {2, 0};
+    const double losses[] = {0.16984601955628567, 0.6941121864019144};
+    const double dlogits[] = {0.04201006613406605, 0.11419519938459448, -0.15620526551866054,
+                              -0.500482270186785,  0.11145747105020275, 0.38902479913658217};
+    double each[2];
+    kernel_cross_entropy(2, 3, x, labels, each, y);
+    check_numbers(2, each, losses);
+    check_numbers(6, y, dlogits);
+
+    const double matrix[] = {1, 2, -1, 0.5, 0, 3}, shift[] = {0.25, -1}, products[] = {1.25, 11.5, -1.5, 0};
+    kernel_linear_forward(2, 3, 2, x, matrix, shift, y);
+    check_numbers(4, y, products);
+}
+END_TEST
+
+/* The hidden key scores far more than the others, which must not lose them. */
+START_TEST(attention_gives_the_numbers_of_pytorch)
+{
+    const AttentionShape shape = {1, 3, 1, 2, 0.5};
+    const int32_t shown[] = {1, 0, 1};
+    const double q[] = {1, 0, 0.5, -1, 2, 1}, k[] = {0.5, 1, 3e5, 3e5, -1, 0.25}, v[] = {1, 2, 7, 7, -3, 4};
+    const double expected[] = {0.679178699175393,  0, 0.320821300824607,  0.5, 0, 0.5,
+                               0.8670357598021706, 0, 0.13296424019782924};
+    const double values[] = {-0.2832852032984281, 2.641642601649214, -1, 3,
+                             0.46814303920868294, 2.265928480395658};
+    double y[6], probabilities[9];
+    kernel_attention_forward(&shape, q, k, v, shown, y, probabilities);
+    check_numbers(9, probabilities, expected);
+    check_numbers(6, y, values);
+}
+END_TEST
+
+START_TEST(exact_mode_sums_in_the_order_of_the_index)
+{
+    const double x[] = {0x1p53, 1, 1}, ones[] = {1, 1, 1};
+    for (int call = 0; call < 20; call++) {
+        double y;
+        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        ck_assert_double_eq(y, 0x1p53); /* the ones first would make it 2^53 + 2 */
+    }
+}
+END_TEST
+
+/* A sum that no single precision gives: all 24 bits and one beyond. */
+START_TEST(rounding_mode_rounds_each_sum_and_each_product)
+{
+    const double x[] = {0x1p24, 1, 1}, ones[] = {1, 1, 1}, third = 1.0 / 3;
+    double y;
+    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    ck_assert_double_eq(y, 0x1p24 + 2);
+    bool orders[2] = {false, false};
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        reference_round_like_fp32(seed);
+        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        ck_assert(y == 0x1p24 || y == 0x1p24 + 2); /* the ones one by one, or first together */
+        orders[y == 0x1p24] = true;
+        double w = 1;
+        kernel_vector_scale(1, third, &w);
+        ck_assert_double_eq(w, (float)third);
+    }
+    ck_assert(orders[0] && orders[1]);
+    reference_round_like_fp32(0);
+    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    ck_assert_double_eq(y, 0x1p24 + 2);
+}
+END_TEST
+
+START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed)
+{
+    enum { COUNT = 100 };
+    double x[COUNT], ones[COUNT], y[2][20];
+    const PhiloxKey key = philox_key(1, "order", 0);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = (float)philox_normal_at(key, (uint64_t)i);
+        ones[i] = 1;
+    }
+    for (int n = 0; n < 2; n++) {
+        reference_round_like_fp32(9);
+        for (int call = 0; call < 20; call++)
+            kernel_linear_forward(1, COUNT, 1, x, ones, NULL, &y[n][call]);
+    }
+    reference_round_like_fp32(0);
+    int changes = 0;
+    for (int call = 1; call < 20; call++)
+        changes += y[0][call] != y[0][call - 1];
+    ck_assert_int_ge(changes, 10);
+    ck_assert_mem_eq(y[0], y[1], sizeof y[0]);
+}
+END_TEST
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("reference backend: gradients, definitions, rounding");
+    TCase *tests = tcase_create("reference");
+    tcase_add_loop_test(tests, backward_is_the_derivative_of_forward, 0,
+                        sizeof OPERATIONS / sizeof *OPERATIONS);
+    tcase_add_test(tests, accumulate_adds_to_what_was_there);
+    tcase_add_test(tests, forward_gives_the_numbers_of_pytorch);
+    tcase_add_test(tests, attention_gives_the_numbers_of_pytorch);
+    tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
+    tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
+    tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
+    suite_add_tcase(s, tests);
+    return s;
+}

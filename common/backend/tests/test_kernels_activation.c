@@ -1,0 +1,307 @@
+/* GELU and dropout: against their definitions, and dropout's mask against the words of DropoutMask. */
+#include "backend/tests/comparison.h"
+
+static void call_gelu_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_gelu_forward(t[0].count, t[0].number, t[1].number);
+    else
+        kernel_gelu_forward(t[0].count, t[0].single, t[1].single);
+}
+
+static void call_gelu_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_gelu_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+    else
+        kernel_gelu_backward(t[0].count, t[0].single, t[1].single, t[2].single);
+}
+
+static void call_dropout_apply(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_dropout_apply(c->rows, c->columns, c->dropout, t[0].number, t[1].number);
+    else
+        kernel_dropout_apply(c->rows, c->columns, c->dropout, t[0].single, t[1].single);
+}
+
+static void call_gelu_dropout_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_gelu_dropout_forward(c->rows, c->columns, c->dropout, t[0].number, t[1].number);
+    else
+        kernel_gelu_dropout_forward(c->rows, c->columns, c->dropout, t[0].single, t[1].single);
+}
+
+static void call_gelu_dropout_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_gelu_dropout_backward(c->rows, c->columns, c->dropout, t[0].number, t[1].number,
+                                        t[2].number);
+    else
+        kernel_gelu_dropout_backward(c->rows, c->columns, c->dropout, t[0].single, t[1].single, t[2].single);
+}
+
+/* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
+enum { POSITIONS = 7, SAMPLES = 43 };
+
+static DropoutMask mask_of(double probability, int64_t column_begin, int64_t samples[SAMPLES])
+{
+    for (int64_t i = 0; i < SAMPLES; i++)
+        samples[i] = (i * 0x123456789) % 0xFEDCBA98765;
+    return (DropoutMask){philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin};
+}
+
+static Comparison case_of(const char *kernel, int size, DropoutMask *mask, int64_t samples[SAMPLES],
+                          int arguments)
+{
+    Comparison c = comparison_of(kernel, size);
+    *mask = mask_of(0.3, size % 9, samples);
+    c.dropout = mask;
+    c.bound = 0x1p-22;
+    for (int t = 0; t <= arguments; t++)
+        add_twin(&c, c.rows * c.columns, t < arguments ? NORMAL : JUNK);
+    for (int64_t i = 0; i < c.twins[0].count; i++)
+        c.twins[0].start[i] *= 3; /* into the tails */
+    return c;
+}
+
+START_TEST(gelu_is_its_definition)
+{
+    DropoutMask mask;
+    int64_t samples[SAMPLES];
+    Comparison forward = case_of("gelu_forward", _i, &mask, samples, 1);
+    compare(&forward, call_gelu_forward);
+    Comparison backward = case_of("gelu_backward", _i, &mask, samples, 2);
+    compare(&backward, call_gelu_backward);
+}
+END_TEST
+
+START_TEST(dropout_is_its_definition)
+{
+    DropoutMask mask;
+    int64_t samples[SAMPLES];
+    Comparison c = case_of("dropout_apply", _i, &mask, samples, 1);
+    compare(&c, call_dropout_apply);
+}
+END_TEST
+
+START_TEST(gelu_dropout_is_gelu_and_then_dropout)
+{
+    DropoutMask mask;
+    int64_t samples[SAMPLES];
+    Comparison forward = case_of("gelu_dropout_forward", _i, &mask, samples, 1);
+    compare(&forward, call_gelu_dropout_forward);
+    Comparison backward = case_of("gelu_dropout_backward", _i, &mask, samples, 2);
+    compare(&backward, call_gelu_dropout_backward);
+}
+END_TEST
+
+START_TEST(nan_stays_nan_and_does_not_spread)
+{
+    DropoutMask mask;
+    int64_t samples[SAMPLES];
+    Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply, call_gelu_dropout_forward,
+                     call_gelu_dropout_backward};
+    const int arguments[] = {1, 2, 1, 1, 2};
+    for (int k = 0; k < 5; k++) {
+        Comparison c = case_of("with NaN", _i, &mask, samples, arguments[k]);
+        for (int t = 0; t < arguments[k]; t++)
+            for (int64_t i = t; i < c.twins[t].count; i += 4)
+                c.twins[t].start[i] = NAN;
+        compare(&c, calls[k]);
+    }
+}
+END_TEST
+
+START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
+{
+    enum { COUNT = 4001 };
+    static float x[COUNT], y[COUNT], slope[COUNT], ones[COUNT];
+    const double root_half = sqrt(0.5);
+    for (int from = -20; from < 20; from += 1) {
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = (float)(from + (double)i / (COUNT - 1));
+            ones[i] = 1;
+        }
+        kernel_gelu_forward(COUNT, x, y);
+        kernel_gelu_backward(COUNT, ones, x, slope);
+        for (int i = 0; i < COUNT; i++) {
+            const double a = x[i], below = erfc(-a * root_half) / 2;
+            const double exact = a * below,
+                         exact_slope = below + a * exp(-a * a / 2) / sqrt(2 * 3.141592653589793);
+            if (!(fabs(y[i] - exact) <= 0x1p-23 * fmax(1, fabs(exact))))
+                ck_abort_msg("gelu(%.9g) is %.9g instead of %.9g", a, (double)y[i], exact);
+            if (!(fabs(slope[i] - exact_slope) <= 0x1p-22))
+                ck_abort_msg("gelu'(%.9g) is %.9g instead of %.9g", a, (double)slope[i], exact_slope);
+        }
+    }
+}
+END_TEST
+
+START_TEST(gelu_of_what_is_not_finite)
+{
+    const float x[] = {INFINITY, -INFINITY, NAN, -0.0f, 3e38f, -3e38f}, ones[] = {1, 1, 1, 1, 1, 1};
+    float y[6], slope[6];
+    kernel_gelu_forward(6, x, y);
+    kernel_gelu_backward(6, ones, x, slope);
+    ck_assert(y[0] == INFINITY && isnan(y[2]) && y[3] == 0 && y[4] == 3e38f);
+    ck_assert(fabsf(y[1]) < 1e-30f && fabsf(y[5]) < 1e-30f);
+    ck_assert(slope[0] == 1 && fabsf(slope[1]) < 1e-30f && isnan(slope[2]) && slope[3] == 0.5f &&
+              slope[4] == 1);
+}
+END_TEST
+
+static bool kept(const DropoutMask *mask, int64_t row, int64_t column)
+{
+    const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
+    const int64_t whole = mask->column_begin + column;
+    const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
+                                 (uint32_t)(row % mask->positions), (uint32_t)(whole / 4));
+    return philox_uniform(drawn.word[whole % 4]) >= mask->probability;
+}
+
+START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
+{
+    enum { ROWS_HERE = 15, COLUMNS_HERE = 701 };
+    static const double probabilities[] = {0, 0x1p-24, 0.1, 0.5, 1 - 0x1p-24, 1};
+    static const int64_t begins[] = {0, 1, 2, 3, 4, 255, 768};
+    static float x[ROWS_HERE * COLUMNS_HERE], y[ROWS_HERE * COLUMNS_HERE];
+    int64_t samples[SAMPLES], wrong = 0, zeros = 0;
+    const DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
+    const float factor = (float)(1 / (1 - mask.probability));
+    for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
+        x[i] = 1;
+    kernel_dropout_apply(ROWS_HERE, COLUMNS_HERE, &mask, x, y);
+    for (int64_t r = 0; r < ROWS_HERE; r++)
+        for (int64_t c = 0; c < COLUMNS_HERE; c++) {
+            wrong += y[r * COLUMNS_HERE + c] != (kept(&mask, r, c) ? factor : 0);
+            zeros += y[r * COLUMNS_HERE + c] == 0;
+        }
+    ck_assert_int_eq(wrong, 0);
+    const double count = ROWS_HERE * COLUMNS_HERE, p = mask.probability;
+    ck_assert(fabs((double)zeros - p * count) <= 4 * sqrt(count * p * (1 - p)) + 1);
+}
+END_TEST
+
+START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
+{
+    int64_t samples[SAMPLES];
+    DropoutMask mask = mask_of(0, 0, samples);
+    const float x[] = {1, 1, 1, 1};
+    float y[4];
+    for (int column = 0; column < 4; column++) {
+        const Philox4 drawn = philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
+        mask.probability = philox_uniform(drawn.word[column]);
+        kernel_dropout_apply(1, 4, &mask, x, y);
+        ck_assert(y[column] != 0);
+        mask.probability += 0x1p-26;
+        kernel_dropout_apply(1, 4, &mask, x, y);
+        ck_assert(y[column] == 0);
+    }
+}
+END_TEST
+
+/* The columns of a tensor of 3 rows in uneven shards, put together again. */
+START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
+{
+    enum { WIDTH = 103, HEIGHT = 3 };
+    static const int64_t first[] = {0, 37, 70, WIDTH};
+    float x[HEIGHT * WIDTH], y[HEIGHT * WIDTH], shard[HEIGHT * WIDTH], together[HEIGHT * WIDTH];
+    int64_t samples[SAMPLES];
+    DropoutMask mask = mask_of(0.4, 0, samples);
+    for (int i = 0; i < HEIGHT * WIDTH; i++)
+        x[i] = (float)(i + 1);
+    kernel_dropout_apply(HEIGHT, WIDTH, &mask, x, y);
+    for (int s = 0; s < 3; s++) {
+        const int64_t columns = first[s + 1] - first[s];
+        mask.column_begin = first[s];
+        kernel_copy_rows(HEIGHT, columns, x + first[s], WIDTH, shard, columns);
+        kernel_dropout_apply(HEIGHT, columns, &mask, shard, shard);
+        kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
+    }
+    ck_assert_mem_eq(together, y, sizeof y);
+}
+END_TEST
+
+START_TEST(results_may_be_written_over_arguments)
+{
+    enum { COUNT = 5 * 331 };
+    static float x[COUNT], dy[COUNT], y[COUNT], z[COUNT];
+    int64_t samples[SAMPLES];
+    const DropoutMask mask = mask_of(0.4, 2, samples);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = (float)philox_normal_at(mask.key, (uint64_t)i);
+        dy[i] = (float)philox_normal_at(mask.key, COUNT + (uint64_t)i);
+    }
+    kernel_gelu_dropout_backward(5, 331, &mask, dy, x, y);
+    memcpy(z, dy, sizeof z);
+    kernel_gelu_dropout_backward(5, 331, &mask, z, x, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+    memcpy(z, x, sizeof z);
+    kernel_gelu_dropout_backward(5, 331, &mask, dy, z, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+    kernel_gelu_dropout_forward(5, 331, &mask, x, y);
+    memcpy(z, x, sizeof z);
+    kernel_gelu_dropout_forward(5, 331, &mask, z, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+    kernel_dropout_apply(5, 331, &mask, x, y);
+    memcpy(z, x, sizeof z);
+    kernel_dropout_apply(5, 331, &mask, z, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+    kernel_gelu_forward(COUNT, x, y);
+    memcpy(z, x, sizeof z);
+    kernel_gelu_forward(COUNT, z, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+    kernel_gelu_backward(COUNT, dy, x, y);
+    memcpy(z, dy, sizeof z);
+    kernel_gelu_backward(COUNT, z, x, z);
+    ck_assert_mem_eq(y, z, sizeof y);
+}
+END_TEST
+
+static void one_thread(void)
+{
+    backend_set_threads(1);
+}
+
+static void two_threads(void)
+{
+    backend_set_threads(2);
+}
+
+static TCase *all_kernels(const char *name, void (*set_threads)(void))
+{
+    TCase *tests = tcase_create(name);
+    tcase_add_checked_fixture(tests, set_threads, NULL);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, gelu_is_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, dropout_is_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
+    tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, SIZES);
+    return tests;
+}
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("kernels: GELU and dropout");
+    suite_add_tcase(s, all_kernels("one thread", one_thread));
+    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    TCase *tests = tcase_create("properties");
+    tcase_add_checked_fixture(tests, one_thread, NULL);
+    tcase_add_test(tests, gelu_is_within_an_ulp_of_one_everywhere);
+    tcase_add_test(tests, gelu_of_what_is_not_finite);
+    tcase_add_loop_test(tests, dropout_keeps_what_the_words_of_its_mask_say, 0, 6 * 7);
+    tcase_add_test(tests, dropout_keeps_an_element_whose_number_is_the_probability);
+    tcase_add_test(tests, dropout_of_three_shards_is_dropout_of_the_whole);
+    tcase_add_test(tests, results_may_be_written_over_arguments);
+    suite_add_tcase(s, tests);
+    return s;
+}

@@ -1,0 +1,218 @@
+/* Attention and cross entropy against their definitions. */
+#include "backend/tests/comparison.h"
+
+static void call_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[3].number,
+                                    t[4].number);
+    else
+        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[3].single,
+                                 t[4].single);
+}
+
+static void call_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference) {
+        double *work = malloc((size_t)reference_attention_backward_work(c->shape) * sizeof *work);
+        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, t[3].number,
+                                     t[4].number, t[5].number, t[6].number, t[7].number, work);
+        free(work);
+    } else {
+        float *work = malloc((size_t)kernel_attention_backward_work(c->shape) * sizeof *work);
+        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, t[3].single, t[4].single,
+                                  t[5].single, t[6].single, t[7].single, work);
+        free(work);
+    }
+}
+
+enum { SHAPES = 9, MASKS = 4, MOST_KEYS = 2048 };
+
+static AttentionShape shape_of(int i)
+{
+    static const int64_t batch[] = {1, 2, 3, 1, 2, 3, 2, 5, 6},
+                         positions[] = {1, 3, 17, 64, 5, 33, 128, 48, 40};
+    static const int64_t heads[] = {1, 2, 3, 1, 3, 2, 2, 3, 4}, sizes[] = {1, 5, 12, 64, 24, 7, 32, 16, 9};
+    return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
+}
+
+/* Every key shown, the last third hidden as padding is, every other one hidden, all but one hidden. */
+static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
+{
+    for (int64_t i = 0; i < shape->batch * shape->positions; i++) {
+        const int64_t key = i % shape->positions, sample = i / shape->positions;
+        mask[i] = pattern == 0   ? 1
+                  : pattern == 1 ? 3 * key <= 2 * shape->positions - sample
+                  : pattern == 2 ? key % 2 == 0
+                                 : key == sample % shape->positions;
+    }
+}
+
+static Comparison forward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEYS])
+{
+    *shape = shape_of(i / MASKS);
+    fill_mask(shape, i % MASKS, mask);
+    const int64_t keys = shape->batch * shape->positions, count = keys * shape->heads * shape->head_size;
+    ck_assert_int_le(keys, MOST_KEYS);
+    Comparison c = {
+        .kernel = "attention_forward", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
+    c.shape = shape;
+    c.ids = mask;
+    for (int t = 0; t < 3; t++)
+        add_twin(&c, count, NORMAL);
+    add_twin(&c, count, JUNK);
+    add_twin(&c, keys * shape->heads * shape->positions, JUNK);
+    return c;
+}
+
+START_TEST(attention_forward_is_its_definition)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = forward_of(_i, &shape, mask);
+    compare(&c, call_forward);
+}
+END_TEST
+
+START_TEST(hidden_keys_have_a_probability_of_exactly_zero)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = forward_of(_i, &shape, mask);
+    for (int64_t i = 0; i < c.twins[0].count; i++)
+        c.twins[0].start[i] *= 100; /* what the hidden keys score may be by far the highest */
+    run(&c, call_forward, false);
+    int64_t wrong = 0;
+    const Twin *probabilities = &c.twins[4];
+    for (int64_t i = 0; i < probabilities->count; i++) {
+        const int64_t sample = i / (shape.heads * shape.positions * shape.positions);
+        const float p = probabilities->single[i];
+        wrong += !(mask[sample * shape.positions + i % shape.positions] ? p >= 0 && p <= 1.000001f : p == 0);
+    }
+    ck_assert_int_eq(wrong, 0);
+    free_twins(&c);
+}
+END_TEST
+
+START_TEST(attention_with_scores_far_from_zero_does_not_overflow)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = forward_of(_i, &shape, mask);
+    for (int64_t i = 0; i < c.twins[0].count; i++)
+        c.twins[0].start[i] *= 1000;
+    run(&c, call_forward, false);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < c.twins[3].count; i++)
+        wrong += !isfinite(c.twins[3].single[i]);
+    ck_assert_int_eq(wrong, 0);
+    free_twins(&c);
+}
+END_TEST
+
+START_TEST(nan_of_a_query_stays_in_its_row)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = forward_of(_i, &shape, mask);
+    c.twins[0].start[c.twins[0].count / 2] = NAN;
+    compare(&c, call_forward);
+}
+END_TEST
+
+START_TEST(attention_backward_is_its_definition)
+{
+    const AttentionShape shape = shape_of(_i);
+    const int64_t keys = shape.batch * shape.positions, count = keys * shape.heads * shape.head_size;
+    Comparison c = {
+        .kernel = "attention_backward", .rows = keys, .columns = shape.heads, .inner = shape.head_size};
+    c.shape = &shape;
+    for (int t = 0; t < 3; t++)
+        add_twin(&c, count, NORMAL);
+    Twin *probabilities = add_twin(&c, keys * shape.heads * shape.positions, UNIFORM);
+    for (int64_t i = 0; i < probabilities->count; i++)
+        probabilities->start[i] *= i % 3 == 0 ? 0 : 2 / (float)shape.positions;
+    add_twin(&c, count, NORMAL);
+    for (int t = 0; t < 3; t++)
+        add_twin(&c, count, JUNK);
+    compare(&c, call_backward);
+}
+END_TEST
+
+static void call_cross_entropy(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_cross_entropy(c->rows, c->columns, t[0].number, c->ids, t[1].number, t[2].number);
+    else
+        kernel_cross_entropy(c->rows, c->columns, t[0].single, c->ids, t[1].single, t[2].single);
+}
+
+static Comparison loss_of(int size, float spread, int32_t labels[301])
+{
+    Comparison c = comparison_of("cross_entropy", size);
+    Twin *logits = add_twin(&c, c.rows * c.columns, NORMAL);
+    for (int64_t i = 0; i < logits->count; i++)
+        logits->start[i] *= spread;
+    add_twin(&c, c.rows, JUNK);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    for (int64_t r = 0; r < c.rows; r++)
+        labels[r] = (int32_t)((7 * r + 3) % c.columns);
+    c.ids = labels;
+    return c;
+}
+
+START_TEST(cross_entropy_is_its_definition)
+{
+    int32_t labels[301];
+    static const float spread[] = {1, 30, 1000};
+    Comparison c = loss_of(_i / 3, spread[_i % 3], labels);
+    compare(&c, call_cross_entropy);
+}
+END_TEST
+
+START_TEST(cross_entropy_of_nan_is_nan_in_its_row)
+{
+    int32_t labels[301];
+    Comparison c = loss_of(_i, 1, labels);
+    c.twins[0].start[c.twins[0].count / 2] = NAN;
+    compare(&c, call_cross_entropy);
+}
+END_TEST
+
+static void one_thread(void)
+{
+    backend_set_threads(1);
+}
+
+static void two_threads(void)
+{
+    backend_set_threads(2);
+}
+
+static TCase *all_kernels(const char *name, void (*set_threads)(void))
+{
+    TCase *tests = tcase_create(name);
+    tcase_add_checked_fixture(tests, set_threads, NULL);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, attention_forward_is_its_definition, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, hidden_keys_have_a_probability_of_exactly_zero, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES);
+    tcase_add_loop_test(tests, cross_entropy_is_its_definition, 0, 3 * SIZES);
+    tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);
+    return tests;
+}
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("kernels: attention and cross entropy");
+    suite_add_tcase(s, all_kernels("one thread", one_thread));
+    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    return s;
+}

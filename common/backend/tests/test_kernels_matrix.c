@@ -1,0 +1,271 @@
+/* The matrix products, the embedding's lookup and layer norm against their definitions. */
+#include "backend/tests/comparison.h"
+
+static void call_linear_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    const bool bias = c->accumulate;
+    if (reference)
+        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
+                                 bias ? t[2].number : NULL, t[3].number);
+    else
+        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
+                              bias ? t[2].single : NULL, t[3].single);
+}
+
+static void call_linear_backward_input(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
+                                        c->accumulate);
+    else
+        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
+                                     c->accumulate);
+}
+
+static void call_linear_backward_weight(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_weight(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
+                                         c->accumulate);
+    else
+        kernel_linear_backward_weight(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
+                                      c->accumulate);
+}
+
+/* Every size of the result but the largest, each with an inner size and with and without `accumulate`. */
+enum { PRODUCTS = 4 * (SIZES - COLUMN_SIZES) + 4 };
+
+static Comparison product_of(const char *kernel, int size)
+{
+    static const int64_t inner[] = {1, 36};
+    Comparison c = comparison_of(kernel, size / 4);
+    c.inner = inner[size % 2];
+    c.accumulate = size / 2 % 2 == 1;
+    return c;
+}
+
+START_TEST(linear_forward_is_its_definition_with_and_without_bias)
+{
+    Comparison c = product_of("linear_forward", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.columns * c.inner, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    compare(&c, call_linear_forward);
+}
+END_TEST
+
+START_TEST(linear_backward_input_is_its_definition_written_or_added)
+{
+    Comparison c = product_of("linear_backward_input", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_linear_backward_input);
+}
+END_TEST
+
+START_TEST(linear_backward_weight_is_its_definition_written_or_added)
+{
+    Comparison c = product_of("linear_backward_weight", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.rows * c.columns, NORMAL);
+    add_twin(&c, c.inner * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_linear_backward_weight);
+}
+END_TEST
+
+static void call_linear_backward_bias(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_bias(c->rows, c->columns, t[0].number, t[1].number);
+    else
+        kernel_linear_backward_bias(c->rows, c->columns, t[0].single, t[1].single);
+}
+
+START_TEST(linear_backward_bias_adds_column_sums)
+{
+    Comparison c = comparison_of("linear_backward_bias", _i);
+    add_twin(&c, c.rows * c.columns, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    compare(&c, call_linear_backward_bias);
+}
+END_TEST
+
+enum { TABLE_ROWS = 11 };
+
+static void call_lookup_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_lookup_forward(c->rows, c->columns, c->ids, t[0].number, t[1].number);
+    else
+        kernel_lookup_forward(c->rows, c->columns, c->ids, t[0].single, t[1].single);
+}
+
+static void call_lookup_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_lookup_backward(c->rows, c->columns, c->ids, t[0].number, t[1].number);
+    else
+        kernel_lookup_backward(c->rows, c->columns, c->ids, t[0].single, t[1].single);
+}
+
+/* Repeated rows, the first and the last one, and NO_ID. */
+static void fill_ids(int64_t count, int32_t *ids)
+{
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = i % 5 == 2 ? NO_ID : i % 7 == 3 ? TABLE_ROWS - 1 : (int32_t)(i * i % TABLE_ROWS);
+}
+
+START_TEST(lookup_forward_copies_rows_and_gives_zeros_for_no_id)
+{
+    int32_t ids[301];
+    Comparison c = comparison_of("lookup_forward", _i);
+    fill_ids(c.rows, ids);
+    c.ids = ids;
+    add_twin(&c, TABLE_ROWS * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    compare(&c, call_lookup_forward);
+}
+END_TEST
+
+START_TEST(lookup_backward_adds_to_the_rows_looked_up_and_to_no_other)
+{
+    int32_t ids[301];
+    Comparison c = comparison_of("lookup_backward", _i);
+    fill_ids(c.rows, ids);
+    c.ids = ids;
+    add_twin(&c, c.rows * c.columns, NORMAL);
+    add_twin(&c, TABLE_ROWS * c.columns, NORMAL);
+    compare(&c, call_lookup_backward);
+}
+END_TEST
+
+START_TEST(lookup_backward_adds_in_the_order_of_the_ids)
+{
+    /* 1 + 2^24 - 2^24 is 0 in single precision from left to right, and 1 in the other order. */
+    const int32_t ids[] = {0, 0, 0};
+    const float dy[] = {1, 0x1p24f, -0x1p24f};
+    float dtable[] = {0};
+    kernel_lookup_backward(3, 1, ids, dy, dtable);
+    ck_assert(dtable[0] == 0);
+}
+END_TEST
+
+static void call_layer_norm_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_layer_norm_forward(c->rows, c->columns, t[0].number, t[1].number, t[2].number, 1e-5,
+                                     t[3].number, t[4].number, t[5].number);
+    else
+        kernel_layer_norm_forward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, 1e-5,
+                                  t[3].single, t[4].single, t[5].single);
+}
+
+START_TEST(layer_norm_forward_is_its_definition)
+{
+    Comparison c = comparison_of("layer_norm_forward", _i);
+    Twin *x = add_twin(&c, c.rows * c.columns, NORMAL);
+    for (int64_t i = 0; i < x->count; i++)
+        x->start[i] = x->start[i] * 2 + 3; /* a mean that is not 0 */
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    add_twin(&c, c.rows, JUNK);
+    add_twin(&c, c.rows, JUNK);
+    compare(&c, call_layer_norm_forward);
+}
+END_TEST
+
+static void call_layer_norm_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_layer_norm_backward(c->rows, c->columns, t[0].number, t[1].number, t[2].number, t[3].number,
+                                      t[4].number, t[5].number, c->accumulate, t[6].number, t[7].number);
+    else
+        kernel_layer_norm_backward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, t[3].single,
+                                   t[4].single, t[5].single, c->accumulate, t[6].single, t[7].single);
+}
+
+START_TEST(layer_norm_backward_is_its_definition_written_or_added)
+{
+    Comparison c = comparison_of("layer_norm_backward", _i / 2);
+    c.accumulate = _i % 2 == 1;
+    add_twin(&c, c.rows * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows, NORMAL);
+    add_twin(&c, c.rows, UNIFORM);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    compare(&c, call_layer_norm_backward);
+}
+END_TEST
+
+START_TEST(one_nan_makes_nan_of_what_depends_on_it)
+{
+    Comparison c = comparison_of("layer_norm_forward", _i);
+    add_twin(&c, c.rows * c.columns, NORMAL)->start[c.rows * c.columns / 2] = NAN;
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    add_twin(&c, c.rows, JUNK);
+    add_twin(&c, c.rows, JUNK);
+    compare(&c, call_layer_norm_forward);
+
+    Comparison product = comparison_of("linear_forward", _i);
+    product.inner = 36;
+    add_twin(&product, product.rows * product.inner, NORMAL)->start[product.rows * product.inner / 2] = NAN;
+    add_twin(&product, product.columns * product.inner, NORMAL);
+    add_twin(&product, product.columns, NORMAL);
+    add_twin(&product, product.rows * product.columns, JUNK);
+    compare(&product, call_linear_forward);
+}
+END_TEST
+
+static void one_thread(void)
+{
+    backend_set_threads(1);
+}
+
+static void two_threads(void)
+{
+    backend_set_threads(2);
+}
+
+static TCase *all_kernels(const char *name, void (*set_threads)(void))
+{
+    TCase *tests = tcase_create(name);
+    tcase_add_checked_fixture(tests, set_threads, NULL);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, linear_forward_is_its_definition_with_and_without_bias, 0, PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_input_is_its_definition_written_or_added, 0, PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_weight_is_its_definition_written_or_added, 0, PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_bias_adds_column_sums, 0, SIZES);
+    tcase_add_loop_test(tests, lookup_forward_copies_rows_and_gives_zeros_for_no_id, 0, SIZES);
+    tcase_add_loop_test(tests, lookup_backward_adds_to_the_rows_looked_up_and_to_no_other, 0, SIZES);
+    tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
+    tcase_add_loop_test(tests, layer_norm_forward_is_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, layer_norm_backward_is_its_definition_written_or_added, 0, 2 * SIZES);
+    tcase_add_loop_test(tests, one_nan_makes_nan_of_what_depends_on_it, 0, SIZES);
+    return tests;
+}
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("kernels: matrix products, lookup, layer norm");
+    suite_add_tcase(s, all_kernels("one thread", one_thread));
+    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    return s;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# run.sh fast|slow [NAME]: runs the tests whose path has NAME in it, and says how they went: a line a program, details of
+# what failed, the reason of each skip. What a test printed stays in $BUILD/tests/log, the lines below in
+# $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
+#
+# A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun) or a script.
+# Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
+# says nothing has failed.
+set -uo pipefail
+
+speed=${1:-fast} name=${2:-}
+: "${ROOT:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)}" "${BUILD:=$ROOT/build}"
+export ROOT BUILD
+cd -- "$ROOT" || exit 2
+logs=$BUILD/tests/log
+if [[ $speed == slow ]]; then limit=3600; else limit=240; fi
+
+# The environment may force slow kernels, which is no business of a test; waiting threads must not take the other's core.
+unset OPENBLAS_CORETYPE
+export OMP_WAIT_POLICY=passive
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export UBSAN_OPTIONS=print_stacktrace=1
+
+is_slow() {
+    [[ ${1##*/} =~ ^(test_)?slow_ ]]
+}
+
+# One line a test: how it is run, and its path.
+list_tests() {
+    local path
+    for path in common/*/tests/* grader/tests/* data/tests/*; do
+        [[ $path == *"$name"* && $path != common/base/tests/run.sh ]] || continue
+        if is_slow "$path"; then [[ $speed == slow ]] || continue; else [[ $speed == fast ]] || continue; fi
+        case $path in
+        */test_*.c)
+            echo "program ${path%.c}"
+            is_slow "$path" || echo "sanitized ${path%.c}"
+            ;;
+        *.sh | *.py) [[ ! -x $path ]] || echo "script $path" ;;
+        esac
+    done
+}
+
+# Tests of several processes get both cores.
+runs_alone() {
+    [[ $2 == *_ranks[0-9] || $2 == grader/tests/* || $2 == common/train/tests/* ]]
+}
+
+launch() {
+    local program=$BUILD/tests/$2 ranks
+    case $1 in
+    script)
+        timeout -k 5 "$limit" "./$2"
+        return
+        ;;
+    sanitized) program=$BUILD/sanitized/tests/$2 ;;
+    esac
+    if [[ $2 =~ _ranks([0-9])$ ]]; then
+        ranks=${BASH_REMATCH[1]}
+        # Check must not fork where MPI runs. Leaks of Open MPI are known by their callers, which takes slow unwinding.
+        CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=fast_unwind_on_malloc=0 \
+            LSAN_OPTIONS=suppressions=$ROOT/common/base/tests/leaks.supp:print_suppressions=0 \
+            timeout -k 5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader \
+            --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program"
+    else
+        CK_DEFAULT_TIMEOUT=120 timeout -k 5 "$limit" "$program"
+    fi
+}
+
+# Runs one test; its output goes to a log, its numbers to a file beside: passed, failed, skipped, status, seconds.
+run_test() {
+    local log=$logs/$1/$2.log begin=$EPOCHREALTIME status failed plan
+    mkdir -p "${log%/*}"
+    launch "$1" "$2" >"$log" 2>&1 </dev/null
+    status=$?
+    failed=$(grep -c '^not ok' "$log")
+    passed=$(grep -c '^ok' "$log")
+    skipped=$(grep -c '^skip' "$log")
+    if [[ $1 == script ]]; then
+        plan=$((passed + failed + skipped))
+    else
+        plan=$(sed -n 's/^1\.\.\([1-9][0-9]*\)$/\1/p' "$log")
+    fi
+    ((failed)) || { ((status == 0)) && [[ ${plan:-0} != 0 ]]; } || failed=-1
+    echo "$passed $failed $skipped $status $(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')" \
+        >"$log.result"
+}
+
+print_details() {
+    local log=$logs/$1/$2.log
+    if (($3 < 0)); then
+        echo "    it ended with status $4 and no failed test; the end of what it printed:"
+        tail -n 25 "$log" | sed 's/^/    | /'
+    elif (($3 > 0)); then
+        awk '/^(ok|skip|1\.\.)/ { inside = 0 } /^not ok/ { inside = 1 } inside { print "    " $0 }' "$log" | head -n 60
+    fi
+    grep '^skip' "$log" | sed 's/^/    /'
+}
+
+total_passed=0 total_failed=0 total_skipped=0
+report() {
+    local passed failed skipped status seconds mark=✓ title=$2
+    read -r passed failed skipped status seconds <"$logs/$1/$2.log.result"
+    [[ $1 != sanitized ]] || title+=' (sanitized)'
+    ((failed == 0)) || mark=✗
+    total_passed=$((total_passed + passed)) total_failed=$((total_failed + (failed < 0 ? 1 : failed)))
+    total_skipped=$((total_skipped + skipped))
+    printf '%s %-72s %4d passed%s%s  %6s s\n' "$mark" "$title" "$passed" \
+        "$( ((failed == 0)) || echo ", $((failed < 0 ? 1 : failed)) failed")" \
+        "$( ((skipped == 0)) || echo ", $skipped skipped")" "$seconds"
+    print_details "$1" "$2" "$failed" "$status"
+}
+
+# Two at a time, each reported when it has ended, in the order of starting.
+run_side_by_side() {
+    local running=() test
+    for test; do
+        # shellcheck disable=SC2086 # two words
+        run_test $test &
+        running+=("$! $test")
+        if ((${#running[@]} == 2)); then
+            finish_first "${running[0]}"
+            running=("${running[@]:1}")
+        fi
+    done
+    for test in "${running[@]}"; do finish_first "$test"; done
+}
+
+finish_first() {
+    local pid=${1%% *}
+    wait "$pid"
+    # shellcheck disable=SC2086 # two words
+    report ${1#* }
+}
+
+main() {
+    local tests=() alone=() test
+    rm -rf "$logs"
+    mkdir -p "$logs"
+    while read -r test; do
+        # shellcheck disable=SC2086 # two words
+        if runs_alone $test; then alone+=("$test"); else tests+=("$test"); fi
+    done < <(list_tests)
+    run_side_by_side "${tests[@]}"
+    for test in "${alone[@]}"; do
+        # shellcheck disable=SC2086 # two words
+        run_test $test
+        # shellcheck disable=SC2086
+        report $test
+    done
+    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+    ((total_failed == 0 && total_passed + total_skipped > 0))
+}
+
+main | tee "$BUILD/tests/summary.txt"
+exit "${PIPESTATUS[0]}"

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Every C file is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, and the labs
+# with their solutions.
+set -euo pipefail
+cd -- "${ROOT:?}"
+sentence="C files are laid out as clang-format does"
+if ! type -P clang-format >/dev/null; then
+    echo "skip - $sentence: clang-format is not installed"
+    exit
+fi
+mapfile -t files < <(find common grader -name '*.[ch]' ! -path common/balise.h | sort)
+if words=$(clang-format --dry-run -Werror "${files[@]}" 2>&1); then
+    echo "ok - $sentence"
+else
+    echo "not ok - $sentence"
+    grep -o '^[^ :]*:[0-9]*' <<<"$words" | awk -F: '!seen[$1]++ { print "    " $0 " (clang-format -i " $1 ")" }'
+    exit 1
+fi

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Clang too compiles every C file, in every precision that it is built in, without a warning.
+set -euo pipefail
+cd -- "${ROOT:?}"
+sentence="clang compiles everything without a warning"
+if ! type -P clang >/dev/null; then
+    echo "skip - $sentence: clang is not installed"
+    exit
+fi
+if words=$(make CC=clang BUILD="${BUILD:?}/clang" OPTIMISE=-O1 -j2 objects 2>&1); then
+    echo "ok - $sentence"
+else
+    echo "not ok - $sentence"
+    grep -E 'error:|warning:|\*\*\*' <<<"$words" | head -n 20 | sed 's/^/    /'
+    exit 1
+fi

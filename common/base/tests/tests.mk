@@ -1,0 +1,90 @@
+# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (their main is check_main.c): in single
+# precision with the cpu backend; *_double.c in double precision with the reference backend; *_ranksN.c on N ranks. Whatever
+# they call of the kit beyond libbalise.a comes out of an archive: the serial layers and what the slots are before any lab.
+# Scripts in these folders are tests too. run.sh runs them all.
+
+CHECK_CFLAGS = $(shell pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)
+
+TEST_FILES := $(wildcard common/*/tests/test_*.c grader/tests/test_*.c)
+TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES)))
+TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FILES)))
+DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
+
+# Open MPI unloads its parts at the end, and LeakSanitizer then cannot tell whose the memory was.
+TEST_MAIN = common/base/tests/check_main.c $(if $(SANITIZE),common/base/tests/keep_loaded.c)
+
+# The two archives need each other: the model calls the slots, and these call the words.
+test_archives = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+$(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
+
+$(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS)
+
+$(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN)) $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) -lm
+
+SLOTS_FLOAT = $(call float,$(SERIAL) $(wildcard common/mesh/base/*.c common/train/base/*.c) solutions/$(call lab_file,1)) \
+              $(call start_object,5,float) $(call start_object,7,float)
+SLOTS_DOUBLE = $(call double,$(SERIAL)) $(call start_object,5,double) $(call start_object,7,double)
+REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
+TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
+
+$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/base/tests/run_for_tests.c) $(TWINS)
+	rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,common/base/tests/run_for_tests.c)
+	rm -f $@
+	ar rcs $@ $^
+
+# The reference backend beside the cpu backend: its kernel_x are called reference_x (see common/backend/tests/twin.h).
+$(BUILD)/twin/%.o: $(BUILD)/double/%.o
+	mkdir -p $(@D)
+	nm --defined-only $(call double,$(REFERENCES)) | sed -n 's/.* T kernel_\(.*\)/kernel_\1 reference_\1/p' > $@.names
+	objcopy --redefine-syms=$@.names $< $@
+$(TWINS): $(call double,$(REFERENCES))
+
+# What PyTorch is compared with: common/model/tests/torch_model.py runs these.
+$(BUILD)/tests/dump-model-float: $(call float,common/model/tests/dump_model_main.c common/base/tests/stop_at_misuse.c) \
+        $(BUILD)/libtest.a $(BUILD)/libbalise.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(LDLIBS)
+$(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_main.c common/base/tests/stop_at_misuse.c) \
+        $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ -lm
+
+# ---- running them ---------------------------------------------------------------------------------------------------
+
+SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
+            SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+NAME ?=
+
+# Built one after the other: what setup installs has to be seen by the make that uses it.
+.PHONY: test test-slow test-programs run-tests-fast run-tests-slow lint
+test test-slow: test%:
+	common/setup/setup.sh core test
+	$(MAKE) run-tests$(if $*,-slow,-fast)
+
+test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(DUMP_MODEL)
+
+run-tests-fast run-tests-slow: run-tests-%: build
+	$(MAKE) test-programs
+	$(MAKE) $(SANITIZED) test-programs
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh $* '$(NAME)'
+
+# Everything that is compiled, for a compiler that shall find nothing to warn of.
+MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)
+.PHONY: objects
+objects: $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c) \
+         $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c) \
+         $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(foreach lab,$(LABS),$(BUILD)/float/play-$(lab).o $(call float,solutions/$(call lab_file,$(lab)))) \
+         $(foreach lab,$(filter-out 1,$(LABS)),$(BUILD)/double/play-$(lab).o) \
+         $(TESTS_FLOAT:$(BUILD)/tests/%=$(BUILD)/float/%.o) $(TESTS_DOUBLE:$(BUILD)/tests/%=$(BUILD)/double/%.o)
+
+# The checks of the sources alone.
+lint:
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh fast common/base/tests/sources_

@@ -1,0 +1,51 @@
+#include "data/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+Batch *batch_new(int64_t capacity, int64_t seq)
+{
+    assert(capacity >= 1 && seq >= SEQ_MIN);
+    Batch *batch = allocate(sizeof *batch);
+    size_t rows = (size_t)capacity, cells = rows * (size_t)seq;
+    *batch = (Batch){
+        .capacity = capacity,
+        .seq = seq,
+        .ids = allocate(cells * sizeof *batch->ids),
+        .mask = allocate(cells * sizeof *batch->mask),
+        .labels = allocate(rows * sizeof *batch->labels),
+        .samples = allocate(rows * sizeof *batch->samples),
+    };
+    return batch;
+}
+
+void batch_free(Batch *batch)
+{
+    if (!batch)
+        return;
+    free(batch->ids);
+    free(batch->mask);
+    free(batch->labels);
+    free(batch->samples);
+    free(batch);
+}
+
+void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch)
+{
+    assert(count >= 0 && count <= batch->capacity && set->seq == batch->seq);
+    batch->count = count;
+    for (int64_t b = 0; b < count; b++) {
+        int64_t row = rows[b];
+        assert(row >= 0 && row < set->rows);
+        int64_t length = set->begin[row + 1] - set->begin[row];
+        int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;
+        memcpy(ids, set->ids + set->begin[row], (size_t)length * sizeof *ids);
+        for (int64_t s = 0; s < batch->seq; s++)
+            mask[s] = s < length;
+        for (int64_t s = length; s < batch->seq; s++)
+            ids[s] = set->pad;
+        batch->labels[b] = set->labels[row];
+        batch->samples[b] = row;
+    }
+}

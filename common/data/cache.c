@@ -1,0 +1,216 @@
+#include "data/internal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. */
+typedef struct Header {
+    char magic[8];
+    uint64_t format;
+    XXH128_hash_t key; /* of all that the tokens depend on */
+    int64_t rows, tokens;
+    int64_t seq, vocabulary, pad;
+    int64_t unused;         /* keeps begin at a multiple of 16 */
+    XXH128_hash_t checksum; /* of the header before it and of all that follows */
+} Header;
+
+static const char MAGIC[8] = "BALISE\r\n";
+enum { FORMAT = 1 }; /* to be raised whenever the file or the tokenizer changes */
+
+static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
+{
+    XXH128_hash_t csv_hash = XXH3_128bits(csv.bytes, csv.length);
+    XXH128_hash_t vocabulary_hash = XXH3_128bits(vocabulary.bytes, vocabulary.length);
+    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64, vocabulary_hash.low64,
+                        vocabulary_hash.high64, (uint64_t)seq,   FORMAT};
+    return XXH3_128bits(parts, sizeof parts);
+}
+
+static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, int count)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        abort();
+    XXH3_128bits_reset(state);
+    XXH3_128bits_update(state, header, offsetof(Header, checksum));
+    for (int i = 0; i < count; i++)
+        XXH3_128bits_update(state, parts[i].bytes, parts[i].length);
+    XXH128_hash_t sum = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    return sum;
+}
+
+/* Whether the mapped bytes are the whole, undamaged cache file for `key`. */
+static bool is_intact(const void *map, size_t size, XXH128_hash_t key)
+{
+    const Header *header = map;
+    if (size < sizeof *header || memcmp(header->magic, MAGIC, sizeof MAGIC) != 0 ||
+        header->format != FORMAT || !XXH128_isEqual(header->key, key))
+        return false;
+    FilePart rest = {(const char *)map + sizeof *header, size - sizeof *header};
+    return XXH128_isEqual(header->checksum, checksum_of(header, &rest, 1));
+}
+
+static ReviewSet *set_over(void *map, size_t size)
+{
+    const Header *header = map;
+    const int64_t *begin = (const int64_t *)(header + 1);
+    const int32_t *labels = (const int32_t *)(begin + header->rows + 1);
+    ReviewSet *set = allocate(sizeof *set);
+    *set = (ReviewSet){
+        .rows = header->rows,
+        .seq = header->seq,
+        .vocabulary = (int32_t)header->vocabulary,
+        .pad = (int32_t)header->pad,
+        .begin = begin,
+        .labels = labels,
+        .ids = labels + header->rows,
+        .map = map,
+        .map_size = size,
+    };
+    return set;
+}
+
+/* @return NULL when there is no such file, or no intact one */
+static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
+{
+    ReviewSet *set = NULL;
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && status.st_size > 0) {
+        size_t size = (size_t)status.st_size;
+        void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        if (map != MAP_FAILED && is_intact(map, size, key))
+            set = set_over(map, size);
+        else if (map != MAP_FAILED)
+            munmap(map, size);
+    }
+    close(fd);
+    return set;
+}
+
+/* Tokens of all rows; `begin` is [rows+1]. @return the ids, the caller's */
+static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, int64_t seq, int64_t *begin)
+{
+    size_t capacity = 0;
+    int32_t *ids = NULL;
+    begin[0] = 0;
+    for (int64_t row = 0; row < reviews->rows; row++) {
+        size_t used = (size_t)begin[row];
+        if (used + (size_t)seq > capacity) {
+            capacity = 2 * capacity + (size_t)seq;
+            ids = reallocate(ids, capacity * sizeof *ids);
+        }
+        const char *text = reviews->text + reviews->begin[row];
+        size_t length = (size_t)(reviews->begin[row + 1] - reviews->begin[row]);
+        begin[row + 1] = begin[row] + tokenizer_encode(tokenizer, text, length, (int32_t)seq, ids + used);
+    }
+    return ids;
+}
+
+static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *reviews,
+                        const Tokenizer *tokenizer, int64_t seq, Problem *problem)
+{
+    size_t rows = (size_t)reviews->rows;
+    int64_t *begin = allocate((rows + 1) * sizeof *begin);
+    int32_t *ids = encode_rows(reviews, tokenizer, seq, begin);
+    Header header = {
+        .format = FORMAT,
+        .key = key,
+        .rows = reviews->rows,
+        .tokens = begin[rows],
+        .seq = seq,
+        .vocabulary = tokenizer_vocabulary(tokenizer),
+        .pad = tokenizer_pad(tokenizer),
+    };
+    memcpy(header.magic, MAGIC, sizeof MAGIC);
+    FilePart parts[] = {
+        {&header, sizeof header},
+        {begin, (rows + 1) * sizeof *begin},
+        {reviews->labels, rows * sizeof *reviews->labels},
+        {ids, (size_t)begin[rows] * sizeof *ids},
+    };
+    header.checksum = checksum_of(&header, parts + 1, 3);
+    bool ok = file_replace(path, parts, 4, problem);
+    free(ids);
+    free(begin);
+    return ok;
+}
+
+/* Takes over vocabulary.bytes. */
+static bool cache_build(const char *path, XXH128_hash_t key, const char *csv_path, FileBytes csv,
+                        const char *vocabulary_path, FileBytes vocabulary, int64_t seq, Problem *problem)
+{
+    Tokenizer *tokenizer = tokenizer_parse(vocabulary_path, vocabulary, problem);
+    if (!tokenizer)
+        return false;
+    Reviews *reviews = reviews_parse(csv_path, csv.bytes, csv.length, problem);
+    bool ok = reviews && cache_write(path, key, reviews, tokenizer, seq, problem);
+    reviews_free(reviews);
+    tokenizer_free(tokenizer);
+    return ok;
+}
+
+static char *cache_path(const char *folder, XXH128_hash_t key)
+{
+    size_t size = strlen(folder) + 64;
+    char *path = allocate(size);
+    snprintf(path, size, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
+             (unsigned long long)key.low64);
+    return path;
+}
+
+/* Takes over vocabulary.bytes. */
+static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char *vocabulary_path,
+                                FileBytes vocabulary, int64_t seq, const char *folder, Problem *problem)
+{
+    XXH128_hash_t key = key_of(csv, vocabulary, seq);
+    char *path = cache_path(folder, key);
+    ReviewSet *set = cache_open(path, key);
+    if (set) {
+        free(vocabulary.bytes);
+    } else if (cache_build(path, key, csv_path, csv, vocabulary_path, vocabulary, seq, problem)) {
+        set = cache_open(path, key);
+        if (!set)
+            problem_set(problem, path, "look for what removes or changes it, or give another cache folder",
+                        "the token cache was written, and is not there or differs when it is read back");
+    }
+    free(path);
+    return set;
+}
+
+ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq, const char *cache_folder,
+                           Problem *problem)
+{
+    FileBytes csv_file, vocabulary_file;
+    if (seq < SEQ_MIN || seq > SEQ_MAX) {
+        problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
+                    "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq, SEQ_MIN,
+                    SEQ_MAX);
+        return NULL;
+    }
+    if (!folder_make(cache_folder, problem) ||
+        !file_read(csv, "the reviews", "check the path; `make data` downloads the IMDb reviews", &csv_file,
+                   problem))
+        return NULL;
+    ReviewSet *set = NULL;
+    if (file_read(vocabulary, "the vocabulary", VOCABULARY_PATH_HINT, &vocabulary_file, problem))
+        set = open_or_build(csv, csv_file, vocabulary, vocabulary_file, seq, cache_folder, problem);
+    free(csv_file.bytes);
+    return set;
+}
+
+void review_set_close(ReviewSet *set)
+{
+    if (!set)
+        return;
+    munmap(set->map, set->map_size);
+    free(set);
+}

@@ -1,0 +1,188 @@
+#include "data/internal.h"
+
+#include <csv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUOTE_HINT "put the review in quotes, and double each quote within it (\"\")"
+
+/* What the callbacks of libcsv share. */
+typedef struct Parse {
+    const char *path;
+    Problem *problem;
+    bool failed;
+    Reviews *reviews;
+    int64_t capacity;  /* rows there is room for */
+    int64_t line;      /* being fed to libcsv, from 1 */
+    int64_t row_line;  /* where the row at hand began */
+    int64_t row_count; /* rows that ended, with the header */
+    int64_t fields;    /* of the row at hand */
+    size_t length;     /* of the review at hand, which stands behind the last row in reviews->text */
+    char second[16];   /* the second field, its beginning where it is longer than any label */
+    size_t second_length;
+} Parse;
+
+/* Row 0 is the header, which has a line only. */
+static void fail(Parse *parse, const char *hint, const char *sentence)
+{
+    char place[PLACE_SIZE];
+    place_in_file(place, parse->path, parse->row_count, parse->row_line);
+    problem_set(parse->problem, place, hint, "%s", sentence);
+    parse->failed = true;
+}
+
+static int is_no_space(unsigned char byte)
+{
+    (void)byte; /* RFC 4180, 2.4: blanks are part of a field */
+    return 0;
+}
+
+static void on_field(void *field, size_t length, void *context)
+{
+    Parse *parse = context;
+    if (parse->failed)
+        return;
+    if (length == 0)
+        field = ""; /* libcsv may pass NULL */
+    size_t valid = utf8_valid_length(field, length);
+    if (valid < length) {
+        char sentence[128];
+        snprintf(sentence, sizeof sentence,
+                 "column %lld is not valid UTF-8: byte 0x%02X at byte %zu of the field",
+                 (long long)parse->fields + 1, ((unsigned char *)field)[valid], valid + 1);
+        fail(parse, "save the file as UTF-8, for example with iconv -f latin1 -t utf-8", sentence);
+        return;
+    }
+    if (parse->fields == 0) {
+        Reviews *reviews = parse->reviews;
+        memcpy(reviews->text + reviews->begin[reviews->rows], field, length);
+        parse->length = length;
+    } else if (parse->fields == 1) {
+        parse->second_length = length;
+        memcpy(parse->second, field, length < sizeof parse->second ? length : sizeof parse->second);
+    }
+    parse->fields++;
+}
+
+static bool second_is(const Parse *parse, const char *word)
+{
+    return parse->second_length == strlen(word) && memcmp(parse->second, word, parse->second_length) == 0;
+}
+
+static void header_end(Parse *parse)
+{
+    const Reviews *reviews = parse->reviews;
+    if (parse->fields == 2 && parse->length == strlen("review") && memcmp(reviews->text, "review", 6) == 0 &&
+        second_is(parse, "label"))
+        return;
+    fail(parse, "let the first line be: review,label", "the header is not review,label");
+}
+
+static void grow(Parse *parse)
+{
+    Reviews *reviews = parse->reviews;
+    if (reviews->rows + 1 < parse->capacity)
+        return;
+    parse->capacity = parse->capacity ? 2 * parse->capacity : 1024;
+    reviews->begin = reallocate(reviews->begin, (size_t)parse->capacity * sizeof *reviews->begin);
+    reviews->labels = reallocate(reviews->labels, (size_t)parse->capacity * sizeof *reviews->labels);
+}
+
+static void data_row_end(Parse *parse)
+{
+    char sentence[128];
+    if (parse->fields < 2) {
+        fail(parse, "let each row be: review,label", "the row has no label");
+        return;
+    }
+    if (parse->fields > 2) {
+        snprintf(sentence, sizeof sentence, "the row has %lld columns instead of 2",
+                 (long long)parse->fields);
+        fail(parse, "put a review that holds commas in quotes", sentence);
+        return;
+    }
+    bool positive = second_is(parse, "1") || second_is(parse, "pos");
+    if (!positive && !second_is(parse, "0") && !second_is(parse, "neg")) {
+        int shown =
+            (int)(parse->second_length < sizeof parse->second ? parse->second_length : sizeof parse->second);
+        snprintf(sentence, sizeof sentence, "the label '%.*s%s' is of neither class", shown, parse->second,
+                 parse->second_length > sizeof parse->second ? "..." : "");
+        fail(parse, "labels are 0 or neg, and 1 or pos", sentence);
+        return;
+    }
+    grow(parse);
+    Reviews *reviews = parse->reviews;
+    reviews->labels[reviews->rows] = positive;
+    reviews->rows++;
+    reviews->begin[reviews->rows] = reviews->begin[reviews->rows - 1] + (int64_t)parse->length;
+}
+
+static void on_row_end(int terminator, void *context)
+{
+    (void)terminator;
+    Parse *parse = context;
+    if (parse->failed)
+        return;
+    if (parse->row_count == 0)
+        header_end(parse);
+    else
+        data_row_end(parse);
+    parse->row_count++;
+    parse->fields = 0;
+}
+
+/* Feeds line by line: libcsv tells no line numbers, and a quoted field may hold line breaks. */
+static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t length)
+{
+    bool within_row = false;
+    for (const char *end = bytes + length; bytes < end && !parse->failed;) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        size_t size = (size_t)((newline ? newline + 1 : end) - bytes);
+        bool blank = size == 1 || (size == 2 && bytes[0] == '\r');
+        int64_t rows_before = parse->row_count;
+        parse->line++;
+        if (!within_row)
+            parse->row_line = parse->line;
+        if (csv_parse(csv, bytes, size, on_field, on_row_end, parse) != size && !parse->failed)
+            fail(parse, QUOTE_HINT, "a quote stands within a field, or is not closed");
+        within_row = parse->row_count == rows_before && (within_row || !blank);
+        bytes += size;
+    }
+    if (!parse->failed && csv_fini(csv, on_field, on_row_end, parse) != 0)
+        fail(parse, QUOTE_HINT, "the file ends within a quoted field");
+}
+
+Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)
+{
+    const char *hint = "let the file begin with the line review,label and hold a row for each review";
+    struct csv_parser csv;
+    Reviews *reviews = allocate(sizeof *reviews);
+    *reviews = (Reviews){.text = allocate(length)};
+    Parse parse = {.path = path, .problem = problem, .reviews = reviews};
+    grow(&parse);
+    reviews->begin[0] = 0;
+    skip_bom(&bytes, &length);
+    csv_init(&csv, CSV_STRICT | CSV_STRICT_FINI);
+    csv_set_space_func(&csv, is_no_space);
+    csv_set_blk_size(&csv, 1 << 16);
+    feed(&parse, &csv, bytes, length);
+    csv_free(&csv);
+    if (!parse.failed && parse.row_count == 0)
+        parse.failed = !problem_set(problem, path, hint, "the file is empty");
+    if (!parse.failed && reviews->rows == 0)
+        parse.failed = !problem_set(problem, path, hint, "the file has a header and no rows");
+    if (!parse.failed)
+        return reviews;
+    reviews_free(reviews);
+    return NULL;
+}
+
+void reviews_free(Reviews *reviews)
+{
+    if (!reviews)
+        return;
+    free(reviews->text);
+    free(reviews->begin);
+    free(reviews->labels);
+    free(reviews);
+}

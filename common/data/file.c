@@ -1,0 +1,150 @@
+#include "data/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void *reallocate(void *memory, size_t bytes)
+{
+    void *grown = realloc(memory, bytes ? bytes : 1);
+    if (!grown) {
+        fprintf(stderr, "error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n",
+                bytes);
+        exit(2);
+    }
+    return grown;
+}
+
+void *allocate(size_t bytes)
+{
+    return reallocate(NULL, bytes);
+}
+
+void place_in_file(char *place, const char *path, int64_t row, int64_t line)
+{
+    const int numbers = 64;
+    int length = (int)strlen(path), room = PLACE_SIZE - numbers;
+    const char *dots = "";
+    if (length > room) {
+        path += length - room;
+        dots = "...";
+    }
+    if (row > 0)
+        snprintf(place, PLACE_SIZE, "%s%s: row %lld (line %lld)", dots, path, (long long)row,
+                 (long long)line);
+    else
+        snprintf(place, PLACE_SIZE, "%s%s: line %lld", dots, path, (long long)line);
+}
+
+void skip_bom(const char **bytes, size_t *length)
+{
+    if (*length >= 3 && memcmp(*bytes, "\xEF\xBB\xBF", 3) == 0) {
+        *bytes += 3;
+        *length -= 3;
+    }
+}
+
+static bool read_all(int fd, FileBytes *file)
+{
+    size_t capacity = 1 << 16;
+    struct stat status;
+    if (fstat(fd, &status) == 0 && status.st_size > 0)
+        capacity = (size_t)status.st_size + 1; /* one more, so that the end is met without growing */
+    file->bytes = allocate(capacity);
+    for (file->length = 0;;) {
+        if (file->length == capacity)
+            file->bytes = reallocate(file->bytes, capacity *= 2);
+        ssize_t got = read(fd, file->bytes + file->length, capacity - file->length);
+        if (got == 0)
+            return true;
+        if (got < 0 && errno != EINTR)
+            return false;
+        if (got > 0)
+            file->length += (size_t)got;
+    }
+}
+
+bool file_read(const char *path, const char *what, const char *hint, FileBytes *file, Problem *problem)
+{
+    *file = (FileBytes){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return problem_set(problem, path, hint, "%s cannot be opened: %s", what, strerror(errno));
+    bool ok = read_all(fd, file);
+    if (!ok) {
+        problem_set(problem, path, hint, "%s cannot be read: %s", what, strerror(errno));
+        free(file->bytes);
+        *file = (FileBytes){0};
+    }
+    close(fd);
+    return ok;
+}
+
+bool folder_make(const char *folder, Problem *problem)
+{
+    char *path = strcpy(allocate(strlen(folder) + 1), folder);
+    for (char *at = path; *at; at++) {
+        if (*at != '/' || at == path)
+            continue;
+        *at = '\0';
+        mkdir(path, 0777); /* the last one's result says it all */
+        *at = '/';
+    }
+    free(path);
+    struct stat status;
+    if (mkdir(folder, 0777) == 0)
+        return true;
+    int error = errno;
+    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+        return true;
+    return problem_set(problem, folder, "give a folder that can be written",
+                       "the cache folder cannot be made: %s", strerror(error));
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(fd, bytes, length);
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done > 0) {
+            bytes += done;
+            length -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem)
+{
+    const char *hint = "free some space, or give another cache folder";
+    char *beside = allocate(strlen(path) + sizeof ".XXXXXX");
+    strcat(strcpy(beside, path), ".XXXXXX");
+    int fd = mkstemp(beside);
+    if (fd < 0) {
+        free(beside);
+        return problem_set(problem, path, hint, "the token cache cannot be created: %s", strerror(errno));
+    }
+    bool ok = fchmod(fd, 0644) == 0; /* mkstemp's 0600 would keep out other users of the folder */
+    for (int i = 0; ok && i < count; i++)
+        ok = write_all(fd, parts[i].bytes, parts[i].length);
+    ok = ok && fsync(fd) == 0;
+    int error = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        error = errno;
+    }
+    if (ok && rename(beside, path) != 0) {
+        ok = false;
+        error = errno;
+    }
+    if (!ok) {
+        unlink(beside);
+        problem_set(problem, path, hint, "the token cache cannot be written: %s", strerror(error));
+    }
+    free(beside);
+    return ok;
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""build/tokenize gives the ids of Hugging Face's BertWordPieceTokenizer: on real reviews, and on all of Unicode.
+
+Hugging Face's package comes from PyPI into an environment of its own below the build folder.
+"""
+
+import csv
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+PACKAGE = "tokenizers==0.23.3"
+BUILD, ROOT = os.environ["BUILD"], os.environ["ROOT"]
+REAL_DATA = os.environ.get("REAL_DATA")
+ROWS, SPECIALS, FUZZ, UNICODE = (
+    "every real review has Hugging Face's ids at SEQ 512",
+    "truncation and special tokens within the text are Hugging Face's",
+    "random strings over all of Unicode have Hugging Face's ids",
+    "each character of Unicode is folded as Hugging Face does",
+)
+
+
+def skip(sentence, reason):
+    print(f"skip - {sentence}: {reason}")
+
+
+def enter_environment():
+    """Goes on in the environment's Python, or skips all tests when there is no such environment to be had."""
+    folder = os.path.join(BUILD, "venv-tokenizers")
+    python = os.path.join(folder, "bin", "python")
+    steps = ([sys.executable, "-m", "venv", folder],
+             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", PACKAGE])
+    probe = f"import tokenizers; assert tokenizers.__version__ == '{PACKAGE.partition('==')[2]}'"
+    if not os.path.exists(python) or subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode:
+        for step in steps:
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                lines = (done.stderr + done.stdout).strip().splitlines() or ["no message"]
+                for sentence in (ROWS, SPECIALS, FUZZ, UNICODE):
+                    skip(sentence, f"pip cannot get {PACKAGE}: {lines[-1]}")
+                sys.exit(0)
+    os.execv(python, [python, os.path.abspath(__file__), "inside"])
+
+
+def encode(vocabulary, texts, seq):
+    done = subprocess.run([os.path.join(BUILD, "tokenize"), "--vocab", vocabulary, "--seq", str(seq)], check=True,
+                          input="".join(text + "\n" for text in texts).encode(), stdout=subprocess.PIPE)
+    return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def compare(sentence, vocabulary, texts, seqs=(512,)):
+    from tokenizers import BertWordPieceTokenizer
+    peer = BertWordPieceTokenizer(vocabulary)
+    for seq in seqs:
+        peer.enable_truncation(seq)
+        expected = [encoding.ids for encoding in peer.encode_batch(texts)]
+        actual = encode(vocabulary, texts, seq)
+        wrong = [i for i in range(len(texts)) if i >= len(actual) or actual[i] != expected[i]]
+        if wrong or len(actual) != len(texts):
+            print(f"not ok - {sentence}\n    {len(wrong)} of {len(texts)} texts differ at SEQ {seq}; "
+                  f"{len(actual)} lines came back")
+            for i in wrong[:3]:
+                print(f"    {ascii(texts[i])[:300]}\n        expected {expected[i][:30]}")
+                print(f"        got      {actual[i][:30] if i < len(actual) else None}")
+            return
+    print(f"ok - {sentence}")
+
+
+def rows():
+    if not REAL_DATA:
+        skip(ROWS, "REAL_DATA is not set")
+        return
+    texts = []
+    for split in ("train", "test"):
+        with open(os.path.join(REAL_DATA, "imdb", split + ".csv"), encoding="utf-8", newline="") as stream:
+            texts += [row["review"].replace("\n", " ") for row in csv.DictReader(stream)]
+    compare(ROWS, os.path.join(REAL_DATA, "bert-base-uncased", "vocab.txt"), texts)
+
+
+def characters():
+    """All but the line feed, which ends a text here, and the surrogates, which are none."""
+    return [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
+
+
+PARTS = ["[SEP]", "[MASK]", "[CLS]", "[UNK]", "[PAD]", "[sep]", "[", "]", "##", "film", "ing", " ", "don't", "é",
+         "\u0301", "\u4e2d", "\u00ad", "\0", "\r", "a" * 99, "\u00e9" * 50]
+
+
+def special_tokens(draw):
+    texts = ["".join(draw.choice(PARTS) for _ in range(draw.randrange(20))) for _ in range(1000)]
+    compare(SPECIALS, os.path.join(ROOT, "data", "reviews", "vocab.txt"), texts, (2, 3, 7, 512))
+
+
+def fuzz(draw):
+    every, common = characters(), [chr(c) for c in range(0x20, 0x3000)]
+    ascii_letters = [chr(c) for c in range(0x20, 0x7F)]
+    kinds = (every, common, common, ascii_letters, ascii_letters, PARTS)
+    texts = ["".join(draw.choice(draw.choice(kinds)) for _ in range(draw.randrange(1, 60))) for _ in range(20000)]
+    vocabulary = os.path.join(ROOT, "data", "reviews", "vocab.txt")
+    if REAL_DATA:
+        vocabulary = os.path.join(REAL_DATA, "bert-base-uncased", "vocab.txt")
+    compare(FUZZ, vocabulary, texts)
+
+
+def all_of_unicode(draw):
+    """With a vocabulary that holds each character, the ids spell the folded text."""
+    every = characters()
+    known = [c for c in every if unicodedata.category(c)[0] not in "CZ" and not unicodedata.decomposition(c)
+             and not 0x3400 <= ord(c) < 0xA000 and not 0xAC00 <= ord(c) < 0xD7A4 and not 0x20000 <= ord(c) < 0x3FFFF]
+    known += [chr(c) for c in (0x4E2D, 0x8C48, 0x16FF0, 0x1E08F)]
+    known = list(dict.fromkeys(known))
+    marks = [c for c in every if unicodedata.combining(c)]
+    composed = [c for c in every if unicodedata.decomposition(c)]
+    texts = [" ".join("ab" + c + "c" for c in every[at:at + 64]) for at in range(0, len(every), 64)]
+    kinds = (marks, marks, marks, composed, known)
+    texts += ["".join(draw.choice(draw.choice(kinds)) for _ in range(draw.randrange(2, 12))) for _ in range(20000)]
+    with tempfile.TemporaryDirectory() as folder:
+        vocabulary = os.path.join(folder, "vocab.txt")
+        with open(vocabulary, "w", encoding="utf-8", newline="") as stream:
+            stream.writelines(token + "\n" for token in
+                              ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + known + ["##" + c for c in known])
+        compare(UNICODE, vocabulary, texts, (4096,))
+
+
+def main():
+    if sys.argv[1:] != ["inside"]:
+        enter_environment()
+    draw = random.Random(1)
+    rows()
+    special_tokens(draw)
+    fuzz(draw)
+    all_of_unicode(draw)
+
+
+if __name__ == "__main__":
+    main()

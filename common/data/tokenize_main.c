@@ -1,0 +1,125 @@
+/* tokenize: the ids of each line of the standard input. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "data/data.h"
+
+#define USAGE "tokenize --vocab FILE [--seq N] < texts"
+
+typedef struct Options {
+    const char *vocabulary;
+    int32_t seq;
+    bool help;
+} Options;
+
+static bool parse_seq(const char *text, int32_t *seq, Problem *problem)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || *end || value < SEQ_MIN || value > SEQ_MAX)
+        return problem_set(problem, NULL, USAGE,
+                           "--seq is '%s'; it must be a number from %d, for [CLS] and [SEP], to %d", text,
+                           SEQ_MIN, SEQ_MAX);
+    *seq = (int32_t)value;
+    return true;
+}
+
+static bool parse_options(int argc, char **argv, Options *options, Problem *problem)
+{
+    static const struct option known[] = {{"vocab", required_argument, NULL, 'v'},
+                                          {"seq", required_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    *options = (Options){.seq = 512};
+    for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
+        switch (option) {
+        case 'v':
+            options->vocabulary = optarg;
+            break;
+        case 's':
+            if (!parse_seq(optarg, &options->seq, problem))
+                return false;
+            break;
+        case 'h':
+            options->help = true;
+            return true;
+        case ':':
+            return problem_set(problem, NULL, USAGE, "%s needs a value", argv[optind - 1]);
+        default:
+            return problem_set(problem, NULL, USAGE, "there is no option %s", argv[optind - 1]);
+        }
+    }
+    if (optind < argc)
+        return problem_set(problem, NULL, USAGE, "'%s' is no option; the texts come from the standard input",
+                           argv[optind]);
+    return options->vocabulary || problem_set(problem, NULL, USAGE, "--vocab is missing");
+}
+
+static void print_ids(const int32_t *ids, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        printf(i ? " %d" : "%d", (int)ids[i]);
+    putchar('\n');
+}
+
+static bool tokenize_line(const Tokenizer *tokenizer, const char *text, size_t length, int64_t line,
+                          const Options *options, int32_t *ids, Problem *problem)
+{
+    size_t valid = utf8_valid_length(text, length);
+    if (valid < length) {
+        char place[64];
+        snprintf(place, sizeof place, "standard input: line %lld", (long long)line);
+        return problem_set(problem, place, "convert the text, for example with iconv -f latin1 -t utf-8",
+                           "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
+                           (unsigned)(unsigned char)text[valid], valid + 1);
+    }
+    print_ids(ids, tokenizer_encode(tokenizer, text, length, options->seq, ids));
+    return true;
+}
+
+static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, Problem *problem)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    bool ok = true;
+    int32_t *ids = malloc((size_t)options->seq * sizeof *ids);
+    if (!ids)
+        return problem_set(problem, NULL, "take a smaller --seq", "no memory for %d ids", (int)options->seq);
+    for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
+        if (length > 0 && text[length - 1] == '\n')
+            length--;
+        ok = tokenize_line(tokenizer, text, (size_t)length, line, options, ids, problem);
+    }
+    if (ok && ferror(stdin))
+        ok = problem_set(problem, "standard input", USAGE, "the texts cannot be read: %s", strerror(errno));
+    if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
+        ok = problem_set(problem, "standard output", "free some space", "the ids cannot be written: %s",
+                         strerror(errno));
+    free(text);
+    free(ids);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    Options options;
+    Problem problem;
+    Tokenizer *tokenizer = NULL;
+    bool ok = parse_options(argc, argv, &options, &problem);
+    if (ok && options.help) {
+        puts(USAGE "\n\nPrints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded.");
+        return 0;
+    }
+    if (ok)
+        tokenizer = tokenizer_new(options.vocabulary, &problem);
+    ok = tokenizer && tokenize_input(tokenizer, &options, &problem);
+    tokenizer_free(tokenizer);
+    if (!ok)
+        problem_print(stderr, &problem);
+    return ok ? 0 : 2;
+}

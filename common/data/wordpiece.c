@@ -1,0 +1,253 @@
+#include "data/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+struct Tokenizer {
+    Vocabulary vocabulary;
+    uint8_t ascii_class[128]; /* CharacterClass */
+    char ascii_lower[128];
+};
+
+/* The ids written so far, and the word that is being gathered. */
+typedef struct Writer {
+    const Tokenizer *tokenizer;
+    int32_t *ids;
+    int64_t count, limit;
+    int characters; /* of the word; counted on beyond WORD_CHARACTERS, where its bytes no longer matter */
+    int length;     /* bytes of the word */
+    int barrier;    /* no combining mark moves before this byte */
+    char word[WORD_BYTES];
+} Writer;
+
+static void put(Writer *writer, int32_t id)
+{
+    if (writer->count < writer->limit)
+        writer->ids[writer->count] = id;
+    writer->count++;
+}
+
+/* The longest piece of the vocabulary that the word has at `from`. @return its length in bytes, 0 when none
+ * fits */
+static int longest_piece(const Writer *writer, int from, int32_t *id)
+{
+    const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
+    const char *word = writer->word + from;
+    int longest = writer->length - from < vocabulary->longest ? writer->length - from : vocabulary->longest;
+    uint64_t hash[WORD_BYTES + 1];
+    hash[0] = hash_begin(from > 0);
+    for (int i = 0; i < longest; i++)
+        hash[i + 1] = hash_add(hash[i], word[i]);
+    for (int length = longest; length > 0; length--) {
+        *id = vocabulary_find(vocabulary, hash[length], word, length);
+        if (*id >= 0)
+            return length;
+    }
+    return 0;
+}
+
+/* WordPiece: the longest piece first, again and again; a word with a rest that no piece begins is [UNK]. */
+static void end_word(Writer *writer)
+{
+    int64_t count = writer->count;
+    int at = 0;
+    if (writer->characters == 0)
+        return;
+    if (writer->characters <= WORD_CHARACTERS) {
+        for (int32_t id; at < writer->length;) {
+            int length = longest_piece(writer, at, &id);
+            if (length == 0)
+                break;
+            put(writer, id);
+            at += length;
+        }
+    }
+    if (at < writer->length || writer->characters > WORD_CHARACTERS) {
+        writer->count = count;
+        put(writer, writer->tokenizer->vocabulary.special[UNK]);
+    }
+    writer->characters = writer->length = writer->barrier = 0;
+}
+
+/* Canonical order (NFD): a mark stands after the marks of lower or equal combining class. */
+static int place_of_mark(const Writer *writer, int combining)
+{
+    int place = writer->length;
+    while (place > writer->barrier) {
+        int before = place - 1;
+        while ((writer->word[before] & 0xC0) == 0x80)
+            before--;
+        utf8proc_int32_t c;
+        utf8proc_iterate((const utf8proc_uint8_t *)writer->word + before, place - before, &c);
+        if (character_combining(c) <= combining)
+            break;
+        place = before;
+    }
+    return place;
+}
+
+static void add_to_word(Writer *writer, int32_t c, int combining)
+{
+    if (++writer->characters > WORD_CHARACTERS)
+        return;
+    char bytes[4];
+    int place = combining == 0 ? writer->length : place_of_mark(writer, combining);
+    size_t size = (size_t)utf8proc_encode_char(c, (utf8proc_uint8_t *)bytes);
+    memmove(writer->word + place + size, writer->word + place, (size_t)(writer->length - place));
+    memcpy(writer->word + place, bytes, size);
+    writer->length += (int)size;
+}
+
+/* Punctuation is a word of its own. */
+static void add_punctuation(Writer *writer, int32_t c)
+{
+    end_word(writer);
+    add_to_word(writer, c, 0);
+    end_word(writer);
+}
+
+/* One character of the decomposed text. */
+static void add_part(Writer *writer, int32_t c)
+{
+    CharacterClass class = character_class(c);
+    int combining = character_combining(c);
+    if (combining == 0)
+        writer->barrier = writer->length;
+    if (class == PUNCTUATION)
+        add_punctuation(writer, c);
+    else if (class != ACCENT)
+        add_to_word(writer, character_lower(c), combining);
+}
+
+static void add_character(Writer *writer, int32_t c)
+{
+    int32_t parts[DECOMPOSED_MAX];
+    CharacterClass class = character_class(c);
+    if (class == REMOVED)
+        return;
+    if (class == SPACE || class == IDEOGRAPH)
+        end_word(writer);
+    if (class == SPACE)
+        return;
+    int count = character_decompose(c, parts);
+    for (int i = 0; i < count; i++)
+        add_part(writer, parts[i]);
+    if (class == IDEOGRAPH)
+        end_word(writer);
+}
+
+/* @return the bytes of the special token that `text` begins with, 0 when there is none */
+static int add_special(Writer *writer, const char *text, const char *end)
+{
+    for (int special = 0; special < SPECIALS; special++) {
+        int32_t id = writer->tokenizer->vocabulary.special[special];
+        size_t length = strlen(special_token(special));
+        if (id >= 0 && (size_t)(end - text) >= length && memcmp(text, special_token(special), length) == 0) {
+            end_word(writer);
+            put(writer, id);
+            return (int)length;
+        }
+    }
+    return 0;
+}
+
+/* The letters and digits that `text` begins with, lower-cased, at the table's speed. @return how many bytes
+ */
+static int add_ascii_letters(Writer *writer, const char *text, const char *end)
+{
+    const Tokenizer *tokenizer = writer->tokenizer;
+    const char *at = text;
+    for (; at < end && !(*at & 0x80) && tokenizer->ascii_class[(int)*at] == LETTER; at++) {
+        if (writer->characters++ < WORD_CHARACTERS)
+            writer->word[writer->length++] = tokenizer->ascii_lower[(int)*at];
+    }
+    writer->barrier = writer->length;
+    return (int)(at - text);
+}
+
+/* @return how many bytes were taken */
+static int add_ascii(Writer *writer, const char *text, const char *end)
+{
+    switch ((CharacterClass)writer->tokenizer->ascii_class[(int)*text]) {
+    case LETTER:
+        return add_ascii_letters(writer, text, end);
+    case SPACE:
+        end_word(writer);
+        return 1;
+    case PUNCTUATION: {
+        int taken = *text == '[' ? add_special(writer, text, end) : 0;
+        if (taken > 0)
+            return taken;
+        add_punctuation(writer, *text);
+        return 1;
+    }
+    default: /* control characters */
+        return 1;
+    }
+}
+
+int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
+                         int32_t *ids)
+{
+    Writer writer;
+    writer.tokenizer = tokenizer;
+    writer.ids = ids;
+    writer.count = 0;
+    writer.limit = seq - 1; /* [SEP] follows */
+    writer.characters = writer.length = writer.barrier = 0;
+    put(&writer, tokenizer->vocabulary.special[CLS]);
+    for (const char *end = text + length; text < end && writer.count < writer.limit;) {
+        if (!(*text & 0x80)) {
+            text += add_ascii(&writer, text, end);
+        } else {
+            utf8proc_int32_t c;
+            text += utf8proc_iterate((const utf8proc_uint8_t *)text, end - text, &c);
+            add_character(&writer, c);
+        }
+    }
+    end_word(&writer);
+    int64_t count = writer.count < writer.limit ? writer.count : writer.limit;
+    ids[count] = tokenizer->vocabulary.special[SEP];
+    return count + 1;
+}
+
+Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem)
+{
+    Tokenizer *tokenizer = allocate(sizeof *tokenizer);
+    if (!vocabulary_parse(&tokenizer->vocabulary, path, file, problem)) {
+        free(tokenizer);
+        return NULL;
+    }
+    for (int c = 0; c < 128; c++) {
+        tokenizer->ascii_class[c] = (uint8_t)character_class(c);
+        tokenizer->ascii_lower[c] = (char)character_lower(c);
+    }
+    return tokenizer;
+}
+
+Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem)
+{
+    FileBytes file;
+    if (!file_read(vocabulary, "the vocabulary", VOCABULARY_PATH_HINT, &file, problem))
+        return NULL;
+    return tokenizer_parse(vocabulary, file, problem);
+}
+
+void tokenizer_free(Tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    vocabulary_clear(&tokenizer->vocabulary);
+    free(tokenizer);
+}
+
+int32_t tokenizer_vocabulary(const Tokenizer *tokenizer)
+{
+    return tokenizer->vocabulary.size;
+}
+
+int32_t tokenizer_pad(const Tokenizer *tokenizer)
+{
+    return tokenizer->vocabulary.special[PAD_TOKEN];
+}

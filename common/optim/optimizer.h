@@ -1,0 +1,28 @@
+/** @file
+ * The optimisers: one pass over the arena of the weights.
+ */
+#ifndef BALISE_OPTIMIZER_H
+#define BALISE_OPTIMIZER_H
+
+#include "model/model.h"
+
+typedef enum OptimizerKind { SGD, ADAMW } OptimizerKind;
+
+/** PyTorch's names and meanings; weight decay is decoupled in AdamW and part of the gradient in SGD. */
+typedef struct OptimizerConfig {
+    OptimizerKind kind;
+    double weight_decay;
+    double beta1, beta2, epsilon; /**< of AdamW */
+} OptimizerConfig;
+
+typedef struct Optimizer Optimizer;
+
+/** An optimiser of all of the model's parameters, whose state comes from the model's pool. The model is the
+ * caller's and must outlive it. */
+Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
+void optimizer_free(Optimizer *optimizer);
+
+/** One step at this learning rate with the gradients that the model holds. */
+void optimizer_step(Optimizer *optimizer, double rate);
+
+#endif

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it, once, through sudo where it must)
+#
+# Each package is a name or name/alternative/...: the first that apt has is installed. Package lists are fetched
+# only when a required package is unknown or there are none at all. Optional packages never make it fail.
+set -euo pipefail
+
+updated=no
+log=$(mktemp "${TMPDIR:-/tmp}/balise-setup.XXXXXX")
+trap 'rm -f "$log"' EXIT
+
+apt() {
+    DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1 </dev/null
+}
+
+update() {
+    [[ $updated == no ]] || return 1
+    updated=yes
+    echo 'setup: fetching package lists (apt-get update)'
+    apt update || echo 'setup: apt-get update did not reach every server' >&2
+}
+
+# choose PACKAGE/ALTERNATIVE...: the first name that apt could install.
+choose() {
+    local name
+    for name in ${1//\// }; do
+        if [[ $(LC_ALL=C apt-cache policy "$name" 2>/dev/null) == *'Candidate: '[^\(]* ]]; then
+            printf '%s\n' "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+no_lists() {
+    ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null
+}
+
+update_if_needed() {
+    local wanted
+    if no_lists; then
+        update || true
+        return
+    fi
+    for wanted; do
+        if ! choose "$wanted" >/dev/null; then
+            update || true
+            return
+        fi
+    done
+}
+
+show_log() {
+    tail -n 15 "$log" | sed 's/^/    /' >&2
+}
+
+install_required() {
+    local wanted name names=() status=0
+    for wanted; do
+        if name=$(choose "$wanted"); then
+            names+=("$name")
+        else
+            echo "error: apt knows no package ${wanted//\// or }" >&2
+            status=1
+        fi
+    done
+    ((${#names[@]})) || return "$status"
+    echo "setup: installing ${names[*]} (this may take a minute)"
+    if ! apt install --no-install-recommends "${names[@]}" &&
+        ! { update && apt install --no-install-recommends "${names[@]}"; }; then
+        echo 'error: apt-get install failed; its last lines:' >&2
+        show_log
+        status=1
+    fi
+    return "$status"
+}
+
+install_optional() {
+    local wanted name
+    for wanted; do
+        if name=$(choose "$wanted"); then
+            echo "setup: installing $name (optional)"
+            apt install --no-install-recommends "$name" || true
+        fi
+    done
+}
+
+main() {
+    local required=() status=0
+    while (($#)) && [[ $1 != -- ]]; do
+        required+=("$1")
+        shift
+    done
+    shift || true
+    update_if_needed "${required[@]}"
+    ((${#required[@]} == 0)) || install_required "${required[@]}" || status=2
+    install_optional "$@"
+    return "$status"
+}
+
+main "$@"

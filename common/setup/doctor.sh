@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# doctor.sh   (make doctor)
+#
+# Shows what this machine has of what Balise needs, whether MPI really starts, and what would slow things down.
+# Exit status: 0 the labs can be done here, 2 they cannot.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=probe.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_mpi.sh
+source "$setup_folder/doctor_mpi.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_machine.sh
+source "$setup_folder/doctor_machine.sh"
+
+green='' red='' yellow='' plain=''
+problems=() # what stands in the way of the labs
+
+use_colour() {
+    if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+        green=$'\e[32m' red=$'\e[31m' yellow=$'\e[33m' plain=$'\e[0m'
+    fi
+}
+
+# row MARK NAME VALUE TEXT: one line of the table; the mark is good, bad, absent or note.
+row() {
+    local mark
+    case $1 in
+    good) mark="$green✓$plain" ;;
+    bad) mark="$red✗$plain" ;;
+    absent) mark="$yellow✗$plain" ;;
+    note) mark="$yellow!$plain" ;;
+    *) mark=' ' ;;
+    esac
+    local line
+    printf -v line '%-22s %-13s %s' "$2" "$3" "$4"
+    printf '  %s %s\n' "$mark" "${line%"${line##*[! ]}"}"
+}
+
+# say TEXT: under a row, folded to the width of the table.
+say() {
+    fold -s -w 72 <<<"$1" | sed 's/^/      /; s/ *$//'
+}
+
+first_number() {
+    if [[ $1 =~ [0-9]+(\.[0-9]+)+ ]]; then printf '%s' "${BASH_REMATCH[0]}"; fi
+}
+
+command_version() {
+    local text
+    case $1 in
+    dot) text=$(timeout 5 dot -V 2>&1) ;;
+    mpicc) text=$(timeout 5 mpicc --showme:version 2>&1) ;;
+    *) text=$(timeout 5 "$1" --version 2>&1 </dev/null) ;;
+    esac || true
+    first_number "$text"
+}
+
+python_version_of() {
+    /usr/bin/python3 -I -c '
+import importlib.metadata, platform, sys
+try:
+    print(importlib.metadata.version(sys.argv[1]))
+except importlib.metadata.PackageNotFoundError:
+    print(platform.python_version())' "$1" 2>/dev/null || true
+}
+
+# What the package manager knows of things that do not tell their version.
+packaged_version() {
+    local text
+    type -P dpkg-query >/dev/null || return 0
+    text=$(dpkg-query -W -f '${Version}\n' "$1" 2>/dev/null) || return 0
+    first_number "${text#*:}"
+}
+
+# version_of INDEX: by its first probe.
+version_of() {
+    local first=${probe[$1]%%+*} version=''
+    local name=${first#*:}
+    case $first in
+    cmd:*) version=$(command_version "$name") ;;
+    clang:*) version=$(command_version clang) ;;
+    pkg:*) version=$(pkg-config --modversion "$name") ;;
+    py:*) version=$(first_number "$(python_version_of "$name")") ;;
+    file:*) if [[ -f $name && -x $name ]]; then version=$(command_version "$name"); fi ;;
+    esac
+    if [[ -z $version ]]; then version=$(packaged_version "${package[$1]%%/*}"); fi
+    printf '%.13s' "${version:-found}"
+}
+
+how_to_get() {
+    local target="make setup"
+    if [[ ${group[$1]} != core ]]; then target="common/setup/setup.sh ${group[$1]}"; fi
+    say "HINT: $target; on a cluster: ${cluster[$1]}"
+}
+
+dependency_row() {
+    local i=$1 name=${package[$1]%%/*}
+    if is_present "$i"; then
+        row good "$name" "$(version_of "$i")" "${purpose[i]}"
+    elif [[ ${group[i]} == core ]]; then
+        row bad "$name" missing "${purpose[i]}"
+        how_to_get "$i"
+        problems+=("$name")
+    else
+        row absent "$name" "missing${optional[${package[i]}]:+ (opt.)}" "${purpose[i]}"
+        how_to_get "$i"
+    fi
+}
+
+dependency_table() {
+    local i
+    for i in "${!package[@]}"; do
+        if [[ ${group[i]} == "$1" ]]; then dependency_row "$i"; fi
+    done
+}
+
+verdict() {
+    echo
+    if ((${#problems[@]})); then
+        printf '%s\n' "${red}The labs cannot be done here yet.$plain In the way:" | fold -s -w 78
+        fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
+        echo '  HINT: make setup; then make doctor again'
+        exit 2
+    fi
+    echo "${green}The labs can be done here.$plain"
+}
+
+main() {
+    local folder
+    use_colour
+    folder=$(mktemp -d "${TMPDIR:-/tmp}/balise-doctor.XXXXXX")
+    # shellcheck disable=SC2064 # the name of now
+    trap "rm -rf '$folder'" EXIT
+    read_packages core test docs
+    probe_all
+    echo 'Needed for the labs'
+    dependency_table core
+    check_mpi "$folder"
+    printf '\nFor make test (the labs work without)\n'
+    dependency_table test
+    printf '\nFor the reference pages (optional)\n'
+    dependency_table docs
+    printf '\nThis machine: %.60s\n' "$(system_name), $(uname -m)"
+    machine_table
+    environment_table
+    gpu_table
+    verdict
+}
+
+main "$@"

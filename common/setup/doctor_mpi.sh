@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# Does Open MPI really start ranks here? Part of doctor.sh, whose row, say and problems it uses.
+
+mpi_fails() {
+    row bad 'MPI, 2 ranks' fails "$1"
+    say "HINT: $2"
+    problems+=('MPI')
+}
+
+write_hello() {
+    cat >"$1" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int one = 1, ranks = 0, rank = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) printf("ranks=%d\n", ranks);
+    return MPI_Finalize();
+}
+END
+}
+
+run_hello() {
+    env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 20 \
+        mpirun --oversubscribe --mca pml ob1 --mca btl self,vader -n 2 "$1/hello" >"$1/said" 2>&1 </dev/null
+}
+
+say_what_mpi_said() {
+    grep -v -e '^-*$' "$1" | head -n 4 | while read -r line; do say "$line"; done || true
+}
+
+# Two ranks are compiled, started and made to talk; mpirun alone proves little.
+check_mpi() {
+    local folder=$1 status=0 start seconds
+    if ! type -P mpicc >/dev/null || ! type -P mpirun >/dev/null; then
+        mpi_fails 'Open MPI is not installed' 'make setup; on a cluster: module load openmpi'
+        return
+    fi
+    if [[ $(mpirun --version 2>&1) != *'Open MPI'* ]]; then
+        mpi_fails 'mpirun is not that of Open MPI' "$(type -P mpirun) comes first on PATH; put Open MPI's first"
+        return
+    fi
+    write_hello "$folder/hello.c"
+    if ! mpicc -o "$folder/hello" "$folder/hello.c" >"$folder/said" 2>&1; then
+        mpi_fails 'mpicc cannot compile' 'make setup, and see what the compiler said:'
+        say_what_mpi_said "$folder/said"
+        return
+    fi
+    start=$(date +%s%N)
+    run_hello "$folder" || status=$?
+    seconds=$(($(date +%s%N) - start))
+    printf -v seconds '%d.%02d s' $((seconds / 1000000000)) $((seconds / 10000000 % 100))
+    judge_hello "$folder" "$status" "$seconds"
+}
+
+judge_hello() {
+    if ((!$2)) && grep -qx 'ranks=2' "$1/said"; then
+        row good 'MPI, 2 ranks' "$3" 'start, and talk to each other'
+    elif grep -qx 'ranks=1' "$1/said"; then
+        mpi_fails 'each rank is alone in its world' \
+            'mpicc and mpirun belong to two installations of MPI; put the folder of one first on PATH'
+    elif (($2 == 124 || $2 == 137)); then
+        mpi_fails 'no answer within 20 s' 'is the name of this host in /etc/hosts? Open MPI looks it up'
+    else
+        mpi_fails "mpirun ended with status $2" 'the first lines that it said are below'
+        say_what_mpi_said "$1/said"
+    fi
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# setup.sh [core|test|docs ...]   (make setup; without a group: core)
+#
+# Installs what is missing of these groups of `packages`, by apt: as root, or through sudo where that asks at most
+# once. Elsewhere it says what is missing, and how a cluster gives it. Silent when nothing is missing.
+# Exit status: 0 all is there, 2 something is still missing.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=probe.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
+
+required=() wanted=()
+
+find_missing() {
+    probe_all
+    mapfile -t required < <(missing required)
+    mapfile -t wanted < <(missing optional)
+}
+
+check_groups() {
+    local name
+    for name; do
+        [[ $name == core || $name == test || $name == docs ]] && continue
+        echo "error: setup knows no group of packages named '$name'" >&2
+        echo '  HINT: core (the labs), test (make test) or docs; core is meant when none is named' >&2
+        exit 2
+    done
+}
+
+# How packages can be installed here: root, sudo (asks nothing), ask (sudo on a terminal, once), no-root or no-apt.
+# An optional package is not worth a question.
+way_to_install() {
+    if ! type -P apt-get >/dev/null; then
+        echo no-apt
+    elif [[ $(id -u) == 0 ]]; then
+        echo root
+    elif ! type -P sudo >/dev/null; then
+        echo no-root
+    elif sudo -n true 2>/dev/null; then
+        echo sudo
+    elif ((${#required[@]})) && [[ -t 0 && -t 2 ]]; then
+        echo ask
+    else
+        echo no-root
+    fi
+}
+
+# All in one command, so that sudo asks once whatever its time limit is.
+install_missing() {
+    local i names=()
+    for i in "${required[@]}"; do names+=("${package[i]}"); done
+    names+=(--)
+    for i in "${wanted[@]}"; do names+=("${package[i]}"); done
+    case $1 in
+    root) bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
+    sudo) sudo -n bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
+    ask)
+        echo "setup: ${#required[@]} packages are missing; sudo may ask for your password, once (Ctrl-C: go without)"
+        sudo bash "$setup_folder/apt_install.sh" "${names[@]}"
+        ;;
+    esac
+}
+
+say_missing() {
+    local i
+    for i; do
+        printf '  %-23s %s (on a cluster: %s)\n' "${package[i]%%/*}" "${purpose[i]}" "${cluster[i]}"
+    done
+}
+
+say_optional() {
+    local i
+    for i in "${wanted[@]}"; do
+        echo "setup: without ${package[i]%%/*} (optional: ${purpose[i]}); what needs it is skipped"
+    done
+}
+
+hint_on_apt() {
+    local i names=()
+    for i in "${required[@]}"; do names+=("${package[i]%%/*}"); done
+    case $1 in
+    no-apt) echo "  HINT: install them by this system's own package manager; Debian's names are above" ;;
+    no-root) echo "  HINT: as root: apt-get install --no-install-recommends ${names[*]}" ;;
+    *) echo '  HINT: see the error above; is the network there, and does /etc/apt name a server that answers?' ;;
+    esac
+}
+
+hint_on_cluster() {
+    local line
+    line=$(cluster_line "${required[@]}")
+    if [[ -n $line ]]; then echo "  HINT: on a cluster: $line (names vary: module avail)"; fi
+    # shellcheck disable=SC2016 # $HOME is for the reader's shell
+    echo '  HINT: what no module gives can be built with --prefix=$HOME/.local; then export CPATH, LIBRARY_PATH,' \
+        'LD_LIBRARY_PATH and PKG_CONFIG_PATH'
+}
+
+say_why_not() {
+    local reason
+    case $1 in
+    no-apt) reason='this system has no apt-get' ;;
+    no-root) reason='this is not root, and sudo does not work here' ;;
+    *) reason='the installation did not bring them' ;;
+    esac
+    echo "error: ${#required[@]} packages are missing, and $reason:"
+    say_missing "${required[@]}"
+    hint_on_apt "$1"
+    hint_on_cluster
+}
+
+main() {
+    local way
+    (($#)) || set -- core
+    check_groups "$@"
+    read_packages "$@"
+    find_missing
+    ((${#required[@]} + ${#wanted[@]})) || exit 0
+    way=$(way_to_install)
+    if [[ $way != no-* ]]; then
+        install_missing "$way" || true # what counts is what is there afterwards
+        find_missing
+    fi
+    say_optional
+    ((${#required[@]})) || exit 0
+    say_why_not "$way" >&2
+    exit 2
+}
+
+main "$@"

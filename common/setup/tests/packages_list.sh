@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The list of packages is well formed, and its probes find what is installed here.
+set -euo pipefail
+
+root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
+failures=0
+
+# verdict SENTENCE DETAIL: fails when there is a detail.
+verdict() {
+    if [[ -z $2 ]]; then
+        echo "ok - $1"
+    else
+        printf 'not ok - %s\n    %s\n' "$1" "${2//$'\n'/$'\n'    }"
+        failures=$((failures + 1))
+    fi
+}
+
+malformed() {
+    local name='[a-z0-9][a-z0-9.+-]+' probe='(cmd|header|pkg|py|clang|file):[^ +]+'
+    grep -nvE -e '^(#.*)?$' \
+        -e "^(core|test|docs)\??  *$name(/$name)*  +$probe(\+$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
+        "$root/common/setup/packages" || true
+}
+
+twice() {
+    awk '/^[a-z]/ { print $2 }' "$root/common/setup/packages" | tr / '\n' | sort | uniq -d
+}
+
+# Packages that dpkg calls installed and a probe does not find.
+overlooked() {
+    # shellcheck source-path=SCRIPTDIR source=../probe.sh
+    source "$root/common/setup/probe.sh"
+    local i
+    read_packages core test docs
+    probe_all
+    for i in "${!package[@]}"; do
+        if dpkg-query -W -f '${Status}' "${package[i]%%/*}" 2>/dev/null | grep -q ' installed' && ! is_present "$i"; then
+            echo "${package[i]} is installed, and ${probe[i]} does not find it"
+        fi
+    done
+}
+
+verdict 'each line has a group, packages, probes, a purpose and a way on clusters' "$(malformed)"
+verdict 'no package stands twice in the list' "$(twice)"
+if type -P dpkg-query >/dev/null; then
+    verdict 'the probes find every package of the list that is installed' "$(overlooked)"
+else
+    echo 'skip - the probes find every package of the list that is installed: no dpkg to ask'
+fi
+((failures == 0))

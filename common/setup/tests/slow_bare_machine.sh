@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# `make setup` on a bare machine: a Debian of the smallest kind, made by debootstrap, with make and this kit in it.
+# With BARE_FULL=1 also `make demo`. BARE_MIRROR names another Debian server than the one apt uses here.
+#
+# Everything runs in namespaces of its own. When their first process dies, the kernel ends all others and undoes the
+# mounts, so nothing stays behind, however this script ends.
+set -euo pipefail
+
+root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
+suite=bookworm
+kit=/srv/balise
+work='' child='' failures=0 status=0
+
+skip() {
+    echo "skip - make setup on a bare machine: $1"
+    exit 0
+}
+
+# verdict SENTENCE: of the command that ran last, whose words are in $work/said.
+verdict() {
+    if ((status == 0)); then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        echo "    exit status $status; its last lines:"
+        tail -n 25 "$work/said" | sed 's/^/    | /'
+        failures=$((failures + 1))
+    fi
+}
+
+# unshare itself ignores signals. Its child is the first process of the namespaces: it ends when all others have.
+end_namespaces() {
+    local first
+    first=$(cat "/proc/$child/task/$child/children" 2>/dev/null || true)
+    # shellcheck disable=SC2086 # one process id, or nothing
+    kill -KILL ${first:-$child} 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+}
+
+clean_up() {
+    trap '' INT TERM HUP
+    if [[ -n $child ]]; then end_namespaces; fi
+    if [[ -n $work ]]; then rm -rf --one-file-system -- "$work"; fi
+}
+
+debian_mirror() {
+    local release uri
+    if [[ -n ${BARE_MIRROR:-} ]]; then
+        echo "$BARE_MIRROR"
+        return
+    fi
+    # shellcheck disable=SC2016 # apt-get expands them
+    while read -r release uri; do
+        if [[ $release == "$suite" && $uri == http* ]]; then
+            echo "$uri"
+            return
+        fi
+    done < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null)
+    echo http://deb.debian.org/debian
+}
+
+apart=(unshare --mount --pid --uts --ipc --fork --kill-child=KILL --propagation private)
+
+# apart COMMAND...: runs it in new namespaces, so that a signal to this script is answered at once. Sets status.
+apart() {
+    status=0
+    "${apart[@]}" "$@" >"$work/said" 2>&1 </dev/null &
+    child=$!
+    wait "$child" || status=$?
+    child=''
+}
+
+# in_machine USER COMMAND: in the bare machine, in the kit's folder, with a clean environment.
+in_machine() {
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    apart sh -euc '
+        hostname bare
+        mount -t proc proc "$1/proc"
+        mount -t sysfs -o ro sysfs "$1/sys"
+        mkdir -p "$1/dev/shm"
+        mount -t tmpfs -o mode=1777 shm "$1/dev/shm"
+        exec chroot "$1" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
+            setpriv --reuid "$2" --regid "$2" --clear-groups sh -c "cd $3 && export HOME=/tmp && $4"
+    ' sh "$work/machine" "$1" "$kit" "$2"
+}
+
+check_that_it_can_run() {
+    [[ $(id -u) == 0 ]] || skip 'debootstrap needs root'
+    type -P debootstrap >/dev/null || skip 'debootstrap is not installed (apt-get install debootstrap)'
+    "${apart[@]}" true 2>/dev/null || skip 'namespaces cannot be made here'
+    git -c safe.directory='*' -C "$root" rev-parse --git-dir >/dev/null 2>&1 || skip 'this is not a git work tree'
+    mirror=$(debian_mirror)
+    wget -q --spider --timeout=10 --tries=1 "${mirror%/}/dists/$suite/Release" 2>/dev/null ||
+        skip "the Debian server $mirror does not answer"
+}
+
+# What a clone would have if all of this were committed.
+copy_kit() {
+    mkdir -p "$work/machine$kit"
+    git -c safe.directory='*' -C "$root" ls-files -z --cached --others --exclude-standard |
+        (cd "$root" && while read -r -d '' file; do
+            if [[ -e $file || -L $file ]]; then printf '%s\0' "$file"; fi
+        done) |
+        tar -C "$root" --null --no-recursion -T - --mode=a+rX -c |
+        tar -C "$work/machine$kit" --no-same-owner -x
+}
+
+make_machine() {
+    apart debootstrap --variant=minbase --include=make "$suite" "$work/machine" "$mirror"
+    ((status == 0)) || return 0
+    cp /etc/resolv.conf "$work/machine/etc/resolv.conf"
+    cp -r /etc/apt/apt.conf.d "$work/machine/etc/apt/"
+    echo '127.0.0.1 localhost bare' >"$work/machine/etc/hosts"
+    printf '#!/bin/sh\nexit 101\n' >"$work/machine/usr/sbin/policy-rc.d"
+    chmod +x "$work/machine/usr/sbin/policy-rc.d"
+    copy_kit
+}
+
+# expect STATUS PATTERN...: the last command ended so and said these; then status is 0.
+expect() {
+    local wanted=$1 pattern
+    shift
+    if ((status == wanted)); then status=0; else return 0; fi
+    for pattern; do
+        if ! grep -q -- "$pattern" "$work/said"; then
+            echo "(does not say: $pattern)" >>"$work/said"
+            status=1
+        fi
+    done
+}
+
+check_that_it_can_run
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+work=$(mktemp -d /var/tmp/balise-bare.XXXXXX)
+
+make_machine
+verdict 'debootstrap makes a bare machine'
+((failures == 0)) || exit 1
+
+in_machine 1000 'make setup'
+expect 2 'gcc .*compiles' 'libopenmpi-dev' 'not root' 'HINT: on a cluster: module load gcc'
+verdict 'without root make setup names what is missing and how a cluster gives it'
+
+in_machine 0 'make setup'
+verdict 'make setup installs what the labs need'
+
+in_machine 0 'make setup && ! make setup | grep installing'
+verdict 'a second make setup installs nothing'
+
+in_machine 0 'make doctor'
+expect 0 'The labs can be done here' 'MPI, 2 ranks .*talk'
+verdict 'make doctor says that the labs can be done'
+
+in_machine 1000 'make doctor'
+expect 0 'The labs can be done here' 'MPI, 2 ranks .*talk'
+verdict 'so it does for an ordinary user'
+
+if [[ ${BARE_FULL:-0} == 1 ]]; then
+    in_machine 0 'make demo'
+    verdict 'make demo works on a bare machine'
+else
+    echo 'skip - make demo works on a bare machine: takes minutes, BARE_FULL=1 asks for it'
+fi
+((failures == 0))

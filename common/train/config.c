@@ -1,0 +1,187 @@
+#include "train/config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mesh/mesh.h"
+
+typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, POSITIONS } Kind;
+
+/* One option: --name VALUE, make's NAME=VALUE. */
+typedef struct Known {
+    const char *name;
+    Kind kind;
+    void *target;
+    double low, high; /* what a number may be */
+} Known;
+
+static bool refuse(Problem *problem, const char *name, const char *value, const char *expected)
+{
+    char hint[256];
+    snprintf(hint, sizeof hint, "it takes %s", expected);
+    return problem_set(problem, NULL, hint, "--%s cannot be '%.100s'", name, value);
+}
+
+static bool read_number(const Known *option, const char *value, double *number, Problem *problem)
+{
+    char *end, expected[128];
+    bool real_number = option->kind == REAL_NUMBER;
+    errno = 0;
+    *number = strtod(value, &end);
+    bool good = *value && !*end && !errno && *number >= option->low && *number <= option->high &&
+                (real_number || *number == floor(*number));
+    snprintf(expected, sizeof expected, "%s from %.15g to %.15g", real_number ? "a number" : "a whole number",
+             option->low, option->high);
+    return good || refuse(problem, option->name, value, expected);
+}
+
+static bool read_bytes(const char *value, int64_t *bytes, Problem *problem)
+{
+    char *end;
+    double number = strtod(value, &end);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    bool good = end != value && number > 0 && number < 1e15 && (!*end || (unit && !end[1]));
+    for (const char *u = units; good && unit && u <= unit; u++)
+        number *= 1024;
+    *bytes = (int64_t)number;
+    return good || refuse(problem, "mem", value, "a size such as 800M or 6G");
+}
+
+static bool read_model(const char *value, BertConfig *bert, Problem *problem)
+{
+    static const struct {
+        const char *name;
+        int layers, hidden, heads;
+    } presets[] = {{"base", 12, 768, 12}, {"large", 24, 1024, 16}};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (!strcmp(value, presets[i].name)) {
+            bert->layers = presets[i].layers;
+            bert->hidden = presets[i].hidden;
+            bert->heads = presets[i].heads;
+            return true;
+        }
+    return refuse(problem, "model", value,
+                  "base (BERT-Base: 12 layers, 768, 12 heads) or large (24, 1024, 16)");
+}
+
+static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)
+{
+    double number = 0;
+    switch (option->kind) {
+    case TEXT:
+        *(const char **)option->target = value;
+        return true;
+    case BYTES:
+        return read_bytes(value, option->target, problem);
+    case MODEL:
+        return read_model(value, &config->bert, problem);
+    case OPTIMIZER:
+        config->optimizer.kind = !strcmp(value, "sgd") ? SGD : ADAMW;
+        return !strcmp(value, "sgd") || !strcmp(value, "adamw") ||
+               refuse(problem, option->name, value, "sgd or adamw");
+    default:
+        break;
+    }
+    if (!read_number(option, value, &number, problem))
+        return false;
+    if (option->kind == INTEGER || option->kind == POSITIONS)
+        *(int *)option->target = (int)number;
+    else if (option->kind == LONG)
+        *(int64_t *)option->target = (int64_t)number;
+    else if (option->kind == SEED)
+        *(uint64_t *)option->target = (uint64_t)number;
+    else
+        *(double *)option->target = number;
+    return true;
+}
+
+static const TrainConfig defaults = {
+    .data = "data/reviews/train.csv",
+    .test = "data/reviews/test.csv",
+    .vocabulary = "data/reviews/vocab.txt",
+    .cache = "build/cache",
+    .tp = 1,
+    .epochs = 1,
+    .batch = 32,
+    .seq = 128,
+    .seed = 1,
+    .rate = 3e-4,
+    .optimizer = {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+    .bert = {.hidden = 128, .layers = 2, .heads = 4, .classes = 2, .dropout = 0.1},
+};
+
+static const Known *find(const Known *known, const char *name)
+{
+    while (known->name && strcmp(known->name, name))
+        known++;
+    return known->name ? known : NULL;
+}
+
+bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
+{
+    *config = defaults;
+    BertConfig *bert = &config->bert;
+    OptimizerConfig *optimizer = &config->optimizer;
+    const Known known[] = {
+        {"data", TEXT, &config->data, 0, 0},
+        {"test", TEXT, &config->test, 0, 0},
+        {"vocab", TEXT, &config->vocabulary, 0, 0},
+        {"metrics", TEXT, &config->metrics, 0, 0},
+        {"cache", TEXT, &config->cache, 0, 0},
+        {"tp", INTEGER, &config->tp, 1, 1 << 20},
+        {"epochs", INTEGER, &config->epochs, 1, 1 << 20},
+        {"batch-size", INTEGER, &config->batch, 1, 1 << 20},
+        {"seq", INTEGER, &config->seq, 2, 1 << 20},
+        {"threads", INTEGER, &config->threads, 0, 1024},
+        {"samples", LONG, &config->samples, 1, 0x1p53},
+        {"steps", LONG, &config->steps, 1, 0x1p53},
+        {"seed", SEED, &config->seed, 0, 0x1p53},
+        {"mem", BYTES, &config->memory, 0, 0},
+        {"lr", REAL_NUMBER, &config->rate, 0, 1e6},
+        {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
+        {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},
+        {"optimizer", OPTIMIZER, NULL, 0, 0},
+        {"model", MODEL, NULL, 0, 0},
+        {"layers", INTEGER, &bert->layers, 1, 10000},
+        {"hidden-dim", INTEGER, &bert->hidden, 1, 1 << 20},
+        {"heads", INTEGER, &bert->heads, 1, 1 << 20},
+        {"dropout", REAL_NUMBER, &bert->dropout, 0, 0.999},
+        {"positions", POSITIONS, &bert->positions, 0, 1},
+        {"perturb-ulp", REAL_NUMBER, &config->perturb_ulp, 0, 1024},
+        {0},
+    };
+    for (int i = 1; i < argc; i += 2) {
+        const Known *option = !strncmp(argv[i], "--", 2) ? find(known, argv[i] + 2) : NULL;
+        if (!option)
+            return problem_set(problem, NULL, "make help lists the variables of make train",
+                               "unknown option '%.100s'", argv[i]);
+        if (i + 1 == argc)
+            return problem_set(problem, NULL, "write it behind the option", "%s takes a value", argv[i]);
+        if (!read_option(config, option, argv[i + 1], problem))
+            return false;
+    }
+    bert->positions *= config->seq;
+    if (!*config->test)
+        config->test = NULL;
+    return true;
+}
+
+static bool can_write(const char *path, Problem *problem)
+{
+    FILE *file = fopen(path, "a");
+    if (!file)
+        return problem_set(problem, path, "name a file in a folder that exists and can be written",
+                           "the metrics cannot be written: %s", strerror(errno));
+    fclose(file);
+    return true;
+}
+
+bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
+{
+    return mesh_check(ranks, config->tp, problem) && bert_check(&config->bert, config->tp, problem) &&
+           (!config->metrics || can_write(config->metrics, problem));
+}

@@ -1,0 +1,34 @@
+/** @file
+ * What a run is told: the options of build/train, which make train passes on from its variables.
+ */
+#ifndef BALISE_TRAIN_CONFIG_H
+#define BALISE_TRAIN_CONFIG_H
+
+#include "model/bert.h"
+#include "optim/optimizer.h"
+
+typedef struct TrainConfig {
+    const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
+    const char *metrics;                  /**< JSON Lines file, or NULL */
+    const char *cache;                    /**< folder of the token cache */
+    int tp, epochs, batch, seq,
+        threads;            /**< threads: 0 for the cores of the machine shared out over the ranks */
+    int64_t samples, steps; /**< rows used of the data, steps in all: 0 for no limit */
+    int64_t memory;         /**< bytes of tensors a rank may hold: 0 for no limit */
+    uint64_t seed;
+    double rate;
+    double perturb_ulp; /**< for tests: initial weights are moved by so many units in the last place, up or
+                           down by seed */
+    OptimizerConfig optimizer;
+    BertConfig bert;
+} TrainConfig;
+
+/** Fills `config` from the arguments. Returns false with `problem` on an unknown option or an impossible
+ * value. Sizes of the vocabulary and the data are not known yet. */
+bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
+
+/** Do ranks, model and batch fit together, and can the metrics file be written? Otherwise false with
+ * `problem`. */
+bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
+
+#endif

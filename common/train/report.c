@@ -1,0 +1,159 @@
+#include "train/report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/backend.h"
+
+struct Report {
+    FILE *metrics;
+    bool terminal;
+    int64_t steps;
+    double begin, last_line;
+    bool bar_open; /* the cursor stands behind a progress bar */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+Report *report_open(const TrainConfig *config, int64_t steps, Problem *problem)
+{
+    Report *report = calloc(1, sizeof *report);
+    report->steps = steps;
+    report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
+    report->begin = report->last_line = now();
+    if (config->metrics && !(report->metrics = fopen(config->metrics, "w"))) {
+        problem_set(problem, config->metrics, "name a file that can be written",
+                    "the metrics cannot be written");
+        free(report);
+        return NULL;
+    }
+    return report;
+}
+
+void report_close(Report *report)
+{
+    if (report->metrics)
+        fclose(report->metrics);
+    free(report);
+}
+
+void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
+                          int64_t rows, int64_t test_rows, int64_t steps)
+{
+    const BertConfig *b = &config->bert;
+    printf("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n", b->layers,
+           b->hidden, b->heads, b->vocabulary, b->positions ? ", learned positions" : "", b->dropout);
+    printf("          %.2f M parameters, %.2f M of them on each rank\n", (double)parameters / 1e6,
+           (double)held / 1e6);
+    printf("layout    %d rank%s: tensor parallel %d\n", ranks, ranks > 1 ? "s" : "", config->tp);
+    printf("data      %s: %lld rows of up to %d tokens, test %lld rows\n", config->data, (long long)rows,
+           config->seq, (long long)test_rows);
+    printf("training  %d epoch%s, %lld steps of %d rows, %s, learning rate %g, seed %llu\n", config->epochs,
+           config->epochs > 1 ? "s" : "", (long long)steps, config->batch,
+           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->rate, (unsigned long long)config->seed);
+    printf("kernels   %s\n", backend_description());
+    fflush(stdout);
+}
+
+static void write_line(Report *report, json_t *object)
+{
+    json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    putc('\n', report->metrics);
+    fflush(report->metrics);
+    json_decref(object);
+}
+
+static void progress(Report *report, const StepReport *s)
+{
+    enum { WIDTH = 24 };
+    double elapsed = now() - report->begin;
+    double left = elapsed / (double)s->step * (double)(report->steps - s->step);
+    if (report->terminal) {
+        int filled = (int)(WIDTH * s->step / report->steps);
+        char bar[WIDTH + 1];
+        for (int i = 0; i < WIDTH; i++)
+            bar[i] = i < filled ? '#' : '.';
+        bar[WIDTH] = '\0';
+        printf("\r[%s] %lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left \033[K", bar, (long long)s->step,
+               (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
+        report->bar_open = true;
+    } else if (s->step == 1 || s->step == report->steps || now() - report->last_line > 2) {
+        printf("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n",
+               (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
+               s->tokens_per_second, left);
+        report->last_line = now();
+    }
+    fflush(stdout);
+}
+
+void report_step(Report *report, const StepReport *s)
+{
+    if (report->metrics)
+        write_line(report,
+                   json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step,
+                             "epoch", s->epoch, "loss", s->loss, "accuracy", s->accuracy, "lr", s->rate,
+                             "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
+                             (json_int_t)s->comm_bytes, "comm_s", s->comm_seconds));
+    progress(report, s);
+}
+
+static void close_bar(Report *report)
+{
+    if (report->bar_open)
+        putchar('\n');
+    report->bar_open = false;
+}
+
+void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows)
+{
+    close_bar(report);
+    printf("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n", epoch, loss, accuracy,
+           (long long)rows);
+    fflush(stdout);
+    if (report->metrics)
+        write_line(report, json_pack("{s:i, s:f, s:f, s:I}", "epoch", epoch, "test_loss", loss,
+                                     "test_accuracy", accuracy, "test_rows", (json_int_t)rows));
+}
+
+static json_t *summary_of(const RankReport *r, int rank)
+{
+    return json_pack("{s:i, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f}", "rank", rank, "loss",
+                     r->loss, "accuracy", r->accuracy, "parameters", (json_int_t)r->parameters, "peak_bytes",
+                     (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
+                     (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
+                     (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
+                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds);
+}
+
+void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
+{
+    const double mb = 1e6;
+    close_bar(report);
+    if (interrupted)
+        printf("interrupted: what was trained so far\n");
+    printf(
+        "\nrank    loss  accuracy  parameters  peak memory   = weights + gradients + optimiser + activations"
+        "  step (median)      sent    in comm.\n");
+    for (int i = 0; i < count; i++) {
+        const RankReport *r = &ranks[i];
+        printf("%4d  %6.4f    %6.4f  %8.2f M  %8.1f MB   %9.1f + %9.1f + %9.1f + %11.1f  %10.1f ms  %7.1f MB "
+               " %7.2f s\n",
+               i, r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
+               r->gradients / mb, r->optimiser / mb, r->activations / mb, 1e3 * r->step_seconds,
+               r->comm_bytes / mb, r->comm_seconds);
+    }
+    fflush(stdout);
+    if (!report->metrics)
+        return;
+    json_t *rows = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(rows, summary_of(&ranks[i], i));
+    write_line(report, json_pack("{s:b, s:o}", "interrupted", interrupted, "ranks", rows));
+}

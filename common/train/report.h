@@ -1,0 +1,53 @@
+/** @file
+ * What a run shows while it trains and at its end, and the metrics file. Rank 0 writes; the functions are
+ * called on it alone.
+ */
+#ifndef BALISE_TRAIN_REPORT_H
+#define BALISE_TRAIN_REPORT_H
+
+#include <stdio.h>
+
+#include "tensor/pool.h"
+#include "train/config.h"
+
+/** One step, as a line of the metrics file has it. */
+typedef struct StepReport {
+    int64_t step; /**< from 1 */
+    int epoch;    /**< from 1 */
+    double loss, accuracy, rate, seconds, tokens_per_second;
+    int64_t comm_bytes; /**< sent by this rank in this step */
+    double comm_seconds;
+} StepReport;
+
+/** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */
+typedef struct RankReport {
+    double loss, accuracy; /**< on the test set, or of the last epoch's training where there is none */
+    double parameters;     /**< held */
+    double peak_bytes;     /**< of tensors */
+    double weights, gradients, optimiser, activations; /**< bytes, at the peak */
+    double step_seconds;                               /**< median */
+    double comm_bytes, comm_seconds;                   /**< of all steps */
+} RankReport;
+
+typedef struct Report Report;
+
+/** Opens the metrics file where there is one (it is begun anew). Returns NULL with `problem` when it cannot
+ * be written.
+ *  @param steps how many steps the run will have */
+Report *report_open(const TrainConfig *config, int64_t steps, Problem *problem);
+void report_close(Report *report);
+
+/** Prints what is trained on what: sizes, parameters, layout, backend. */
+void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
+                          int64_t rows, int64_t test_rows, int64_t steps);
+
+/** A line in the metrics file, and the progress bar (on a terminal) or now and then a line. */
+void report_step(Report *report, const StepReport *step);
+
+/** The evaluation after an epoch. */
+void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows);
+
+/** The table, a row a rank, and the metrics file's last line. */
+void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
+
+#endif

@@ -1,0 +1,71 @@
+/* build/train: trains the lab's BERT. Exit status: 0, or 2 on bad input or misuse. `make train` starts it
+ * under mpirun. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/run.h"
+#include "train/trainer.h"
+
+enum { BAD_INPUT = 2 };
+
+static volatile sig_atomic_t stop;
+
+static void ask_to_stop(int signal_number)
+{
+    stop = 1;
+}
+
+/* What every rank sees, rank 0 says. The others wait for it to end the run, and speak only if it does not. */
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    callsite_describe(address, problem->where, sizeof problem->where);
+    if (rank != 0) {
+        sleep(1);
+        fprintf(stderr, "rank %d: ", rank);
+    }
+    problem_print(stderr, problem);
+    MPI_Abort(MPI_COMM_WORLD, BAD_INPUT);
+    _exit(BAD_INPUT);
+}
+
+void run_noted(Problem *problem, void *address)
+{
+    run_ends(problem, address);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    Problem problem;
+    problem_set(&problem, NULL,
+                "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
+                "balise %d is still to do: %s", balise, function);
+    run_ends(&problem, address);
+}
+
+int main(int argc, char **argv)
+{
+    TrainConfig config;
+    Problem problem = {0};
+    MPI_Init(&argc, &argv);
+    signal(SIGINT, ask_to_stop);
+    signal(SIGTERM, ask_to_stop);
+    signal(SIGUSR1, ask_to_stop);
+    Group *world = group_of(MPI_COMM_WORLD, "world");
+    bool good = train_config(&config, argc, argv, &problem) &&
+                train_config_check(&config, group_size(world), &problem);
+    if (good) {
+        Problem slow;
+        if (group_rank(world) == 0 && !backend_check(&slow))
+            fprintf(stderr, "warning: %s\n  HINT: %s\n", slow.what, slow.hint);
+        good = train(&config, world, &stop, &problem);
+    }
+    /* A problem is the same on every rank, or known to rank 0 alone. */
+    if (!good && group_rank(world) == 0)
+        problem_print(stderr, &problem);
+    group_free(world);
+    MPI_Finalize();
+    return good ? 0 : BAD_INPUT;
+}

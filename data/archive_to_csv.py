@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Turns aclImdb_v1.tar.gz into train.csv and test.csv: archive_to_csv.py ARCHIVE FOLDER.
+
+The archive holds a review in each aclImdb/{train,test}/{pos,neg}/ID_STARS.txt; train/unsup has no labels. The rows
+are in the order of ID, a negative one before the positive one with the same ID, so that classes alternate.
+"""
+
+import csv
+import os
+import re
+import sys
+import tarfile
+
+REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
+
+
+def fail(what, where, hint):
+    print(f"error: {what}\n  at {where}\n  HINT: {hint}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read_reviews(archive):
+    """{"train": {(id, label): text}, "test": ...} in one pass over the compressed stream."""
+    reviews = {"train": {}, "test": {}}
+    with tarfile.open(archive, "r|gz") as tar:
+        for member in tar:
+            match = REVIEW.fullmatch(os.path.normpath(member.name))
+            if not match or not member.isfile():
+                continue
+            split, label, number, _ = match.groups()
+            text = tar.extractfile(member).read().decode("utf-8")
+            reviews[split][int(number), int(label == "pos")] = text
+    return reviews
+
+
+def write_csv(path, rows):
+    """Written beside and renamed: a file that is there is whole."""
+    beside = path + ".part"
+    with open(beside, "w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("review", "label"))
+        for (_, label), text in sorted(rows.items()):
+            writer.writerow((text, label))
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(beside, path)
+
+
+def main():
+    if len(sys.argv) != 3:
+        fail("two arguments are needed", sys.argv[0], "archive_to_csv.py ARCHIVE FOLDER")
+    archive, folder = sys.argv[1:]
+    try:
+        reviews = read_reviews(archive)
+        for split, rows in reviews.items():
+            if not rows:
+                fail(f"the archive has no reviews in aclImdb/{split}/pos and neg", archive,
+                     "delete it and run `make data` again")
+        os.makedirs(folder, exist_ok=True)
+        for split, rows in reviews.items():
+            write_csv(os.path.join(folder, split + ".csv"), rows)
+            print(f"wrote {len(rows)} reviews to {os.path.join(folder, split + '.csv')}")
+    except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
+        fail(f"the archive cannot be turned into CSV: {error}", archive,
+             "check the space on the disk, or delete the archive and run `make data` again")
+
+
+if __name__ == "__main__":
+    main()

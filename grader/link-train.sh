@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# link-train.sh OUT OBJECTS...: the training program of a stack. A lab that does not compile ends it, with the lab's words.
+set -euo pipefail
+out=$1
+shift
+for object in "$@"; do
+    if [ -e "$object.failed" ]; then
+        printf 'error: ' >&2
+        cat "$object.failed" >&2
+        exit 2
+    fi
+done
+# shellcheck disable=SC2086 # flags are words
+exec "$CC" $LDFLAGS "$@" -o "$out" $LDLIBS
