@@ -148,6 +148,8 @@ grade: $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)
 	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(CASE),--case '$(CASE)')
 
+include grader/tests.mk
+
 # ---- training -------------------------------------------------------------------------------------------------------
 
 # At stage n (after lab n) a slot is provided by the highest lab up to n in its chain, or else by what the slot is before any

@@ -2,6 +2,14 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
+/* The kernel writes all three gradients: of an argument that needs none it writes a tensor that nobody reads.
+ */
+static Tensor *room_for(Tensor *x, Tape *tape, bool *accumulate)
+{
+    Tensor *room = gradient_room(x, accumulate);
+    return room ? room : tape_tensor(tape, REAL, x->shape, whole());
+}
+
 /* saved[1] is [2,rows]: the means, then the reciprocal standard deviations. */
 static void layer_norm_gradient(Node *node, Tensor *dy)
 {
@@ -9,17 +17,13 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     const real *mean = reals(node->saved[1]), *rstd = mean + rows;
     bool accumulate, set;
-    Tensor *dw = gradient_room(weight, &set);
+    Tensor *dw = room_for(weight, dy->tape, &set);
     if (!set)
         kernel_vector_fill(columns, 0, reals(dw));
-    Tensor *db = gradient_room(bias, &set);
+    Tensor *db = room_for(bias, dy->tape, &set);
     if (!set)
         kernel_vector_fill(columns, 0, reals(db));
-    Tensor *dx = gradient_room(x, &accumulate);
-    if (!dx) {
-        dx = tape_tensor(dy->tape, REAL, x->shape, whole());
-        accumulate = false;
-    }
+    Tensor *dx = room_for(x, dy->tape, &accumulate);
     kernel_layer_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight), mean, rstd,
                                reals(dx), accumulate, reals(dw), reals(db));
 }

@@ -93,8 +93,10 @@ static Buffer *take_from_system(Pool *pool, int64_t bytes, Category category)
         refuse(pool, bytes, category);
     Buffer *buffer = calloc(1, sizeof *buffer);
     size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    if (posix_memalign(&buffer->data, alignment, bytes ? (size_t)bytes : 1) != 0)
+    if (posix_memalign(&buffer->data, alignment, bytes ? (size_t)bytes : 1) != 0) {
+        free(buffer);
         refuse(pool, bytes, category);
+    }
     if (bytes >= HUGE_PAGE)
         madvise(buffer->data, (size_t)bytes, MADV_HUGEPAGE);
     buffer->bytes = bytes;

@@ -151,7 +151,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"heads", INTEGER, &bert->heads, 1, 1 << 20},
         {"dropout", REAL_NUMBER, &bert->dropout, 0, 0.999},
         {"positions", POSITIONS, &bert->positions, 0, 1},
-        {"perturb-ulp", REAL_NUMBER, &config->perturb_ulp, 0, 1024},
+        {"perturb", SEED, &config->perturb, 0, 0x1p53},
         {0},
     };
     for (int i = 1; i < argc; i += 2) {

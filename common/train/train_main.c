@@ -23,7 +23,8 @@ _Noreturn void run_ends(Problem *problem, void *address)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     callsite_describe(address, problem->where, sizeof problem->where);
     if (rank != 0) {
-        sleep(1);
+        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank, when rank 0 has spoken */
+        sleep(2);
         fprintf(stderr, "rank %d: ", rank);
     }
     problem_print(stderr, problem);

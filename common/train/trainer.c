@@ -270,24 +270,16 @@ static bool check_stage(const Trainer *t, Problem *problem)
                        t->config->tp);
 }
 
-static double moved_by_ulps(void *context, const Parameter *p, int64_t index)
-{
-    const TrainConfig *c = context;
-    PhiloxKey key = philox_key(c->seed, p->name, 0x1f);
-    float value = (float)philox_uniform_at(key, (uint64_t)index);
-    return value < 0.5f ? -c->perturb_ulp : c->perturb_ulp;
-}
-
 /* For the tests of layout invariance: how far do runs drift apart that began one rounding apart? */
 static void perturb(Trainer *t)
 {
-    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+    for (Parameter *p = model_parameters(t->model); p; p = p->next) {
+        PhiloxKey key = philox_key(t->config->perturb, p->name, 1);
         for (int64_t i = 0, count = tensor_count(p->value); i < count; i++) {
-            double ulps = moved_by_ulps((void *)(uintptr_t)t->config, p, parameter_global_index(p, i));
-            for (int k = 0; k < (int)fabs(ulps); k++)
-                reals(p->value)[i] =
-                    (real)nextafterf((float)reals(p->value)[i], ulps < 0 ? -INFINITY : INFINITY);
+            bool down = philox_uniform_at(key, (uint64_t)parameter_global_index(p, i)) < 0.5;
+            reals(p->value)[i] = (real)nextafterf((float)reals(p->value)[i], down ? -INFINITY : INFINITY);
         }
+    }
 }
 
 static void build_model(Trainer *t, TrainConfig *config)
@@ -299,7 +291,7 @@ static void build_model(Trainer *t, TrainConfig *config)
     t->bert = bert_new(model_builder(t->model), &config->bert);
     model_finish(t->model);
     t->optimizer = optimizer_new(t->model, &config->optimizer);
-    if (config->perturb_ulp > 0)
+    if (config->perturb)
         perturb(t);
 }
 

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
@@ -41,7 +40,7 @@ KERNEL static void softmax_backward(int64_t positions, const real *p, real *dp)
     }
 }
 
-/** One thread takes one head of one sample at a time, and multiplies alone. */
+/** One thread takes one head of one sample at a time. */
 static int threads_for_heads(const AttentionShape *shape)
 {
     const int64_t heads = shape->batch * shape->heads;
@@ -62,9 +61,7 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
                               const int32_t *mask, real *y, real *probabilities)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
-    const int threads = threads_for_heads(shape), all_threads = omp_get_max_threads();
-    if (threads > 1)
-        blas_set_threads(1);
+    const int threads = threads_for_heads(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const int64_t b = n / shape->heads, head = b * positions * width + n % shape->heads * size;
@@ -75,8 +72,6 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         multiply(CblasNoTrans, CblasNoTrans, positions, size, positions, 1, p, positions, v + head, width,
                  y + head, width);
     }
-    if (threads > 1)
-        blas_set_threads(all_threads);
 }
 
 int64_t kernel_attention_backward_work(const AttentionShape *shape)
@@ -89,10 +84,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
-    const int threads = threads_for_heads(shape), all_threads = omp_get_max_threads();
+    const int threads = threads_for_heads(shape);
     const real factor = (real)shape->factor;
-    if (threads > 1)
-        blas_set_threads(1);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const int64_t head = n / shape->heads * positions * width + n % shape->heads * size;
@@ -108,6 +101,4 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         multiply(CblasTrans, CblasNoTrans, positions, size, positions, 1, p, positions, dy + head, width,
                  dv + head, width);
     }
-    if (threads > 1)
-        blas_set_threads(all_threads);
 }

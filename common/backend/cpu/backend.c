@@ -6,16 +6,17 @@
 #include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 
-void blas_set_threads(int threads)
-{
-    if (openblas_set_num_threads)
-        openblas_set_num_threads(threads);
-}
-
 void backend_set_threads(int threads)
 {
     omp_set_num_threads(threads);
-    blas_set_threads(threads);
+    if (openblas_set_num_threads)
+        openblas_set_num_threads(1); /* linear.c and attention.c say why */
+}
+
+/** One thread unless somebody asks for more: the ranks are the parallelism. */
+__attribute__((constructor)) static void start_with_one_thread(void)
+{
+    backend_set_threads(1);
 }
 
 const char *backend_description(void)

@@ -8,7 +8,4 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-/** How many threads a matrix product uses from now on, as far as the library lets us say. */
-void blas_set_threads(int threads);
-
 #endif

@@ -4,29 +4,52 @@
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 
+enum {
+    PRODUCTS_OF_A_NUMBER = 32, /**< multiply-adds that take as long as one number of a pass over memory */
+    ROWS_OF_A_BLOCK = 16,      /**< of the result, as the library's kernels take them */
+};
+
+/** c [rows,columns] = a · b, each transposed by its flag; added to c if `accumulate`, to `bias` in each row
+ * if not NULL. The threads share the rows of c, and the library multiplies with one thread in each: two kinds
+ * of threads, its and ours, would wait for each other's processors. */
+static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
+                     int64_t inner, const real *a, const real *b, const real *bias, bool accumulate, real *c)
+{
+    const int64_t a_row = a_flag == CblasNoTrans ? inner : 1, blocks = rows / ROWS_OF_A_BLOCK;
+    const int64_t a_stride = a_flag == CblasNoTrans ? inner : rows,
+                  b_stride = b_flag == CblasNoTrans ? columns : inner;
+    const int worth = threads_for(rows * columns * inner / PRODUCTS_OF_A_NUMBER);
+    const int threads = blocks < worth ? (int)(blocks > 1 ? blocks : 1) : worth;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(rows, ROWS_OF_A_BLOCK, t, threads);
+        const int64_t end = part_begin(rows, ROWS_OF_A_BLOCK, t + 1, threads);
+        /* With a factor of 0 the library would fill c with zeros first, so filling it with the bias costs no
+         * more. */
+        for (int64_t r = begin; bias && r < end; r++)
+            memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
+        cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner, 1,
+                    a + begin * a_row, (int)a_stride, b, (int)b_stride, bias || accumulate ? 1 : 0,
+                    c + begin * columns, (int)columns);
+    }
+}
+
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    /* With a factor of 0 the library would fill y with zeros first, so filling it with the bias costs nothing
-     * more. */
-    for (int64_t r = 0; bias && r < rows; r++)
-        memcpy(y + r * out, bias, (size_t)out * sizeof *y);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)out, (int)in, 1, x, (int)in, weight,
-                (int)in, bias ? 1 : 0, y, (int)out);
+    multiply(CblasNoTrans, CblasTrans, rows, out, in, x, weight, bias, false, y);
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
                                   real *dx, bool accumulate)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)in, (int)out, 1, dy, (int)out,
-                weight, (int)in, accumulate ? 1 : 0, dx, (int)in);
+    multiply(CblasNoTrans, CblasNoTrans, rows, in, out, dy, weight, NULL, accumulate, dx);
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
                                    real *dweight, bool accumulate)
 {
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)rows, 1, dy, (int)out, x,
-                (int)in, accumulate ? 1 : 0, dweight, (int)in);
+    multiply(CblasTrans, CblasNoTrans, out, in, rows, dy, x, NULL, accumulate, dweight);
 }
 
 /** Adds the column sums of dy to dbias, for columns begin..end-1; four rows at a time, to touch dbias less

@@ -19,6 +19,8 @@ if [[ $speed == slow ]]; then limit=3600; else limit=240; fi
 unset OPENBLAS_CORETYPE
 export OMP_WAIT_POLICY=passive
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# A request for more memory than there is comes back with NULL, as it does without sanitizers.
+export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
 is_slow() {
@@ -53,12 +55,16 @@ launch() {
         timeout -k 5 "$limit" "./$2"
         return
         ;;
-    sanitized) program=$BUILD/sanitized/tests/$2 ;;
+    sanitized)
+        # One process for all tests of a program, so that leaks are looked for once.
+        program=$BUILD/sanitized/tests/$2
+        export CK_FORK=no
+        ;;
     esac
     if [[ $2 =~ _ranks([0-9])$ ]]; then
         ranks=${BASH_REMATCH[1]}
         # Check must not fork where MPI runs. Leaks of Open MPI are known by their callers, which takes slow unwinding.
-        CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=fast_unwind_on_malloc=0 \
+        CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 \
             LSAN_OPTIONS=suppressions=$ROOT/common/base/tests/leaks.supp:print_suppressions=0 \
             timeout -k 5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader \
             --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program"

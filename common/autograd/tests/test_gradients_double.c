@@ -1,0 +1,283 @@
+/* Every word's gradient, and those of small nets in which tensors have several consumers, against central
+ * differences in double precision: error h^2 f'''/6 + u |f|/h, about 1e-9 for h = 1e-6. */
+#include "autograd/tests/fixture.h"
+
+Suite *suite(void);
+
+enum { INPUTS = 3, MOST = 256 };
+
+static const double step_width = 1e-6, tolerance = 2e-7;
+
+/** A net of the words: y = forward(x0, x1, x2). */
+typedef struct Net {
+    const char *name;
+    Shape shape[INPUTS];
+    Tensor *(*forward)(Tensor *const x[INPUTS]);
+} Net;
+
+static Tensor *ids(void)
+{
+    return tape_ints(tape, SHAPE(2, 3), (int32_t[]){2, NO_ID, 0, 2, 3, 2});
+}
+
+static Tensor *mask(void)
+{
+    return tape_ints(tape, SHAPE(2, 4), (int32_t[]){1, 1, 0, 1, 1, 1, 1, 0});
+}
+
+static Tensor *net_linear(Tensor *const x[])
+{
+    return linear(x[0], x[1]);
+}
+
+static Tensor *net_linear_with_bias(Tensor *const x[])
+{
+    return linear_with_bias(x[0], x[1], x[2]);
+}
+
+static Tensor *net_lookup(Tensor *const x[])
+{
+    return lookup(ids(), x[0]);
+}
+
+static Tensor *net_layer_norm(Tensor *const x[])
+{
+    return layer_norm_with(x[0], x[1], x[2], 1e-5);
+}
+
+static Tensor *net_gelu(Tensor *const x[])
+{
+    return gelu(x[0]);
+}
+
+static Tensor *net_dropout(Tensor *const x[])
+{
+    return dropout_with(x[0], "dropout", 0.3);
+}
+
+static Tensor *net_gelu_dropout(Tensor *const x[])
+{
+    return dropout_with(gelu(x[0]), "dropout", 0.3);
+}
+
+static Tensor *net_add(Tensor *const x[])
+{
+    return add(x[0], x[1]);
+}
+
+static Tensor *net_attention(Tensor *const x[])
+{
+    return attention(x[0], x[1], x[2], mask(), 3, 0.7f);
+}
+
+static Tensor *net_first_token(Tensor *const x[])
+{
+    return first_token(x[0]);
+}
+
+static Tensor *net_positions(Tensor *const x[])
+{
+    return add_positions(x[0], x[1]);
+}
+
+static Tensor *net_cross_entropy(Tensor *const x[])
+{
+    Tensor *labels = tape_ints(tape, SHAPE(4), (int32_t[]){2, 0, 1, 2});
+    return cross_entropy_mean(x[0], labels, 6, NULL);
+}
+
+/* ---- tensors with several consumers: each of the words adds to a gradient that is there already
+ * ------------------- */
+
+static Tensor *net_same_twice(Tensor *const x[])
+{
+    return add(x[0], x[0]);
+}
+
+static Tensor *net_two_linears(Tensor *const x[])
+{
+    return add(linear(x[0], x[1]), linear_with_bias(x[0], x[1], x[2]));
+}
+
+static Tensor *net_weight_twice(Tensor *const x[])
+{
+    return linear(linear(x[0], x[1]), x[1]);
+}
+
+static Tensor *net_two_lookups(Tensor *const x[])
+{
+    return add(lookup(ids(), x[0]), gelu(lookup(ids_between(ids(), 0, 3), x[0])));
+}
+
+static Tensor *net_norm_and_linear(Tensor *const x[])
+{
+    return add(layer_norm_with(x[0], x[1], x[2], 1e-5), gelu(x[0]));
+}
+
+static Tensor *net_linear_and_norm(Tensor *const x[])
+{
+    Tensor *y = gelu(x[0]);
+    return add(y, layer_norm_with(x[0], x[1], x[2], 1e-5));
+}
+
+static Tensor *net_two_norms(Tensor *const x[])
+{
+    return layer_norm_with(layer_norm_with(x[0], x[1], x[2], 1e-5), x[1], x[2], 1e-3);
+}
+
+static Tensor *net_residual(Tensor *const x[])
+{
+    Tensor *y = linear(x[0], x[1]);
+    y = add(y, gelu(linear(y, x[1])));
+    return add(y, y);
+}
+
+static Tensor *net_gelu_read_twice(Tensor *const x[])
+{
+    Tensor *y = gelu(x[0]);
+    return add(dropout_with(y, "first", 0.3), add(y, dropout_with(y, "second", 0.5)));
+}
+
+static Tensor *net_self_attention(Tensor *const x[])
+{
+    return attention(x[0], x[0], x[0], mask(), 3, 0.7f);
+}
+
+static Tensor *net_attention_of_linears(Tensor *const x[])
+{
+    Tensor *q = linear(x[0], x[1]), *v = linear(x[0], x[2]);
+    return add(attention(q, q, v, mask(), 2, 0.7f), x[0]);
+}
+
+static Tensor *net_two_first_tokens(Tensor *const x[])
+{
+    return add(first_token(x[0]), first_token(gelu(x[0])));
+}
+
+static Tensor *net_positions_twice(Tensor *const x[])
+{
+    return add_positions(add_positions(x[0], x[1]), x[1]);
+}
+
+#define R3 SHAPE(2, 3, 5)
+static const Net NETS[] = {
+    {"linear", {R3, SHAPE(4, 5)}, net_linear},
+    {"linear with bias", {R3, SHAPE(4, 5), SHAPE(4)}, net_linear_with_bias},
+    {"lookup", {SHAPE(4, 5)}, net_lookup},
+    {"layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_layer_norm},
+    {"gelu", {R3}, net_gelu},
+    {"dropout", {R3}, net_dropout},
+    {"gelu and dropout", {R3}, net_gelu_dropout},
+    {"add", {R3, R3}, net_add},
+    {"attention", {SHAPE(2, 4, 6), SHAPE(2, 4, 6), SHAPE(2, 4, 6)}, net_attention},
+    {"first_token", {R3}, net_first_token},
+    {"add_positions", {R3, SHAPE(4, 5)}, net_positions},
+    {"cross_entropy_mean", {SHAPE(4, 3)}, net_cross_entropy},
+    {"x + x", {R3}, net_same_twice},
+    {"two linears of x", {R3, SHAPE(4, 5), SHAPE(4)}, net_two_linears},
+    {"a weight used twice", {R3, SHAPE(5, 5)}, net_weight_twice},
+    {"two lookups", {SHAPE(4, 5)}, net_two_lookups},
+    {"layer_norm, then gelu", {R3, SHAPE(5), SHAPE(5)}, net_norm_and_linear},
+    {"gelu, then layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_linear_and_norm},
+    {"two layer_norms", {R3, SHAPE(5), SHAPE(5)}, net_two_norms},
+    {"residual", {R3, SHAPE(5, 5)}, net_residual},
+    {"gelu read twice", {R3}, net_gelu_read_twice},
+    {"attention of one tensor", {SHAPE(2, 4, 6)}, net_self_attention},
+    {"attention of linears", {SHAPE(2, 4, 6), SHAPE(6, 6), SHAPE(6, 6)}, net_attention_of_linears},
+    {"two first_tokens", {R3}, net_two_first_tokens},
+    {"add_positions twice", {R3, SHAPE(4, 5)}, net_positions_twice},
+};
+
+static double numbers[INPUTS][MOST], upstream[MOST];
+
+static Tensor *forward(const Net *net, Tensor *x[INPUTS])
+{
+    next_step(1);
+    for (int i = 0; i < INPUTS; i++)
+        x[i] = net->shape[i].rank ? tape_reals(tape, net->shape[i], whole(), numbers[i], true) : NULL;
+    return ready(net->forward(x));
+}
+
+/* What is differentiated: the sum of y, each number with a weight of its own. */
+static double weighted_sum(const Net *net)
+{
+    Tensor *x[INPUTS], *y = forward(net, x);
+    double sum = 0;
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        sum += upstream[i] * reals(y)[i];
+    return sum;
+}
+
+static double difference(const Net *net, double *number)
+{
+    double at = *number;
+    *number = at + step_width;
+    double above = weighted_sum(net);
+    *number = at - step_width;
+    double below = weighted_sum(net);
+    *number = at;
+    return (above - below) / (2 * step_width);
+}
+
+static void set_numbers(const Net *net)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        ck_assert_int_le(shape_count(net->shape[i]), MOST);
+        fill_normal((const char *[]){"x0", "x1", "x2"}[i], shape_count(net->shape[i]), numbers[i]);
+    }
+    fill_normal("upstream", MOST, upstream);
+}
+
+START_TEST(the_gradient_is_that_of_central_differences)
+{
+    const Net *net = &NETS[_i];
+    double gradient[INPUTS][MOST];
+    set_numbers(net);
+    Tensor *x[INPUTS], *y = forward(net, x);
+    tape_backward(tape, y, tape_reals(tape, y->shape, whole(), upstream, false));
+    for (int i = 0; i < INPUTS && x[i]; i++) {
+        ck_assert_msg(x[i]->gradient != NULL, "%s: no gradient of input %d", net->name, i);
+        ck_assert(shape_equal(x[i]->gradient->shape, x[i]->shape));
+        memcpy(gradient[i], reals(x[i]->gradient), (size_t)tensor_count(x[i]) * sizeof(double));
+    }
+    for (int i = 0; i < INPUTS && net->shape[i].rank; i++)
+        for (int64_t k = 0; k < shape_count(net->shape[i]); k++) {
+            double expected = difference(net, &numbers[i][k]);
+            if (!(fabs(gradient[i][k] - expected) <= tolerance))
+                ck_abort_msg("%s: the gradient of number %ld of input %d is %.12g, by differences %.12g",
+                             net->name, (long)k, i, gradient[i][k], expected);
+        }
+}
+END_TEST
+
+START_TEST(only_what_needs_a_gradient_gets_one)
+{
+    const Net *net = &NETS[_i];
+    set_numbers(net);
+    for (int missing = 0; missing < INPUTS && net->shape[missing].rank; missing++) {
+        next_step(1);
+        Tensor *x[INPUTS];
+        for (int i = 0; i < INPUTS; i++)
+            x[i] = net->shape[i].rank ? tape_reals(tape, net->shape[i], whole(), numbers[i], i != missing)
+                                      : NULL;
+        Tensor *y = net->forward(x);
+        if (y->producer)
+            tape_backward(tape, y, tape_reals(tape, y->shape, whole(), upstream, false));
+        for (int i = 0; i < INPUTS && x[i]; i++)
+            ck_assert_msg(!x[i]->gradient == (i == missing), "%s: input %d without a gradient", net->name,
+                          missing);
+    }
+}
+END_TEST
+
+Suite *suite(void)
+{
+    enum { COUNT = sizeof NETS / sizeof *NETS };
+    Suite *suite = suite_create("gradients");
+    TCase *tcase = tcase_create("gradients");
+    tcase_add_checked_fixture(tcase, tape_up, tape_down);
+    tcase_add_loop_test(tcase, the_gradient_is_that_of_central_differences, 0, COUNT);
+    tcase_add_loop_test(tcase, only_what_needs_a_gradient_gets_one, 0, COUNT);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

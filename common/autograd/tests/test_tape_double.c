@@ -1,0 +1,313 @@
+/* The tape: what is differentiated when, what is kept, what is given back. */
+#include "autograd/tests/fixture.h"
+
+Suite *suite(void);
+
+/* A model of one weight, so that gradients are added up between passes. */
+static Model *model;
+static Tensor *weight;
+
+static void model_up(void)
+{
+    tape_up();
+    model = model_new(pool, &mesh, 1);
+    weight = parameter(model_builder(model), "weight", SHAPE(4, 5), whole());
+    model_finish(model);
+    model_use_tape(model, tape);
+}
+
+static void model_down(void)
+{
+    model_free(model);
+    tape_down();
+}
+
+static Tensor *net(Tensor *x)
+{
+    return gelu(linear(x, weight));
+}
+
+static Tensor *upstream_of(const char *name, const Tensor *y)
+{
+    return normal(name, y->shape, whole());
+}
+
+/* What one pass over the sample called `name` gives, alone. */
+static void alone(const char *name, real *dx, real *dweight)
+{
+    next_step(1);
+    model_clear_gradients(model);
+    Tensor *x = normal(name, SHAPE(2, 3, 5), whole()), *y = net(x);
+    tape_backward(tape, y, upstream_of(name, y));
+    memcpy(dx, reals(x->gradient), 30 * sizeof *dx);
+    memcpy(dweight, reals(weight->gradient), 20 * sizeof *dweight);
+}
+
+/* _i says in which order the two backward passes come. */
+START_TEST(two_forward_passes_before_two_backward_passes)
+{
+    real dx[2][30], dw[2][20], sum[20];
+    const char *const names[] = {"one", "two"};
+    for (int i = 0; i < 2; i++)
+        alone(names[i], dx[i], dw[i]);
+    for (int i = 0; i < 20; i++)
+        sum[i] = dw[0][i] + dw[1][i];
+    next_step(1);
+    model_clear_gradients(model);
+    Tensor *x[2], *y[2];
+    for (int i = 0; i < 2; i++) {
+        x[i] = normal(names[i], SHAPE(2, 3, 5), whole());
+        y[i] = net(x[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        tape_backward(tape, y[_i ^ i], upstream_of(names[_i ^ i], y[_i ^ i]));
+    for (int i = 0; i < 2; i++)
+        assert_close(names[i], 30, reals(x[i]->gradient), dx[i], 0);
+    assert_close("weight", 20, reals(weight->gradient), sum, 1e-15 * 20);
+}
+END_TEST
+
+START_TEST(gradients_of_micro_batches_add_up_to_that_of_the_batch)
+{
+    real numbers[30], upstream[24];
+    fill_normal("x", 30, numbers);
+    fill_normal("dy", 24, upstream);
+    real expected[20];
+    for (int parts = 1; parts <= 2; parts++) {
+        model_clear_gradients(model);
+        for (int k = 0; k < parts; k++) {
+            next_step(1);
+            Tensor *x = tape_reals(tape, SHAPE(2 / parts, 3, 5), whole(), numbers + k * 15, false);
+            Tensor *y = net(x);
+            tape_backward(tape, y, tape_reals(tape, y->shape, whole(), upstream + k * 12, false));
+        }
+        if (parts == 1)
+            memcpy(expected, reals(weight->gradient), sizeof expected);
+    }
+    assert_close("weight", 20, reals(weight->gradient), expected, 1e-14);
+}
+END_TEST
+
+START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
+{
+    real logits[12];
+    fill_normal("logits", 12, logits);
+    const int32_t labels[] = {0, 2, 1, 1};
+    Tensor *x = tape_reals(tape, SHAPE(4, 3), whole(), logits, true);
+    Tensor *mean = cross_entropy_mean(x, tape_ints(tape, SHAPE(4), labels), 4, NULL);
+    tape_backward(tape, mean, NULL);
+    double sum = 0;
+    for (int k = 0; k < 2; k++) {
+        real losses[2];
+        Tensor *half = tape_reals(tape, SHAPE(2, 3), whole(), logits + 6 * k, true);
+        Tensor *part_of_mean = cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
+        tape_backward(tape, part_of_mean, NULL);
+        assert_close("logits", 6, reals(half->gradient), reals(x->gradient) + 6 * k, 1e-16);
+        ck_assert_double_eq_tol(reals(part_of_mean)[0], (losses[0] + losses[1]) / 4, 1e-15);
+        sum += reals(part_of_mean)[0];
+    }
+    ck_assert_double_eq_tol(sum, reals(mean)[0], 1e-15);
+}
+END_TEST
+
+START_TEST(a_backward_pass_starts_from_any_tensor)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
+    Tensor *middle = linear(x, weight), *y = gelu(middle);
+    Tensor *dmiddle = upstream_of("dmiddle", middle);
+    tape_backward(tape, middle, dmiddle);
+    ck_assert_ptr_null(y->gradient);
+    real expected[30] = {0};
+    for (int row = 0; row < 6; row++)
+        for (int out = 0; out < 4; out++)
+            for (int in = 0; in < 5; in++)
+                expected[row * 5 + in] += reals(dmiddle)[row * 4 + out] * reals(weight)[out * 5 + in];
+    assert_close("x", 30, reals(x->gradient), expected, 1e-14);
+}
+END_TEST
+
+START_TEST(the_gradient_of_one_number_starts_with_one)
+{
+    Tensor *x = normal("x", SHAPE(1), whole()), *y = add(x, x);
+    tape_backward(tape, y, NULL);
+    ck_assert_double_eq(reals(x->gradient)[0], 2);
+}
+END_TEST
+
+START_TEST(the_given_gradient_is_not_changed)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
+    Tensor *y = add(add(x, x), gelu(x)), *dy = upstream_of("dy", y);
+    real before[30];
+    memcpy(before, reals(dy), sizeof before);
+    tape_backward(tape, y, dy);
+    assert_close("dy", 30, reals(dy), before, 0);
+}
+END_TEST
+
+START_TEST(gelu_put_off_for_dropout_gives_the_same_numbers)
+{
+    real value[24], gradient[24];
+    for (int put_off = 0; put_off < 2; put_off++) {
+        next_step(1);
+        Tensor *x = normal("x", SHAPE(2, 3, 4), whole()), *y = gelu(x);
+        if (!put_off)
+            ready(y);
+        Tensor *z = dropout_with(y, "dropout", 0.4);
+        ck_assert_msg((y->buffer == NULL) == put_off, "gelu is put off until somebody reads it");
+        ck_assert_str_eq(z->producer->name, put_off ? "gelu and dropout" : "dropout");
+        tape_backward(tape, z, upstream_of("dz", z));
+        if (put_off) {
+            assert_close("y", 24, reals(z), value, 1e-15);
+            assert_close("dx", 24, reals(x->gradient), gradient, 1e-15);
+        }
+        memcpy(value, reals(z), sizeof value);
+        memcpy(gradient, reals(x->gradient), sizeof gradient);
+    }
+}
+END_TEST
+
+START_TEST(without_recording_nothing_is_kept)
+{
+    bool before = tape_record(tape, false);
+    ck_assert(before);
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *y = net(x);
+    ck_assert(!tape_record(tape, true));
+    ck_assert_ptr_null(y->producer);
+    ck_assert(!y->needs_gradient);
+    ck_assert_ptr_nonnull(y->buffer);
+}
+END_TEST
+
+static int64_t held(void)
+{
+    return pool_use(pool).now[ACTIVATIONS];
+}
+
+START_TEST(what_no_backward_needs_is_released_at_a_mark)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
+    TapeMark mark = tape_mark(tape);
+    int64_t before = held();
+    Tensor *h = linear(x, weight), *sum = add(h, h), *y = gelu(sum);
+    ready(y);
+    tape_release_since(tape, mark, y);
+    /* 24 doubles are 192 bytes: y, and `sum`, which gelu's backward reads; h is gone, and its 192 bytes */
+    ck_assert_int_eq(held() - before, 2 * 192);
+    ck_assert_ptr_null(h->buffer);
+    ASSERT_MISUSE(gelu(h), "released");
+    tape_backward(tape, y, upstream_of("dy", y));
+    real dx[30], dw[20];
+    memcpy(dx, reals(x->gradient), sizeof dx);
+    memcpy(dw, reals(weight->gradient), sizeof dw);
+    next_step(1);
+    model_clear_gradients(model);
+    x = normal("x", SHAPE(2, 3, 5), whole());
+    h = linear(x, weight);
+    y = gelu(add(h, h));
+    tape_backward(tape, y, upstream_of("dy", y));
+    assert_close("dx", 30, reals(x->gradient), dx, 0);
+    assert_close("dw", 20, reals(weight->gradient), dw, 0);
+}
+END_TEST
+
+START_TEST(a_result_that_shares_memory_survives_the_mark)
+{
+    TapeMark mark = tape_mark(tape);
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *view = tape_view(tape, x, whole());
+    real first = reals(x)[0];
+    tape_release_since(tape, mark, view);
+    ck_assert_ptr_null(x->buffer);
+    ck_assert_double_eq(reals(view)[0], first);
+}
+END_TEST
+
+START_TEST(what_a_backward_pass_has_used_is_released)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *dy = normal("dy", SHAPE(2, 3, 4), whole());
+    int64_t before = held();
+    Tensor *y = net(x);
+    tape_backward(tape, y, dy);
+    /* y, the result, was never computed: nobody read it. What is left is the gradient of x. */
+    ck_assert_int_eq(held() - before, 256);
+    ck_assert_ptr_nonnull(x->gradient->buffer);
+}
+END_TEST
+
+START_TEST(no_step_after_the_first_allocates)
+{
+    int64_t allocations = 0;
+    for (int step = 1; step <= 4; step++) {
+        next_step(step);
+        model_clear_gradients(model);
+        Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
+        Tensor *y = dropout_with(gelu(linear(x, weight)), "dropout", 0.3);
+        y = add(y, layer_norm_with(y, normal("w", SHAPE(4), whole()), normal("b", SHAPE(4), whole()), 1e-5));
+        tape_backward(tape, y, upstream_of("dy", y));
+        if (step == 1)
+            allocations = pool_use(pool).allocations;
+        ck_assert_int_eq(pool_use(pool).allocations, allocations);
+    }
+}
+END_TEST
+
+START_TEST(a_long_tape_keeps_its_tensors_in_place)
+{
+    Tensor *x = normal("x", SHAPE(1), whole()), *y = x;
+    for (int i = 0; i < 1000; i++)
+        y = add(y, x);
+    tape_backward(tape, y, NULL);
+    ck_assert_double_eq(reals(x->gradient)[0], 1001);
+}
+END_TEST
+
+START_TEST(two_tapes_live_at_once)
+{
+    Tape *other = tape_new(pool, &mesh);
+    tape_reset(other, (TapeBatch){0});
+    Tensor *x = normal("x", SHAPE(2, 3), whole());
+    Tensor *z = tape_reals(other, SHAPE(2, 3), whole(), reals(x), true);
+    Tensor *y = gelu(x), *w = gelu(z);
+    tape_reset(tape, (TapeBatch){0});
+    ck_assert_ptr_null(y->buffer);
+    tape_backward(other, w, tape_reals(other, SHAPE(2, 3), whole(), reals(z), false));
+    ck_assert_ptr_nonnull(z->gradient);
+    tape_free(other);
+}
+END_TEST
+
+START_TEST(a_gradient_can_be_written_without_changing_another)
+{
+    /* add gives both arguments one gradient: they share its memory until somebody writes */
+    Tensor *x = normal("x", SHAPE(2, 3), whole()), *y = normal("y", SHAPE(2, 3), whole());
+    Tensor *z = add(x, y), *dz = normal("dz", SHAPE(2, 3), whole());
+    tape_backward(tape, z, dz);
+    unshare(x->gradient);
+    reals(x->gradient)[0] = 100;
+    ck_assert_double_eq(reals(y->gradient)[0], reals(dz)[0]);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("tape");
+    TCase *tcase = tcase_create("tape");
+    tcase_add_checked_fixture(tcase, model_up, model_down);
+    tcase_add_loop_test(tcase, two_forward_passes_before_two_backward_passes, 0, 2);
+    tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_that_of_the_batch);
+    tcase_add_test(tcase, the_mean_of_micro_batches_is_that_of_the_batch);
+    tcase_add_test(tcase, a_backward_pass_starts_from_any_tensor);
+    tcase_add_test(tcase, the_gradient_of_one_number_starts_with_one);
+    tcase_add_test(tcase, the_given_gradient_is_not_changed);
+    tcase_add_test(tcase, gelu_put_off_for_dropout_gives_the_same_numbers);
+    tcase_add_test(tcase, without_recording_nothing_is_kept);
+    tcase_add_test(tcase, what_no_backward_needs_is_released_at_a_mark);
+    tcase_add_test(tcase, a_result_that_shares_memory_survives_the_mark);
+    tcase_add_test(tcase, what_a_backward_pass_has_used_is_released);
+    tcase_add_test(tcase, no_step_after_the_first_allocates);
+    tcase_add_test(tcase, a_long_tape_keeps_its_tensors_in_place);
+    tcase_add_test(tcase, two_tapes_live_at_once);
+    tcase_add_test(tcase, a_gradient_can_be_written_without_changing_another);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""Bad input ends with one error, once and not once a rank, with a HINT and exit status 2."""
+import os
+import subprocess
+import tempfile
+
+from runs import BUILD, ROOT, check, command, run
+
+SMALL = ["--layers", 1, "--hidden-dim", 24, "--heads", 2, "--batch-size", 4, "--seq", 16, "--steps", 1, "--test", ""]
+
+
+def refused(sentence, words, ranks, *options):
+    done = run(ranks, *SMALL, *options)
+    text = done.stderr + done.stdout
+    good = (done.returncode == 2 and text.count("error:") == 1 and text.count("HINT:") == 1 and
+            all(word in text for word in words) and "Traceback" not in text and "MPI_ABORT" not in text)
+    check(good, sentence, f"status {done.returncode}\n{text}")
+
+
+def file_with(folder, name, content):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+with tempfile.TemporaryDirectory() as folder:
+    refused("8 heads over 3 ranks are refused", ["8 heads", "3 ranks"], 3, "--tp", 3, "--heads", 8, "--hidden-dim", 24)
+    refused("a hidden size that the heads do not divide is refused", ["HIDDEN_DIM=100", "HEADS=8"], 1, "--hidden-dim", 100,
+            "--heads", 8)
+    refused("TP that does not divide NTASKS is refused", ["TP=2", "NTASKS=3"], 3, "--tp", 2)
+    refused("before balise 9, TP smaller than NTASKS is refused", ["NTASKS=2", "TP=1"], 2, "--tp", 1)
+    refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
+    refused("an empty CSV is refused", ["empty.csv"], 2, "--tp", 2, "--data", file_with(folder, "empty.csv", b""))
+    for what, name, row, words in [
+            ("a row without a label", "label.csv", b"no label here\n", ["row 2"]),
+            ("a third column", "third.csv", b"a film,1,2\n", ["row 2"]),
+            ("a label that is neither class", "class.csv", b"a film,maybe\n", ["row 2", "maybe"]),
+            ("invalid UTF-8", "utf8.csv", b"a \xff film,1\n", ["row 2", "UTF-8"])]:
+        refused(f"{what} is refused with its row", [name, *words], 2, "--tp", 2, "--data",
+                file_with(folder, name, b"review,label\ngood,1\n" + row))
+    for token in ("[UNK]", "[CLS]", "[SEP]", "[PAD]"):
+        rest = [t for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "film") if t != token]
+        refused(f"a vocabulary without {token} is refused", [token], 1, "--vocab",
+                file_with(folder, "vocab.txt", "\n".join(rest).encode()))
+    refused("SEQ below 2 is refused", ["seq", "'1'"], 2, "--tp", 2, "--seq", 1)
+    refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
+            "--batch-size", 64, "--samples", 32)
+    refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
+    refused("a number that is none is refused", ["'many'"], 1, "--epochs", "many")
+    refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",
+            f"{folder}/no/such/folder.jsonl")
+    refused("a cache that cannot be written is refused", ["cache"], 2, "--tp", 2, "--cache", "/proc/nowhere")
+    refused("what does not fit in MEM is refused with what holds the memory",
+            ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",
+            256, "--heads", 4)
+
+no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True, text=True,
+                        env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
+check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,
+      "an MPI that is not installed is named", no_mpi.stderr)
+stages = subprocess.run(command(2, "--tp", 2, stack="serial", stage=0), cwd=ROOT, capture_output=True, text=True)
+check(stages.returncode == 2 and "STACK=serial" in stages.stderr, "the serial stack on two ranks is refused", stages.stderr)

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""What a run prints and writes, and how it ends when it is asked to."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from runs import ROOT, check, command, metrics_of, run
+
+SMALL = ["--layers", 2, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32]
+
+lines = metrics_of(2, *SMALL, "--samples", 80, "--epochs", 2)
+steps = [line for line in lines if "step" in line]
+keys = {"step", "epoch", "loss", "accuracy", "lr", "step_s", "tokens_per_s", "comm_bytes", "comm_s"}
+check(len(steps) == 20 and all(set(line) == keys for line in steps), "there is a metrics line for each step with its nine keys",
+      str(lines[:1]))
+check([line["step"] for line in steps] == list(range(1, 21)) and [line["epoch"] for line in steps] == [1] * 10 + [2] * 10,
+      "steps and epochs are counted from 1")
+tests = [line for line in lines if "test_accuracy" in line]
+check(len(tests) == 2 and all(line["test_rows"] == 400 for line in tests), "every epoch ends with all rows of the test set")
+ranks = lines[-1].get("ranks", [])
+check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_bytes", "step_s", "comm_bytes", "comm_s"} <=
+                              set(rank) for rank in ranks), "the last line has a summary for each rank", str(lines[-1]))
+
+# 4 all-reduces of B S H a block, a gather of B S H, an all-reduce of B 2 forward and of B H backward; 4 bytes each; this rank's
+# share of an all-reduce of N over n ranks is 2 (n-1) N / n, of a gather (n-1) N / n.
+B, S, H, L = 8, 32, 32, 2
+expected = 4 * (4 * L * B * S * H + B * S * H // 2 + 2 * B + B * H)
+check(steps[3]["comm_bytes"] == expected, "the bytes of a step are those of the formula",
+      f"{steps[3]['comm_bytes']}, expected {expected}")
+
+serial = metrics_of(1, *SMALL, "--samples", 80)[-1]["ranks"][0]
+check(ranks[0]["parameters"] < 0.6 * serial["parameters"] and ranks[0]["peak_bytes"] < serial["peak_bytes"],
+      "two ranks hold about half of the parameters each, and need less memory")
+
+table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
+check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak memory", "step (median)", "sent",
+                                     "in comm.")), "the run ends with a table, a row a rank", table)
+learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,
+                     "--epochs", 2)[-1]["ranks"][0]["accuracy"]
+check(learned > 0.75, "the committed reviews are learnt", f"test accuracy {learned}")
+
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "metrics.jsonl")
+    job = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path), cwd=ROOT,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    for _ in range(600):
+        time.sleep(0.05)
+        if os.path.exists(path) and os.path.getsize(path) > 1000:
+            break
+    os.kill(job.pid, signal.SIGINT)
+    output, _ = job.communicate(timeout=60)
+    with open(path) as file:
+        kept = [json.loads(line) for line in file]
+check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
+check(len(kept) > 3 and kept[-1]["interrupted"] is True, "what was written before Ctrl-C is kept, and the summary follows")

@@ -1,0 +1,39 @@
+"""Runs of the training program, for the tests beside this file."""
+import json
+import os
+import subprocess
+import tempfile
+
+ROOT = os.environ["ROOT"]
+BUILD = os.environ["BUILD"]
+
+
+def command(ranks, *options, stack="solutions", stage=7):
+    return ["common/train/launch.sh", str(ranks), stack, str(stage), f"{BUILD}/train", "--cache", f"{BUILD}/cache",
+            *map(str, options)]
+
+
+def run(ranks, *options):
+    """The finished process, with its output as text."""
+    return subprocess.run(command(ranks, *options), cwd=ROOT, capture_output=True, text=True)
+
+
+def metrics_of(ranks, *options):
+    """The lines of the metrics file of a run that must succeed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "metrics.jsonl")
+        done = run(ranks, "--tp", ranks, "--metrics", path, *options)
+        if done.returncode:
+            raise SystemExit(f"not ok - training runs\n{done.stdout}{done.stderr}")
+        with open(path) as file:
+            return [json.loads(line) for line in file]
+
+
+def losses_of(ranks, *options):
+    return [line["loss"] for line in metrics_of(ranks, *options) if "step" in line]
+
+
+def check(good, sentence, detail=""):
+    print(("ok - " if good else "not ok - ") + sentence)
+    if not good and detail:
+        print("    " + detail.replace("\n", "\n    "))
