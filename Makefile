@@ -187,6 +187,13 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS)
 
+# Never a test: prints what this machine does.
+.PHONY: bench
+$(BUILD)/bench-kernels: $(BUILD)/float/common/backend/bench_main.o $(BUILD)/libbalise.a
+	$(CC) $(LDFLAGS) $^ -o $@ $(BLAS_LIBS) -lm
+bench: $(BUILD)/bench-kernels $(BUILD)/train $(BUILD)/grade
+	common/train/bench.sh $(BUILD)
+
 .PHONY: train
 train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(TRAIN))
 	common/train/launch.sh '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache

@@ -5,8 +5,8 @@ define test_lab
 FILE_$(1)='$(call lab_file,$(1))' EXPORTS_$(1)='$(LAB_$(1)_EXPORTS)' OBJECTS_$(1)='$(call test_objects,$(1))'
 
 endef
-export BALISE_TEST_VARIABLES = $(foreach lab,$(LABS),$(call test_lab,$(lab)))
 $(BUILD)/generated/grading.sh: Makefile grader/tests.mk grader/labs.mk $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(BUILD)/grade
 	mkdir -p $(@D)
-	printf '%s\n' "$$BALISE_TEST_VARIABLES" "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
-	    "export LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)'" > $@
+	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
+	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
+	    "export LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@

@@ -58,8 +58,8 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     AttentionShape shape = {q->shape.size[0], q->shape.size[1], heads, q->shape.size[2] / heads,
                             (double)factor};
     place_alike(tape, "attention", k, v);
-    place_alike(tape, "attention", q, k);
-    Tensor *y = tape_tensor(tape, REAL, q->shape, place_not_partial(tape, "attention", q));
+    place_not_partial(tape, "attention", q);
+    Tensor *y = tape_tensor(tape, REAL, q->shape, place_alike(tape, "attention", q, k));
     Tensor *p = tape_tensor(tape, REAL, SHAPE(shape.batch, heads, shape.positions, shape.positions), whole());
     kernel_attention_forward(&shape, reals(ready(q)), reals(ready(k)), reals(ready(v)), ints(mask), reals(y),
                              reals(p));

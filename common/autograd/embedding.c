@@ -31,6 +31,8 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
 {
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
+    if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: what they give is added */
+        must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)
         misuse("ids are [B,S]", "lookup: too many dimensions");

@@ -46,6 +46,7 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
 {
     check_linear(x, weight, bias);
     Tape *tape = tape_of("linear", x, weight);
+    must_be_cut_evenly(tape, "linear", weight);
     Placement placement = place_linear(tape, x, weight);
     int64_t in = weight->shape.size[1], out = weight->shape.size[0];
     Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, x->shape.rank - 1, out), placement);

@@ -22,6 +22,15 @@ static Placement of(PlacementKind kind)
     return (Placement){kind, 0};
 }
 
+void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight)
+{
+    int ranks = tape_mesh(tape)->tp_degree;
+    if (is(weight, SHARD) && weight->undivided % ranks)
+        misuse("choose sizes that the number of ranks divides",
+               "%s: the weight has %lld %s, which cannot be cut into %d equal parts", word,
+               (long long)weight->undivided, weight->placement.dim == 0 ? "rows" : "columns", ranks);
+}
+
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     char a[96], b[96];
@@ -115,6 +124,19 @@ Placement place_whole(const Tape *tape, const char *word, const Tensor *x)
             "all_gather of a shard",
             "%s: x %s is not whole", word, tensor_text(x, a));
     return whole();
+}
+
+Placement place_first_token(const Tape *tape, const Tensor *x)
+{
+    char a[96];
+    if (!is_split(tape))
+        return whole();
+    if (is(x, SHARD) && x->placement.dim == 1) {
+        misplaced("gather the positions first", "first_token: x %s: the first token is on one rank only",
+                  tensor_text(x, a));
+        return of(UNKNOWN);
+    }
+    return is_last(x) ? shard(1) : x->placement;
 }
 
 Placement place_duplication(const Tape *tape, const Tensor *x)

@@ -12,6 +12,10 @@
 /** Is the model of this tape split over several ranks at all? */
 bool is_split(const Tape *tape);
 
+/** Refuses a weight that is cut into parts of different sizes: what is computed with them cannot be joined.
+ */
+void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight);
+
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
 Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y);
@@ -21,6 +25,9 @@ Placement place_not_partial(const Tape *tape, const char *word, const Tensor *x)
 
 /** For a word that needs the whole of each row on every rank. */
 Placement place_whole(const Tape *tape, const char *word, const Tensor *x);
+
+/** [B,S,H] -> [B,H] */
+Placement place_first_token(const Tape *tape, const Tensor *x);
 
 Placement place_duplication(const Tape *tape, const Tensor *x);
 Placement place_all_reduce(const Tape *tape, const Tensor *x);

@@ -134,10 +134,7 @@ Tensor *first_token(Tensor *x)
         misuse("it takes [B,S,H]", "first_token: x %s", tensor_text(x, text));
     Tape *tape = tape_of("first_token", x, NULL);
     int64_t batch = x->shape.size[0], positions = x->shape.size[1], columns = x->shape.size[2];
-    Placement placement = x->placement;
-    if (placement.kind == SHARD && placement.dim == 2)
-        placement.dim = 1;
-    Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns), placement);
+    Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns), place_first_token(tape, x));
     kernel_copy_rows(batch, columns, reals(ready(x)), positions * columns, reals(y), columns);
     tape_operation(tape, "first_token", first_token_gradient, y, 1, &x);
     return y;

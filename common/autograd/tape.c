@@ -238,6 +238,7 @@ void gradient_add(Tensor *x, Tensor *d)
         (accumulate ? kernel_vector_accumulate : kernel_vector_copy)(count, reals(d), reals(room));
     } else if (!x->gradient) {
         x->gradient = tape_view(x->tape, d, d->placement);
+        x->gradient->kept = true;
     } else {
         unshare(x->gradient);
         kernel_vector_accumulate(count, reals(d), reals(x->gradient));
@@ -259,6 +260,7 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
         unshare(x->gradient);
     else
         x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    x->gradient->kept = true;
     return x->gradient;
 }
 
@@ -287,7 +289,9 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         if (!node->output->gradient)
             continue;
         node->output->gradient->is_gradient = true;
+        TapeMark mark = tape_mark(tape);
         node->backward(node, node->output->gradient);
+        tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
         release_node(node, y);
     }
     tape_record(tape, recording);

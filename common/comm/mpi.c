@@ -128,6 +128,14 @@ static void count(Group *group, Operation operation, int64_t numbers, double beg
     counter->seconds += MPI_Wtime() - begin;
 }
 
+/* This rank's share of the 2(n-1)N numbers that an all-reduce of N costs its group of n: the shares add up to
+ * it. */
+static int64_t share_of_sum(const Group *group, int64_t numbers)
+{
+    int64_t all = 2 * (group->size - 1) * numbers;
+    return all * (group->rank + 1) / group->size - all * group->rank / group->size;
+}
+
 static int piece_at(int64_t begin, int64_t count)
 {
     return (int)(count - begin < PIECE ? count - begin : PIECE);
@@ -139,7 +147,7 @@ void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
         MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(x + i), result + i, piece_at(i, numbers),
                       MPI_REAL_TYPE, MPI_SUM, group->comm);
-    count(group, ALL_REDUCE, 2 * (group->size - 1) * numbers / group->size, begin);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
 }
 
 /* A matrix of `rows` rows of `columns` numbers in a wider one: MPI reads and writes it in place, whatever its
@@ -237,7 +245,7 @@ CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
     for (int64_t i = 0; i < pieces; i++)
         MPI_Iallreduce(MPI_IN_PLACE, x + i * PIECE, piece_at(i * PIECE, numbers), MPI_REAL_TYPE, MPI_SUM,
                        group->comm, &request->request[i]);
-    count(group, ALL_REDUCE, 2 * (group->size - 1) * numbers / group->size, begin);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
     return request;
 }
 
@@ -255,7 +263,5 @@ void group_sum(Group *group, double *values, int numbers)
     group_must_exist(group, "group_sum");
     double begin = MPI_Wtime();
     MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);
-    count(group, ALL_REDUCE,
-          (int64_t)(2 * (group->size - 1) * numbers / group->size) * (int64_t)(sizeof(double) / sizeof(real)),
-          begin);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers) * (int64_t)(sizeof(double) / sizeof(real)), begin);
 }

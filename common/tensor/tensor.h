@@ -38,9 +38,10 @@ struct Tensor {
     struct Tape *tape;           /**< NULL for a parameter */
     struct Node *producer;       /**< the operation on the tape that made it, or NULL */
     struct Parameter *parameter; /**< what it is the value of, or NULL */
+    int64_t undivided;           /**< of a parameter's shard: the size of the whole along placement.dim */
     Tensor *gradient;
     bool needs_gradient;
-    bool kept;         /**< an operation keeps this view for its backward pass */
+    bool kept;         /**< a gradient, or what an operation keeps for its backward pass */
     bool gradient_set; /**< of a parameter: its gradient holds numbers of this step */
     bool is_gradient; /**< handed to a backward function: its buffer may be shared, and is copied before it is
                          written */

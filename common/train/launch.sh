@@ -30,7 +30,7 @@ export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$threads} OMP_WAIT_POLICY=passive
 # In a process group of its own, so that Ctrl-C reaches this script alone.
 set -m
 mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
-    --mca btl_vader_single_copy_mechanism none "$@" < /dev/null &
+    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$@" < /dev/null &
 job=$!
 trap 'kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
 status=0

@@ -79,8 +79,10 @@ typedef struct Outcome {
 typedef struct Runs Runs;
 
 /** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
+ *  @param cpu_limit seconds that a rank may compute between two calls of MPI; 0: derived from the case
  *  @return NULL with `problem` when nothing can be launched */
-Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, Problem *problem);
+Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                Problem *problem);
 const Outcome *run_outcome(const Runs *runs, int i);
 void runs_free(Runs *runs);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "grader/judge/judge.h"
+#include "grader/judge/processes.h"
 #include "grader/judge/watch.h"
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES };
@@ -20,6 +21,8 @@ struct Runs {
     Outcome outcome[MAX_CASES];
     Launch *launch[MAX_LAUNCHES];
     int launches;
+    double cpu_limit; /* 0: derived from the case */
+    bool looped;      /* a rank has computed for ever: the next ones are waited for less long */
 };
 
 typedef struct Process {
@@ -88,12 +91,12 @@ static bool has_ended(Process *process)
     return process->ended;
 }
 
-/* mpirun passes SIGTERM on to its ranks; those that do not listen are killed by their numbers. */
+/* The numbers of the ranks stand where a lab could write: only children of this mpirun are killed. */
 static void stop(Process *process, const Launch *launch, int ranks)
 {
     if (!has_ended(process)) {
         for (int r = 0; r < ranks; r++)
-            if (launch->rank[r].pid > 0)
+            if (process_state(launch->rank[r].pid).parent == process->pid)
                 kill(launch->rank[r].pid, SIGKILL);
         for (int i = 0; i < 2000 && !has_ended(process); i++)
             nap(1000);
@@ -106,7 +109,8 @@ static void stop(Process *process, const Launch *launch, int ranks)
 
 static bool wait_for_start(Process *process, const Launch *launch, int ranks)
 {
-    for (;;) {
+    enum { LOOKS = 300000 }; /* a minute at least: a machine that is asked too much starts slowly */
+    for (int look = 0; look < LOOKS; look++) {
         int idle = 0;
         for (int r = 0; r < ranks; r++)
             idle += atomic_load(&launch->rank[r].state) == IDLE;
@@ -116,13 +120,14 @@ static bool wait_for_start(Process *process, const Launch *launch, int ranks)
             return false;
         nap(200);
     }
+    return false;
 }
 
 /* Waits for the case that was posted as number `posted` (from 1) of this launch. */
-static Ending wait_for_case(Process *process, const Launch *launch, const Case *c, int posted, char *story,
-                            size_t size)
+static Ending wait_for_case(Process *process, const Launch *launch, const Case *c, int posted,
+                            double cpu_limit, char *story, size_t size)
 {
-    Watch watch = watch_begin(launch, c, posted);
+    Watch watch = watch_begin(launch, c, posted, cpu_limit);
     for (;;) {
         int done = 0;
         for (int r = 0; r < c->world; r++)
@@ -171,6 +176,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     bool started = wait_for_start(&process, launch, ranks);
     unlink(path);
     if (!started) {
+        stop(&process, launch, ranks);
         problem_set(problem, NULL, "make doctor shows whether MPI starts", "mpirun could not start %s",
                     runner);
         return -1;
@@ -181,9 +187,12 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
-        outcome->ending =
-            wait_for_case(&process, launch, &cases[i], i - first + 1, outcome->story, sizeof outcome->story);
+        double cpu_limit = runs->cpu_limit > 0 ? runs->cpu_limit : watch_cpu_limit(&cases[i]);
+        outcome->ending = wait_for_case(&process, launch, &cases[i], i - first + 1,
+                                        runs->looped ? cpu_limit / 4 : cpu_limit, outcome->story,
+                                        sizeof outcome->story);
         failures += outcome->ending != COMPLETE;
+        runs->looped = runs->looped || outcome->ending == LOOPED;
         if (failures)
             stop(&process, launch, ranks);
         mark_end(outcome, launch, cases[i].world);
@@ -195,10 +204,12 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     return i;
 }
 
-Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, Problem *problem)
+Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                Problem *problem)
 {
     Runs *runs = calloc(1, sizeof *runs);
     runs->count = count;
+    runs->cpu_limit = cpu_limit;
     for (int i = 0; i < count; i++)
         runs->outcome[i].ending = NOT_RUN;
     for (int next = 0; next < count;) {

@@ -4,16 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "grader/judge/lines.h"
+#include "grader/judge/processes.h"
 
-/* Seconds of computing without a call of MPI after which a rank counts as looping: the cases take
- * milliseconds. */
-static const double cpu_limit = 10;
-/* Where the calls do not prove that nobody can go on (point to point, requests), silence has to last this
- * long. */
-static const double silence_limit = 3;
+/* A rank that waits in MPI asks again and again, and burns CPU time by that. Where the calls do not prove that
+ * nobody can go on (messages, requests), all ranks must have asked for this long, in seconds of CPU time. */
+static const double asked_long_enough = 0.3;
+/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank. */
+static const double sleep_limit = 10;
 static const double proof_delay = 0.05;
 
 static double wall_now(void)
@@ -23,19 +22,11 @@ static double wall_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double cpu_of(int pid)
+double watch_cpu_limit(const Case *c)
 {
-    char path[64], line[1024];
-    unsigned long user = 0, kernel = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return 0;
-    const char *rest = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    if (rest)
-        sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel);
-    fclose(file);
-    return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+    double rows = (double)c->B * c->S, passes = 24;
+    double products = c->lab == 1 ? rows * c->H * c->world : rows * c->H * (4.0 * c->H + c->F + c->out);
+    return 2 + 100 * 1e-9 * passes * products;
 }
 
 static int64_t events_of(const Watch *watch)
@@ -54,9 +45,9 @@ static void restart_clock(Watch *watch, int64_t events)
         watch->cpu[r] = -1;
 }
 
-Watch watch_begin(const Launch *launch, const Case *c, int posted)
+Watch watch_begin(const Launch *launch, const Case *c, int posted, double cpu_limit)
 {
-    Watch watch = {.launch = launch, .c = *c, .posted = posted};
+    Watch watch = {.launch = launch, .c = *c, .posted = posted, .cpu_limit = cpu_limit};
     restart_clock(&watch, events_of(&watch));
     return watch;
 }
@@ -149,17 +140,28 @@ static void tell(const Watch *watch, char *story, size_t size)
         append_rank(watch, r, story, size);
 }
 
+/* CPU seconds that a rank has used since the last event, or nearly. */
+static double cpu_since(Watch *watch, int rank, const ProcessState *process)
+{
+    if (watch->cpu[rank] < 0)
+        watch->cpu[rank] = process->cpu;
+    return process->cpu - watch->cpu[rank];
+}
+
 static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t size)
 {
-    int waiting = 0, in_vain = 0;
+    int waiting = 0, in_vain = 0, asked = 0;
     for (int r = 0; r < watch->c.world; r++) {
         if (!left(watch, r) && !in_mpi(watch, r))
             return COMPLETE;
-        waiting += in_mpi(watch, r);
-        in_vain += in_mpi(watch, r) && waits_in_vain(watch, r);
+        if (!in_mpi(watch, r))
+            continue;
+        ProcessState process = process_state(watch->launch->rank[r].pid);
+        waiting++;
+        in_vain += waits_in_vain(watch, r);
+        asked += cpu_since(watch, r, &process) > asked_long_enough || silence > sleep_limit;
     }
-    bool proven = in_vain == waiting && silence > proof_delay;
-    if (waiting == 0 || !(proven || silence > silence_limit) || events_of(watch) != watch->events)
+    if (waiting == 0 || (in_vain < waiting && asked < waiting) || events_of(watch) != watch->events)
         return COMPLETE;
     tell(watch, story, size);
     return HUNG;
@@ -167,13 +169,13 @@ static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t 
 
 static Ending look_at_computing(Watch *watch, double silence, char *story, size_t size)
 {
-    for (int r = 0; r < watch->c.world && silence > 0.5; r++) {
+    for (int r = 0; r < watch->c.world; r++) {
         if (left(watch, r) || in_mpi(watch, r))
             continue;
-        double cpu = cpu_of(watch->launch->rank[r].pid);
-        if (watch->cpu[r] < 0)
-            watch->cpu[r] = cpu;
-        if (cpu - watch->cpu[r] > cpu_limit || silence > 6 * cpu_limit) {
+        ProcessState process = process_state(watch->launch->rank[r].pid);
+        bool computes = cpu_since(watch, r, &process) > watch->cpu_limit,
+             sleeps = silence > sleep_limit && process.state == 'S';
+        if (computes || sleeps) {
             tell(watch, story, size);
             append(story, size, ". Rank %d did not come back in the time allowed", r);
             return LOOPED;
@@ -196,6 +198,19 @@ Ending watch_look(Watch *watch, char *story, size_t size)
 
 void watch_crash(const Watch *watch, char *story, size_t size)
 {
+    story[0] = '\0';
+    for (int r = 0; r < watch->c.world; r++) {
+        const RankHeader *header = &watch->launch->rank[r];
+        int number = atomic_load(&header->signal);
+        const char *name = sigdescr_np(number);
+        char line[64];
+        if (!number)
+            continue;
+        line_of(header->signal_address, line);
+        append(story, size, "rank %d was stopped by signal %d (%s)%s%s (%.63s)", r, number, name ? name : "?",
+               line[0] ? " at " : "", line, header->where);
+        return;
+    }
     tell(watch, story, size);
     append(story, size, ". The program ended before the check was complete");
 }

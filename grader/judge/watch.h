@@ -11,11 +11,16 @@ typedef struct Watch {
     Case c;
     int posted;
     int64_t events;
+    double cpu_limit;
     double since;          /**< when the last MPI call was entered or left */
-    double cpu[MAX_RANKS]; /**< CPU seconds of each rank then */
+    double cpu[MAX_RANKS]; /**< CPU seconds of each rank soon after; -1: not read yet */
 } Watch;
 
-Watch watch_begin(const Launch *launch, const Case *c, int posted);
+/** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what plain loops
+ * take for all of it, and two. */
+double watch_cpu_limit(const Case *c);
+
+Watch watch_begin(const Launch *launch, const Case *c, int posted, double cpu_limit);
 
 /** COMPLETE while there is hope; HUNG or LOOPED, with the story of who waits where, when there is none. */
 Ending watch_look(Watch *watch, char *story, size_t size);

@@ -13,8 +13,11 @@
 
 #include "base/run.h"
 #include "grader/plays/play.h"
+#include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
 #include "mesh/mesh.h"
+
+enum { MEMORY = 1 << 30 }; /* bytes of tensors a rank: the cases take a few megabytes */
 
 /* run_ends() and its kin are called by words, which pass no context. */
 static struct {
@@ -102,13 +105,14 @@ static void play_one(const Case *c, MPI_Comm world)
     play->c = *c;
     stream_entry(&play->stream, CASE, 0, "", 0, &numbers);
     recorder_begin(runner.header, world);
+    guard_begin();
     if (setjmp(runner.case_ends) == 0) {
         atomic_store(&runner.header->state, PLAYING);
         strcpy(runner.header->where, "making of the groups");
         Group *group = group_of(world, "world");
         mesh_open(&mesh, group, c->tp);
         play->mesh = &mesh;
-        play->pool = pool_new(0, true);
+        play->pool = pool_new(MEMORY, true);
         play->tape = tape_new(play->pool, &mesh);
         for (int i = 0; i < 64; i++)
             play->samples[i] = random_below(play, "sample", i, 1 << 20);
@@ -174,6 +178,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);
+    guard_signals(runner.header);
+    recorder_catch_errors();
     backend_set_threads(1);
     play_cases();
     atomic_store(&runner.header->state, GONE);

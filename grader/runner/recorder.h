@@ -8,18 +8,24 @@
 #define BALISE_GRADER_RECORDER_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "grader/protocol.h"
 
 typedef struct Traffic {
     double elements; /**< of 4 bytes: this rank's share of what crosses the wire */
-    int64_t calls;
-    double barriers;
+    int64_t calls;   /**< of collectives; a ring of messages is bounded by what it sends */
 } Traffic;
 
 /** From now on calls are recorded in `header`, and MPI_COMM_WORLD means `world`. */
 void recorder_begin(RankHeader *header, MPI_Comm world);
 void recorder_end(void);
+
+/** Is a case being played? */
+bool recorder_active(void);
+
+/** Errors of MPI end the case from now on, in every communicator made later too. */
+void recorder_catch_errors(void);
 
 /** Everything since recorder_begin(). */
 Traffic recorder_traffic(void);

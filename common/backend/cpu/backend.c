@@ -6,11 +6,13 @@
 #include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 
+/* The library multiplies with one thread (linear.c says why). It is told first, since where it uses OpenMP it
+ * sets the number of our threads too. */
 void backend_set_threads(int threads)
 {
-    omp_set_num_threads(threads);
     if (openblas_set_num_threads)
-        openblas_set_num_threads(1); /* linear.c and attention.c say why */
+        openblas_set_num_threads(1);
+    omp_set_num_threads(threads);
 }
 
 /** One thread unless somebody asks for more: the ranks are the parallelism. */

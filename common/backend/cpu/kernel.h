@@ -37,8 +37,7 @@
 /* A helper of a KERNEL: the compiler must not keep one copy of it for all instruction sets. */
 #define KERNEL_HELPER static inline __attribute__((always_inline))
 
-/** The numbers that must be worked on for a second thread to be worth waking, about 10 µs of memory traffic.
- */
+/** The numbers that make it worth waking another thread: about 10 µs of memory traffic. */
 enum { WORK_OF_A_THREAD = 16384 };
 
 /** How many threads share `work` numbers. */

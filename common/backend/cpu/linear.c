@@ -24,8 +24,7 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
     for (int t = 0; t < threads; t++) {
         const int64_t begin = part_begin(rows, ROWS_OF_A_BLOCK, t, threads);
         const int64_t end = part_begin(rows, ROWS_OF_A_BLOCK, t + 1, threads);
-        /* With a factor of 0 the library would fill c with zeros first, so filling it with the bias costs no
-         * more. */
+        /* Costs nothing more: with a factor of 0 the library would fill c with zeros first. */
         for (int64_t r = begin; bias && r < end; r++)
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
         cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner, 1,

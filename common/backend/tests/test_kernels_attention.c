@@ -141,6 +141,19 @@ START_TEST(attention_backward_is_its_definition)
 }
 END_TEST
 
+START_TEST(each_thread_has_work_space_of_its_own)
+{
+    enum { COUNT = 2 * 128 * 64, SQUARE = 128 * 128, THREADS = 2 };
+    static float x[COUNT], dx[3][COUNT], probabilities[4 * SQUARE], work[THREADS * SQUARE];
+    const AttentionShape shape = {2, 128, 2, 32, 1};
+    backend_set_threads(THREADS);
+    ck_assert_int_eq(kernel_attention_backward_work(&shape), THREADS * SQUARE);
+    kernel_vector_fill(THREADS * SQUARE, NAN, work);
+    kernel_attention_backward(&shape, x, x, x, probabilities, x, dx[0], dx[1], dx[2], work);
+    ck_assert(work[0] == 0 && work[SQUARE] == 0);
+}
+END_TEST
+
 static void call_cross_entropy(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -214,5 +227,8 @@ Suite *suite(void)
     Suite *s = suite_create("kernels: attention and cross entropy");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
     suite_add_tcase(s, all_kernels("two threads", two_threads));
+    TCase *threads = tcase_create("threads");
+    tcase_add_test(threads, each_thread_has_work_space_of_its_own);
+    suite_add_tcase(s, threads);
     return s;
 }

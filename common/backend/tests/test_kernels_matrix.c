@@ -35,13 +35,14 @@ static void call_linear_backward_weight(const Comparison *c, bool reference)
                                       c->accumulate);
 }
 
-/* Every size of the result but the largest, each with an inner size and with and without `accumulate`. */
-enum { PRODUCTS = 4 * (SIZES - COLUMN_SIZES) + 4 };
+/* Every size of the result but the largest, and one that threads share; each with two inner sizes, with and
+ * without `accumulate`. */
+enum { SMALL = SIZES - COLUMN_SIZES, SHARED = SMALL + 4, PRODUCTS = 4 * (SMALL + 1) };
 
 static Comparison product_of(const char *kernel, int size)
 {
     static const int64_t inner[] = {1, 36};
-    Comparison c = comparison_of(kernel, size / 4);
+    Comparison c = comparison_of(kernel, size / 4 < SMALL ? size / 4 : SHARED);
     c.inner = inner[size % 2];
     c.accumulate = size / 2 % 2 == 1;
     return c;

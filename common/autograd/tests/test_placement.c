@@ -1,0 +1,360 @@
+/* Every rule of placement, on rank 1 of 2: which values a word takes, what it gives, and what it says of the
+ * others. Nothing is exchanged here: of f, g and the gather the rules alone are asked. */
+#include "autograd/tests/fixture.h"
+
+#include "autograd/placement.h"
+
+Suite *suite(void);
+
+enum { B = 2, S = 3, H = 4, OTHER = -1 };
+
+#define W                                                                                                    \
+    {                                                                                                        \
+        WHOLE, 0                                                                                             \
+    }
+#define C                                                                                                    \
+    {                                                                                                        \
+        COPIED, 0                                                                                            \
+    }
+#define S0                                                                                                   \
+    {                                                                                                        \
+        SHARD, 0                                                                                             \
+    }
+#define S1                                                                                                   \
+    {                                                                                                        \
+        SHARD, 1                                                                                             \
+    }
+#define S2                                                                                                   \
+    {                                                                                                        \
+        SHARD, 2                                                                                             \
+    }
+#define P                                                                                                    \
+    {                                                                                                        \
+        PARTIAL, 0                                                                                           \
+    }
+#define U                                                                                                    \
+    {                                                                                                        \
+        UNKNOWN, 0                                                                                           \
+    }
+
+typedef struct Rule {
+    const char *word;
+    Placement x, y; /**< of the arguments; y of the weight, where there is one */
+    Placement result;
+    const char *says; /**< in the note; NULL: none */
+} Rule;
+
+static const Rule RULES[] = {
+    {"linear", W, W, W, NULL},
+    {"linear", U, W, W, NULL},
+    {"linear", C, W, C, "the weight's gradient would be a partial sum"},
+    {"linear", S2, W, S2, "do not fit"},
+    {"linear", S1, W, S1, "do not fit"},
+    {"linear", P, W, P, "do not fit"},
+    {"linear", C, S0, S2, NULL},
+    {"linear", U, S0, S2, NULL},
+    {"linear", W, S0, S2, "is whole and the weight"},
+    {"linear", S2, S0, S2, "do not fit"},
+    {"linear", P, S0, S2, "do not fit"},
+    {"linear", S2, S1, P, NULL},
+    {"linear", U, S1, P, NULL},
+    {"linear", W, S1, P, "do not fit"},
+    {"linear", C, S1, P, "do not fit"},
+    {"linear", S1, S1, P, "do not fit"},
+    {"linear", P, S1, P, "do not fit"},
+    {"lookup", W, W, W, NULL},
+    {"lookup", W, S0, P, NULL},
+    {"lookup", W, S1, S2, NULL},
+    {"gelu", W, {OTHER, 0}, W, NULL},
+    {"gelu", C, {OTHER, 0}, C, NULL},
+    {"gelu", S2, {OTHER, 0}, S2, NULL},
+    {"gelu", U, {OTHER, 0}, U, NULL},
+    {"gelu", P, {OTHER, 0}, P, "what is done to each addend is not what is done to the sum"},
+    {"dropout", W, {OTHER, 0}, W, NULL},
+    {"dropout", C, {OTHER, 0}, C, NULL},
+    {"dropout", S2, {OTHER, 0}, S2, NULL},
+    {"dropout", P, {OTHER, 0}, P, NULL},
+    {"dropout", U, {OTHER, 0}, U, NULL},
+    {"add", W, W, W, NULL},
+    {"add", C, C, C, NULL},
+    {"add", S2, S2, S2, NULL},
+    {"add", P, P, P, NULL},
+    {"add", U, S2, S2, NULL},
+    {"add", P, U, P, NULL},
+    {"add", W, P, P, "are not alike"},
+    {"add", S2, W, S2, "are not alike"},
+    {"add", S1, S2, S1, "are not alike"},
+    {"add", W, C, C, "are not alike"},
+    {"attention", W, W, W, NULL},
+    {"attention", C, C, C, NULL},
+    {"attention", S2, S2, S2, NULL},
+    {"attention", U, S2, S2, NULL},
+    {"attention", S2, W, S2, "are not alike"},
+    {"attention", P, P, P, "what is done to each addend"},
+    {"first_token", W, {OTHER, 0}, W, NULL},
+    {"first_token", C, {OTHER, 0}, C, NULL},
+    {"first_token", P, {OTHER, 0}, P, NULL},
+    {"first_token", S2, {OTHER, 0}, S1, NULL},
+    {"first_token", S1, {OTHER, 0}, U, "on one rank only"},
+    {"first_token", S0, {OTHER, 0}, S0, NULL},
+    {"first_token", U, {OTHER, 0}, U, NULL},
+    {"scale", W, {OTHER, 0}, W, NULL},
+    {"scale", P, {OTHER, 0}, P, NULL},
+    {"scale", S2, {OTHER, 0}, S2, NULL},
+    {"layer_norm", W, {OTHER, 0}, W, NULL},
+    {"layer_norm", U, {OTHER, 0}, W, NULL},
+    {"layer_norm", C, {OTHER, 0}, W, "is not whole"},
+    {"layer_norm", S2, {OTHER, 0}, W, "is not whole"},
+    {"layer_norm", P, {OTHER, 0}, W, "is not whole"},
+    {"add_positions", W, {OTHER, 0}, W, NULL},
+    {"add_positions", U, {OTHER, 0}, W, NULL},
+    {"add_positions", P, {OTHER, 0}, W, "is not whole"},
+    {"add_positions", S2, {OTHER, 0}, W, "is not whole"},
+    {"cross entropy", W, {OTHER, 0}, W, NULL},
+    {"cross entropy", U, {OTHER, 0}, W, NULL},
+    {"cross entropy", P, {OTHER, 0}, W, "is not whole"},
+    {"cross entropy", S1, {OTHER, 0}, W, "is not whole"},
+    {"cross entropy", C, {OTHER, 0}, W, "is not whole"},
+    {"duplication", W, {OTHER, 0}, C, NULL},
+    {"duplication", U, {OTHER, 0}, C, NULL},
+    {"duplication", C, {OTHER, 0}, C, "is not whole"},
+    {"duplication", S2, {OTHER, 0}, C, "is not whole"},
+    {"duplication", P, {OTHER, 0}, C, "is not whole"},
+    {"all_reduce", P, {OTHER, 0}, W, NULL},
+    {"all_reduce", U, {OTHER, 0}, W, NULL},
+    {"all_reduce", W, {OTHER, 0}, W, "is no partial sum"},
+    {"all_reduce", C, {OTHER, 0}, W, "is no partial sum"},
+    {"all_reduce", S2, {OTHER, 0}, W, "is no partial sum"},
+    {"all_gather", S2, {OTHER, 0}, W, NULL},
+    {"all_gather", U, {OTHER, 0}, W, NULL},
+    {"all_gather", S1, {OTHER, 0}, W, "all_gather along dimension 2"},
+    {"all_gather", P, {OTHER, 0}, W, "is no shard"},
+    {"all_gather", W, {OTHER, 0}, W, "is no shard"},
+    {"all_gather", C, {OTHER, 0}, W, "is no shard"},
+};
+
+static Tensor *with_placement(const char *name, Shape shape, Placement placement)
+{
+    return normal(name, shape, placement);
+}
+
+static Placement placement_of_pair(const char *word, Tensor *x)
+{
+    if (strcmp(word, "duplication") == 0)
+        return place_duplication(tape, x);
+    return strcmp(word, "all_reduce") == 0 ? place_all_reduce(tape, x) : place_all_gather(tape, x, 2);
+}
+
+static Tensor *two_arguments(const char *word, const Rule *rule, Tensor *x)
+{
+    if (strcmp(word, "linear") == 0)
+        return linear(x, with_placement("w", SHAPE(5, H), rule->y));
+    if (strcmp(word, "lookup") == 0)
+        return lookup(tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, 2, 1, 0}),
+                      with_placement("w", SHAPE(3, H), rule->y));
+    Tensor *y = with_placement("y", SHAPE(B, S, H), rule->y);
+    if (strcmp(word, "add") == 0)
+        return add(x, y);
+    return attention(x, y, y, tape_ints(tape, SHAPE(B, S), (int32_t[]){1, 1, 1, 1, 1, 0}), 2, 1);
+}
+
+static Tensor *one_argument(const char *word, const Rule *rule, Tensor *x)
+{
+    if (strcmp(word, "gelu") == 0)
+        return gelu(x);
+    if (strcmp(word, "dropout") == 0)
+        return dropout_with(x, "dropout", 0.1);
+    if (strcmp(word, "first_token") == 0)
+        return first_token(x);
+    if (strcmp(word, "layer_norm") == 0)
+        return layer_norm_with(x, normal("w", SHAPE(H), whole()), normal("b", SHAPE(H), whole()), 1e-5);
+    if (strcmp(word, "add_positions") == 0)
+        return add_positions(x, normal("table", SHAPE(S, H), whole()));
+    if (strcmp(word, "cross entropy") == 0)
+        return cross_entropy_mean(with_placement("x", SHAPE(B, H), rule->x),
+                                  tape_ints(tape, SHAPE(B), (int32_t[]){1, 3}), B, NULL);
+    ck_assert_str_eq(word, "scale");
+    scale(x, 0.5f);
+    return x;
+}
+
+static Placement result_of(const Rule *rule)
+{
+    Tensor *x = with_placement("x", SHAPE(B, S, H), rule->x);
+    if (strcmp(rule->word, "duplication") == 0 || strncmp(rule->word, "all_", 4) == 0)
+        return placement_of_pair(rule->word, x);
+    if (rule->y.kind != OTHER)
+        return two_arguments(rule->word, rule, x)->placement;
+    return one_argument(rule->word, rule, x)->placement;
+}
+
+static const char *name_of(const Rule *rule)
+{
+    static char text[128];
+    char x[32], y[32] = "";
+    if (rule->y.kind != OTHER)
+        placement_text(rule->y, y);
+    snprintf(text, sizeof text, "%s of %s %s", rule->word, placement_text(rule->x, x), y);
+    return text;
+}
+
+START_TEST(a_word_takes_what_fits_and_names_what_does_not)
+{
+    const Rule *rule = &RULES[_i];
+    char result[32], expected[32];
+    expect_notes();
+    Placement placement = result_of(rule);
+    if (!rule->says)
+        ck_assert_msg(expectation.noted == 0, "%s: %s", name_of(rule), expectation.problem.what);
+    else
+        ck_assert_msg(expectation.noted == 1, "%s: %d notes", name_of(rule), expectation.noted);
+    ck_assert_msg(placement_equal(placement, rule->result), "%s is %s instead of %s", name_of(rule),
+                  placement_text(placement, result), placement_text(rule->result, expected));
+    if (rule->says) { /* the sentence, and in it the word and the argument with its shape and placement */
+        char shape[32];
+        assert_says(&expectation.problem, (const char *const[]){rule->says, rule->word, NULL});
+        snprintf(shape, sizeof shape, "[2,%s4] %s", strcmp(rule->word, "cross entropy") == 0 ? "" : "3,",
+                 placement_text(rule->x, result));
+        assert_says(&expectation.problem, (const char *const[]){shape, NULL});
+    }
+}
+END_TEST
+
+START_TEST(on_one_rank_everything_is_whole)
+{
+    const Rule *rule = &RULES[_i];
+    mesh.tp_degree = 1;
+    mesh.tp_rank = 0;
+    if (strcmp(rule->word, "dropout") == 0 || strcmp(rule->word, "scale") == 0)
+        return; /* they give what they get */
+    Placement placement = result_of(rule);
+    ck_assert_msg(placement.kind == WHOLE, "%s is %s", name_of(rule),
+                  placement_text(placement, (char[32]){0}));
+}
+END_TEST
+
+/* ---- the words that make a placement unknown, and those that heal it
+ * ---------------------------------------------- */
+
+static Tensor *twice(Tensor *x, const Mesh *of)
+{
+    return add(x, x);
+}
+
+static const Op TWICE = {"twice", twice, twice};
+
+START_TEST(raw_access_makes_a_tensor_unknown)
+{
+    Tensor *x = with_placement("x", SHAPE(B, S, H), whole());
+    ck_assert_ptr_eq(tensor_data(x), x->data);
+    ck_assert_int_eq(x->placement.kind, UNKNOWN);
+    Tensor *y = apply(&TWICE, with_placement("x", SHAPE(B, S, H), whole()), &mesh);
+    ck_assert_int_eq(y->placement.kind, UNKNOWN);
+}
+END_TEST
+
+START_TEST(placed_says_what_a_tensor_is)
+{
+    Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)U);
+    Tensor *y = placed(x, shard(LAST)), *w = with_placement("w", SHAPE(5, H), (Placement)S1);
+    ck_assert(placement_equal(y->placement, shard(2)));
+    ck_assert_int_eq(linear(y, w)->placement.kind, PARTIAL);
+    Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
+    tape_backward(tape, y, dy);
+    assert_close("dx", B * S * H, reals(x->gradient), reals(dy), 0);
+}
+END_TEST
+
+START_TEST(an_own_operation_is_differentiated_by_its_own_backward)
+{
+    Tensor *x = with_placement("x", SHAPE(B, S, H), whole()), *y = apply(&TWICE, x, &mesh);
+    Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
+    tape_backward(tape, y, dy);
+    for (int i = 0; i < B * S * H; i++) {
+        ck_assert_float_eq(reals(y)[i], 2 * reals(x)[i]);
+        ck_assert_float_eq(reals(x->gradient)[i], 2 * reals(dy)[i]);
+    }
+}
+END_TEST
+
+START_TEST(raw_access_to_a_parameter_leaves_its_shard)
+{
+    Model *model = model_new(pool, &mesh, 1);
+    Tensor *w = parameter(model_builder(model), "weight", SHAPE(6, H), shard(0));
+    model_finish(model);
+    model_use_tape(model, tape);
+    tensor_data(w)[0] = 1;
+    ck_assert(placement_equal(w->placement, shard(0)));
+    model_free(model);
+}
+END_TEST
+
+START_TEST(a_shard_that_was_noted_keeps_its_dropout)
+{
+    expect_notes();
+    real ones[B * S * H];
+    for (int i = 0; i < B * S * H; i++)
+        ones[i] = 1;
+    /* without f: noted, but its columns are still the second half */
+    Tensor *y =
+        linear(with_placement("x", SHAPE(B, S, H), whole()), with_placement("w", SHAPE(H, H), shard(0)));
+    memcpy(reals(y), ones, sizeof ones);
+    real mine[B * S * H];
+    memcpy(mine, reals(dropout_with(y, "dropout", 0.5)), sizeof mine);
+    ck_assert_int_eq(expectation.noted, 1);
+    Tensor *shard_of_ones = tape_reals(tape, SHAPE(B, S, H), shard(2), ones, false);
+    assert_close("mask", B * S * H, mine, reals(dropout_with(shard_of_ones, "dropout", 0.5)), 0);
+}
+END_TEST
+
+START_TEST(a_bias_is_refused_where_it_would_be_added_once_a_rank)
+{
+    Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)S2);
+    ASSERT_MISUSE(
+        linear_with_bias(x, with_placement("w", SHAPE(5, H), shard(1)), normal("b", SHAPE(5), whole())),
+        "bias would be added once a rank");
+}
+END_TEST
+
+START_TEST(uneven_parts_are_for_what_is_added)
+{
+    Model *model = model_new(pool, &mesh, 1);
+    Builder *b = model_builder(model);
+    Tensor *rows = parameter(b, "rows", SHAPE(5, H), shard(0)),
+           *columns = parameter(b, "columns", SHAPE(H, 5), shard(1));
+    model_finish(model);
+    model_use_tape(model, tape);
+    Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, NO_ID, 1, 0, 0});
+    Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)C),
+           *narrow = with_placement("x", SHAPE(B, S, 2), (Placement)S2);
+    ASSERT_MISUSE(linear(x, rows), "linear", "5 rows", "2 equal parts");
+    ASSERT_MISUSE(linear(narrow, columns), "linear", "5 columns", "2 equal parts");
+    ASSERT_MISUSE(lookup(ids, columns), "lookup", "5 columns", "2 equal parts");
+    ck_assert_int_eq(lookup(ids, rows)->placement.kind, PARTIAL);
+    model_free(model);
+}
+END_TEST
+
+static void second_of_two_up(void)
+{
+    rank_up(1, 2);
+}
+
+Suite *suite(void)
+{
+    enum { COUNT = sizeof RULES / sizeof *RULES };
+    Suite *suite = suite_create("placement");
+    TCase *tcase = tcase_create("placement");
+    tcase_add_checked_fixture(tcase, second_of_two_up, tape_down);
+    tcase_add_loop_test(tcase, a_word_takes_what_fits_and_names_what_does_not, 0, COUNT);
+    tcase_add_loop_test(tcase, on_one_rank_everything_is_whole, 0, COUNT);
+    tcase_add_test(tcase, raw_access_makes_a_tensor_unknown);
+    tcase_add_test(tcase, placed_says_what_a_tensor_is);
+    tcase_add_test(tcase, an_own_operation_is_differentiated_by_its_own_backward);
+    tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
+    tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
+    tcase_add_test(tcase, a_bias_is_refused_where_it_would_be_added_once_a_rank);
+    tcase_add_test(tcase, uneven_parts_are_for_what_is_added);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

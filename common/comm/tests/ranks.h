@@ -1,0 +1,34 @@
+/** @file
+ * MPI around the tests of a program that runs on several ranks; and the groups of 1, 2, 3 and 4 of its ranks.
+ *
+ * Each rank runs every test, and all of a group call the same collectives: a test checks after it has
+ * exchanged.
+ */
+#ifndef BALISE_COMM_TESTS_RANKS_H
+#define BALISE_COMM_TESTS_RANKS_H
+
+#include <check.h>
+
+#include "comm/comm.h"
+
+static Group *world;
+
+static inline void ranks_up(void)
+{
+    MPI_Init(NULL, NULL);
+    world = group_of(MPI_COMM_WORLD, "world");
+}
+
+static inline void ranks_down(void)
+{
+    group_free(world);
+    MPI_Finalize();
+}
+
+/** The ranks below `size` are one group, the others another: those of 4 ranks have every size. */
+static inline Group *group_of_first(int size)
+{
+    return group_split(world, group_rank(world) < size ? 0 : 1, group_rank(world));
+}
+
+#endif

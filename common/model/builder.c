@@ -1,0 +1,111 @@
+/* The builder: names, layers and parameters, while a model is being made. */
+#include <string.h>
+
+#include "base/run.h"
+#include "model/parts.h"
+
+/* What stands behind the Builder of balise.h. */
+typedef struct NamedBuilder {
+    Builder builder; /* first, so that a Builder * is a NamedBuilder * */
+    Model *model;
+    const char *path;
+    Initial initial;
+} NamedBuilder;
+
+static NamedBuilder *named(Builder *b)
+{
+    return (NamedBuilder *)b;
+}
+
+Builder *model_new_builder(Model *model, const char *path, Initial initial)
+{
+    NamedBuilder *b = model_piece(model, sizeof *b);
+    *b = (NamedBuilder){{model->mesh}, model, path, initial};
+    return &b->builder;
+}
+
+void *new_layer(Builder *b, int64_t bytes)
+{
+    return model_piece(named(b)->model, (size_t)bytes);
+}
+
+static const char *joined(const NamedBuilder *b, const char *name)
+{
+    size_t length = strlen(b->path) + strlen(name) + 2;
+    char *path = model_piece(b->model, length);
+    snprintf(path, length, "%s%s%s", b->path, b->path[0] ? "." : "", name);
+    return path;
+}
+
+Builder *within(Builder *b, const char *name)
+{
+    return model_new_builder(named(b)->model, joined(named(b), name), named(b)->initial);
+}
+
+Builder *for_embedding(Builder *b)
+{
+    return model_new_builder(named(b)->model, named(b)->path, EMBEDDING_WEIGHT);
+}
+
+const char *builder_path(Builder *b)
+{
+    return named(b)->path;
+}
+
+Placement undecided(int balise)
+{
+    return (Placement){UNDECIDED, balise};
+}
+
+static void check_parameter(const Model *model, const char *name, Shape shape, Placement placement)
+{
+    char text[64];
+    if (placement.kind == UNDECIDED)
+        run_todo(placement.dim, name, callsite());
+    if (model->weights)
+        misuse("make it in the ..._new function", "parameter %s: the model is in use already", name);
+    if (placement.kind != WHOLE && placement.kind != SHARD)
+        misuse("a parameter is whole() or shard(dim)", "parameter %s: this placement is not for parameters",
+               name);
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.size[i] < 1)
+            misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s", name,
+                   shape_text(shape, text));
+    for (const Parameter *p = model->first; p; p = p->next)
+        if (!strcmp(p->name, name))
+            misuse("use within(b, \"...\") for each of several layers", "there are two parameters named %s",
+                   name);
+}
+
+Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement, Initial initial)
+{
+    Model *model = named(b)->model;
+    name = joined(named(b), name);
+    check_parameter(model, name, shape, placement);
+    Parameter *p = model_piece(model, sizeof *p);
+    *p = (Parameter){.name = name, .shape = shape, .placement = placement, .initial = initial};
+    p->value = model_piece(model, sizeof *p->value);
+    *p->value = (Tensor){.shape = shape, .parameter = p, .needs_gradient = true};
+    if (placement.kind == SHARD) {
+        int dim = p->placement.dim = shape_dim("parameter", shape, placement.dim);
+        p->held = chunk(shape.size[dim], model->mesh->tp_rank, model->mesh->tp_degree);
+        p->value->shape.size[dim] = p->held.end - p->held.begin;
+        p->value->undivided = shape.size[dim];
+    }
+    p->value->placement = model->mesh->tp_degree > 1 ? p->placement : whole();
+    *model->last = p;
+    model->last = &p->next;
+    return p->value;
+}
+
+Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement)
+{
+    return parameter_with(b, name, shape, placement, named(b)->initial);
+}
+
+int shard_begin(const Tensor *x)
+{
+    if (!x->parameter)
+        misuse("pass the layer's weight itself", "shard_begin takes a parameter");
+    return x->parameter->placement.kind == SHARD ? (int)x->parameter->held.begin : 0;
+}

@@ -1,0 +1,150 @@
+#include "grader/runner/guard.h"
+
+#include <execinfo.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run.h"
+#include "grader/runner/recorder.h"
+
+enum { OWN_MEMORY = 1 << 30 }; /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+
+/* malloc and signal handlers are passed no context. */
+static struct {
+    RankHeader *header;
+    int64_t held;
+    char stack[1 << 16];
+} guard;
+
+void guard_begin(void)
+{
+    guard.held = 0;
+}
+
+static void fatal(int number)
+{
+    guard.header->signal_address = callsite();
+    atomic_store(&guard.header->signal, number);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void guard_signals(RankHeader *header)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    void *frame;
+    guard.header = header;
+    backtrace(&frame, 1); /* loads what it needs, which a signal handler must not */
+    sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &(struct sigaction){.sa_handler = fatal, .sa_flags = SA_ONSTACK | SA_NODEFER},
+                  NULL);
+}
+
+/* ---- memory */
+
+static void must_fit(size_t bytes)
+{
+    if (bytes <= (size_t)(OWN_MEMORY - guard.held))
+        return;
+    if (!recorder_active())
+        abort();
+    misuse("free what is no longer needed, or allocate less",
+           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken", bytes,
+           (long long)guard.held, (long long)OWN_MEMORY);
+}
+
+static void *taken(void *memory)
+{
+    if (memory)
+        guard.held += (int64_t)malloc_usable_size(memory);
+    return memory;
+}
+
+static void *poisoned(void *memory)
+{
+    if (memory)
+        memset(memory, 0xff, malloc_usable_size(memory));
+    return taken(memory);
+}
+
+void *graded_malloc(size_t bytes)
+{
+    must_fit(bytes);
+    return poisoned(malloc(bytes));
+}
+
+void *graded_calloc(size_t count, size_t bytes)
+{
+    must_fit(bytes && count > SIZE_MAX / bytes ? SIZE_MAX : count * bytes);
+    return taken(calloc(count, bytes));
+}
+
+void *graded_realloc(void *memory, size_t bytes)
+{
+    must_fit(bytes);
+    if (memory)
+        guard.held -= (int64_t)malloc_usable_size(memory);
+    return taken(realloc(memory, bytes));
+}
+
+void *graded_aligned_alloc(size_t alignment, size_t bytes)
+{
+    must_fit(bytes);
+    return poisoned(aligned_alloc(alignment, bytes));
+}
+
+int graded_posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    must_fit(bytes);
+    int result = posix_memalign(memory, alignment, bytes);
+    if (result == 0)
+        poisoned(*memory);
+    return result;
+}
+
+void graded_free(void *memory)
+{
+    if (memory)
+        guard.held -= (int64_t)malloc_usable_size(memory);
+    if (guard.held < 0) /* what was allocated before the case, or by the C library */
+        guard.held = 0;
+    free(memory);
+}
+
+/* ---- the end */
+
+static _Noreturn void must_not_end(const char *call)
+{
+    if (!recorder_active())
+        abort();
+    misuse("return from the function instead",
+           "%s was called: it ends this rank before the check is complete", call);
+}
+
+_Noreturn void graded_exit(int status)
+{
+    must_not_end("exit()");
+}
+
+_Noreturn void graded__exit(int status)
+{
+    must_not_end("_exit()");
+}
+
+_Noreturn void graded__Exit(int status)
+{
+    must_not_end("_Exit()");
+}
+
+_Noreturn void graded_quick_exit(int status)
+{
+    must_not_end("quick_exit()");
+}
+
+_Noreturn void graded_abort(void)
+{
+    must_not_end("abort()");
+}

@@ -1,0 +1,32 @@
+/** @file
+ * What a lab may not do to its runner: end it, or take all memory. link-runner.sh leads a lab's calls of
+ * malloc, exit and their kin to the graded_ functions here.
+ */
+#ifndef BALISE_GRADER_GUARD_H
+#define BALISE_GRADER_GUARD_H
+
+#include <stddef.h>
+
+#include "grader/protocol.h"
+
+/** From now on a fatal signal is told in `header`, with the student's line, before it ends the rank. */
+void guard_signals(RankHeader *header);
+
+/** Forgets what the lab has allocated: a case begins. */
+void guard_begin(void);
+
+/** What a lab's own memory is filled with before it is written: NaN. */
+void *graded_malloc(size_t bytes);
+void *graded_calloc(size_t count, size_t bytes);
+void *graded_realloc(void *memory, size_t bytes);
+void *graded_aligned_alloc(size_t alignment, size_t bytes);
+int graded_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void graded_free(void *memory);
+
+_Noreturn void graded_exit(int status);
+_Noreturn void graded__exit(int status);
+_Noreturn void graded__Exit(int status);
+_Noreturn void graded_quick_exit(int status);
+_Noreturn void graded_abort(void);
+
+#endif

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# mutant.sh FILE: one wrong answer (grader/mutants) or unusual right one (grader/accepts), built below $BUILD/mutants as a
+# student's lab is, and judged. Prints one line: ok or not ok, and what was said. See mutants.sh for the fields of FILE.
+set -uo pipefail
+cd "$ROOT" || exit 2
+# shellcheck source=/dev/null # made by make
+. "$BUILD/generated/grading.sh"
+file=$1
+name=$(basename "${file%.*}")
+lab=$((10#${name%%-*}))
+work=$BUILD/mutants/$(basename "$(dirname "$file")")/$name
+
+field() { # every line of this field, without its name
+    sed -nE "s,^(#|//) $1: *,,p" "$file"
+}
+variable() {
+    local name=$1_$lab
+    printf '%s' "${!name}"
+}
+
+build() {
+    mkdir -p "$work/student"
+    rm -f "$work"/0*
+    local source
+    source=$work/student/$(basename "$(variable FILE)")
+    case $file in
+    *.patch) patch --silent --output="$source" "solutions/$(variable FILE)" "$file" || return 1 ;;
+    *) cp "$file" "$source" ;;
+    esac
+    grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "$(variable EXPORTS)" 2> "$work/warnings" || true
+    # shellcheck disable=SC2046 # a list of files
+    grader/link-runner.sh "$lab" "$work/0$lab-mutant" "$work/student/$lab.o" $(variable OBJECTS)
+}
+
+# points CHECK: what the report gives for it, "2/2"
+points() {
+    sed -nE "s,^  [✓✗] $1 +([0-9]+/[0-9]+)$,\1,p" "$work/report"
+}
+full() {
+    local got
+    got=$(points "$1")
+    [ "${got%/*}" = "${got#*/}" ]
+}
+trouble=()
+each() { # each FIELD FUNCTION: calls it with each item of a list
+    local item
+    while read -r item; do
+        [ -z "$item" ] || "$2" "$item"
+    done < <(field "$1" | tr ',' '\n' | sed 's/^ *//')
+}
+must_fail() {
+    if grep -q "does not build" "$work/report"; then return; fi
+    if [ -z "$(points "$1")" ] || full "$1"; then trouble+=("$1 does not fail"); fi
+    local ratio
+    ratio=$(sed -nE "s,^  margin $1 +,,p" "$work/report")
+    awk "BEGIN { exit !(\"$ratio\" != \"\" && $((0))${ratio:-0} > 1 && ${ratio:-0} < 10) }" && trouble+=("$1 fails by only $ratio times the tolerance")
+}
+must_pass() {
+    full "$1" || trouble+=("$1 fails")
+}
+must_say() {
+    tr -s ' \n' ' ' < "$work/report" | grep -qiF -- "$1" || trouble+=("does not say: $1")
+}
+judge_mutant() {
+    [ "$status" = 1 ] || trouble+=("exit status $status")
+    each fails must_fail
+    each passes must_pass
+    local words layout
+    while read -r words; do [ -z "$words" ] || must_say "$words"; done < <(field says)
+    layout=$(field layout)
+    [ -z "$layout" ] || must_say "$layout ranks"
+    grep -q "passes alone" "$work/report" && ! field says | grep -q "passes alone" && trouble+=("cannot be repeated")
+}
+judge_accept() {
+    local check
+    case $(field expects) in
+    full) [ "$status" = 0 ] || trouble+=("exit status $status") ;;
+    "all but communication")
+        full communication && trouble+=("communication does not fail")
+        while read -r check; do trouble+=("$check fails"); done < <(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | grep -v communication)
+        [ "$status" = 1 ] || trouble+=("exit status $status")
+        ;;
+    *) trouble+=("no field expects") ;;
+    esac
+}
+
+if ! build; then
+    echo "not ok - $name: cannot be built"
+    exit 1
+fi
+timeout 300 "$BUILD/grade" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --margins > "$work/report" 2>&1
+status=$?
+title=$(sed -nE '1s,^(#|//) ,,p' "$file")
+failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')
+said=$(grep -A1 -m1 -E '^  ✗|does not build' "$work/report" | tail -1 | sed 's/^ *//')
+case $file in
+*/accepts/*) judge_accept ;;
+*) judge_mutant ;;
+esac
+line="lab $lab $title"
+if [ ${#trouble[@]} -eq 0 ]; then
+    echo "ok - $line: ${failed:-all points}${failed:+ fails, \"$said\"}"
+else
+    printf 'not ok - %s: %s\n' "$line" "$(printf '%s; ' "${trouble[@]}")"
+    sed 's/^/    | /' "$work/report"
+    exit 1
+fi

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# mutants.sh [PATTERN...]: the grader's own test. Every file of grader/mutants is a wrong answer that must be rejected, every
+# file of grader/accepts an unusual right one that must not; PATTERN chooses among them by name. Two run at a time.
+#
+# A file is a patch of the lab's solution, below lines "# field: value":
+#     # mutant 2.1 no_f            its number in the catalogue, if any, and its name
+#     # fails: a, b                checks that must fail
+#     # passes: c                  checks that must pass
+#     # says: words                must be in the report (several lines: each of them)
+#     # layout: 2                  the report must speak of a case on this many ranks
+#     # expects: full              of an accept: "full" or "all but communication"
+# SEED chooses the cases (default 1).
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+export ROOT=${ROOT:-$(cd "$here/../.." && pwd)}
+BUILD=${BUILD:-build}
+export BUILD=${BUILD#"$ROOT"/}
+cd "$ROOT" || exit 2
+unset MAKEFLAGS MAKELEVEL
+make --silent BUILD="$BUILD" "$BUILD/generated/grading.sh" "$BUILD/grade" > /dev/null || exit 2
+
+files=()
+for file in grader/mutants/*.patch grader/mutants/*.c grader/accepts/*.patch grader/accepts/*.c; do
+    [ -e "$file" ] || continue
+    for pattern in "${@:-.}"; do
+        if [[ $file =~ $pattern ]]; then
+            files+=("$file")
+            break
+        fi
+    done
+done
+[ ${#files[@]} -gt 0 ] || { echo "not ok - there is no mutant and no accept named $*"; exit 1; }
+
+results=$BUILD/mutants/results.$$
+mkdir -p "$BUILD/mutants"
+trap 'rm -f "$results"' EXIT
+printf '%s\n' "${files[@]}" | xargs -P 2 -n 1 "$here/mutant.sh" | tee "$results"
+
+printf '\n  lab   mutants caught   accepts accepted\n'
+for lab in 1 2 3 4 5 6 7; do
+    count() { printf '%s\n' "${files[@]}" | grep -c "/$1/0$lab-"; }
+    right() { grep -c "^ok - lab $lab $1" "$results"; }
+    printf '  %3d   %7d/%-7d  %7d/%d\n' "$lab" "$(right mutant)" "$(count mutants)" "$(right accept)" "$(count accepts)"
+done
+score=$(grep -c '^ok - lab . mutant' "$results")
+of=$(printf '%s\n' "${files[@]}" | grep -c '/mutants/')
+printf 'mutation score %d/%d\n' "$score" "$of"
+[ "$(grep -c '^ok' "$results")" = ${#files[@]} ]
