@@ -26,6 +26,14 @@ LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
 
 include grader/labs.mk
 
+# What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
+WORKS_BARE = setup doctor help demo test test-slow data start lint
+ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(MPI_LIBS),)
+$(error MPI is not installed. HINT: make setup installs what is missing, make doctor says what that is)
+endif
+endif
+
 # ---- what there is --------------------------------------------------------------------------------------------------
 
 RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/,base data tensor backend/cpu comm mesh \

@@ -17,8 +17,9 @@ typedef struct TrainConfig {
     int64_t memory;         /**< bytes of tensors a rank may hold: 0 for no limit */
     uint64_t seed;
     double rate;
-    uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this seed.
-                           How far such runs drift apart is the measure of what rounding may do (tests of layouts). */
+    uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
+                         seed. How far such runs drift apart is the measure of what rounding may do (tests of
+                         layouts). */
     OptimizerConfig optimizer;
     BertConfig bert;
 } TrainConfig;

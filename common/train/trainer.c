@@ -1,35 +1,11 @@
 #include "train/trainer.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "autograd/operations.h"
 #include "mesh/mesh.h"
-#include "train/report.h"
-
-/* All that a run holds. */
-typedef struct Trainer {
-    const TrainConfig *config;
-    Group *world;
-    Mesh mesh;
-    Pool *pool;
-    Tape *tape;
-    Model *model;
-    Bert *bert;
-    Optimizer *optimizer;
-    ReviewSet *train, *test;
-    Sampler sampler, test_sampler;
-    Batch *batch;
-    Report *report; /* on rank 0 */
-    int64_t rows, steps_an_epoch, steps, step;
-    int64_t local_batch; /* rows of a step on this replica */
-    double *step_seconds;
-    Counter sent; /* in all steps */
-    Metrics epoch;
-} Trainer;
+#include "train/parts.h"
 
 static double now(void)
 {
@@ -207,57 +183,8 @@ static void report_end(Trainer *t, bool interrupted)
     free(all);
 }
 
-/* ---- the beginning
- * -------------------------------------------------------------------------------------------- */
-
-/* Rank 0 makes the token cache, if it has to be made; the others then find it, and a problem is everybody's.
- */
-static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
-{
-    const TrainConfig *c = t->config;
-    ReviewSet *set = NULL;
-    for (int turn = 0; turn < 2; turn++) {
-        if ((group_rank(t->world) == 0) == (turn == 0))
-            set = review_set_open(csv, c->vocabulary, c->seq, c->cache, problem);
-        double failures = (group_rank(t->world) == 0) == (turn == 0) && !set;
-        group_sum(t->world, &failures, 1);
-        if (failures > 0)
-            return NULL;
-    }
-    return set;
-}
-
-static Sampler sampler_of(int64_t rows, uint64_t seed, Tail tail)
-{
-    Sampler sampler = {.rows = rows, .seed = seed, .tail = tail};
-    sampler.order = malloc((size_t)rows * sizeof(int64_t));
-    sampler.mine = malloc((size_t)rows * sizeof(int64_t));
-    return sampler;
-}
-
-static bool open_data(Trainer *t, Problem *problem)
-{
-    const TrainConfig *c = t->config;
-    t->train = open_reviews(t, c->data, problem);
-    if (!t->train || (c->test && !(t->test = open_reviews(t, c->test, problem))))
-        return false;
-    t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
-    if (t->rows < c->batch)
-        return problem_set(problem, c->data, "take a smaller BATCH_SIZE or more SAMPLES",
-                           "a batch of %d rows is larger than the data, %lld rows", c->batch,
-                           (long long)t->rows);
-    t->steps_an_epoch = t->rows / c->batch;
-    t->steps = t->steps_an_epoch * c->epochs;
-    if (c->steps && c->steps < t->steps)
-        t->steps = c->steps;
-    t->step_seconds = calloc((size_t)t->steps, sizeof *t->step_seconds);
-    t->sampler = sampler_of(t->rows, c->seed, DROP);
-    if (t->test)
-        t->test_sampler = sampler_of(t->test->rows, c->seed, EVERY_ROW_ONCE);
-    t->local_batch = c->batch / t->mesh.dp_degree;
-    t->batch = batch_new(t->local_batch, c->seq);
-    return true;
-}
+/* ---- all of it
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Before balise 9 the collectives take the whole world, so all ranks must split one model. */
 static bool check_stage(const Trainer *t, Problem *problem)
@@ -268,66 +195,6 @@ static bool check_stage(const Trainer *t, Problem *problem)
     return problem_set(problem, NULL, "choose TP equal to NTASKS",
                        "NTASKS=%d and TP=%d: before balise 9 all ranks split one model", ranks,
                        t->config->tp);
-}
-
-/* For the tests of layout invariance: how far do runs drift apart that began one rounding apart? */
-static void perturb(Trainer *t)
-{
-    for (Parameter *p = model_parameters(t->model); p; p = p->next) {
-        PhiloxKey key = philox_key(t->config->perturb, p->name, 1);
-        for (int64_t i = 0, count = tensor_count(p->value); i < count; i++) {
-            bool down = philox_uniform_at(key, (uint64_t)parameter_global_index(p, i)) < 0.5;
-            reals(p->value)[i] = (real)nextafterf((float)reals(p->value)[i], down ? -INFINITY : INFINITY);
-        }
-    }
-}
-
-static void build_model(Trainer *t, TrainConfig *config)
-{
-    config->bert.vocabulary = t->train->vocabulary;
-    t->pool = pool_new(config->memory, false);
-    t->tape = tape_new(t->pool, &t->mesh);
-    t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->bert = bert_new(model_builder(t->model), &config->bert);
-    model_finish(t->model);
-    t->optimizer = optimizer_new(t->model, &config->optimizer);
-    if (config->perturb)
-        perturb(t);
-}
-
-static void free_trainer(Trainer *t)
-{
-    if (t->optimizer) {
-        optimizer_free(t->optimizer);
-        tape_free(t->tape);
-        model_free(t->model);
-        pool_free(t->pool);
-    }
-    if (t->batch)
-        batch_free(t->batch);
-    if (t->train)
-        review_set_close(t->train);
-    if (t->test)
-        review_set_close(t->test);
-    if (t->report)
-        report_close(t->report);
-    free(t->sampler.order);
-    free(t->sampler.mine);
-    free(t->test_sampler.order);
-    free(t->test_sampler.mine);
-    free(t->step_seconds);
-}
-
-static bool open_report(Trainer *t, Problem *problem)
-{
-    double failures = 0;
-    if (group_rank(t->world) == 0)
-        failures = !(t->report = report_open(t->config, t->steps, problem));
-    group_sum(t->world, &failures, 1);
-    if (failures == 0 && t->report)
-        report_configuration(t->config, group_size(t->world), model_full(t->model), model_held(t->model),
-                             t->rows, t->test ? t->test->rows : 0, t->steps);
-    return failures == 0;
 }
 
 static void set_threads(const TrainConfig *config, const Group *world)
@@ -341,13 +208,13 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     Trainer t = {.config = config, .world = world};
     set_threads(config, world);
     mesh_open(&t.mesh, world, config->tp);
-    bool good = check_stage(&t, problem) && open_data(&t, problem);
+    bool good = check_stage(&t, problem) && trainer_open_data(&t, problem);
     if (good) {
-        build_model(&t, config);
-        good = open_report(&t, problem);
+        trainer_build_model(&t, config);
+        good = trainer_open_report(&t, problem);
     }
     if (good)
         report_end(&t, train_epochs(&t, stop));
-    free_trainer(&t);
+    trainer_close(&t);
     return good;
 }

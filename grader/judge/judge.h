@@ -91,7 +91,10 @@ void runs_free(Runs *runs);
 
 typedef struct CheckResult {
     bool looked_at, failed;
-    int case_index; /**< of the first failure */
+    bool explained;   /**< the reason names a cause */
+    int explanations; /**< how often one was looked for */
+    int case_index;   /**< of the failure that is told: the first, or the first with a cause */
+    double margin;    /**< the largest error in units of what is allowed */
     char reason[2048];
 } CheckResult;
 
@@ -111,13 +114,9 @@ typedef struct LabResult {
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
 
-/** Appends to a check's reason the first time it fails. */
+/** Sets a check's reason, the first time that it fails with a cause that can be named. */
 void fail(LabResult *result, Check check, int case_index, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/** A sentence on what most likely went wrong, from the evidence: which wrong answer gives these numbers? */
-void explain(char *text, size_t size, const Case *c, int rank, const Entry *got, const Entry *expected,
-             double tolerance, const Outcome *outcome);
 
 void report_lab(const LabResult *result, bool colour, const char *repeat);
 void report_total(const LabResult *results, int count, bool colour);

@@ -12,6 +12,7 @@ typedef struct Watch {
     int posted;
     int64_t events;
     double cpu_limit;
+    double looked;         /**< when the ranks were last looked at */
     double since;          /**< when the last MPI call was entered or left */
     double cpu[MAX_RANKS]; /**< CPU seconds of each rank soon after; -1: not read yet */
 } Watch;

@@ -146,4 +146,15 @@ static inline Comparison comparison_of(const char *kernel, int size)
         .kernel = kernel, .rows = ROWS[size / COLUMN_SIZES], .columns = COLUMNS[size % COLUMN_SIZES]};
 }
 
+/* Fixtures: every kernel is tried with one thread and with two. */
+static inline void one_thread(void)
+{
+    backend_set_threads(1);
+}
+
+static inline void two_threads(void)
+{
+    backend_set_threads(2);
+}
+
 #endif

@@ -265,16 +265,6 @@ START_TEST(results_may_be_written_over_arguments)
 }
 END_TEST
 
-static void one_thread(void)
-{
-    backend_set_threads(1);
-}
-
-static void two_threads(void)
-{
-    backend_set_threads(2);
-}
-
 static TCase *all_kernels(const char *name, void (*set_threads)(void))
 {
     TCase *tests = tcase_create(name);

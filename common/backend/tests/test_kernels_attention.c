@@ -195,16 +195,6 @@ START_TEST(cross_entropy_of_nan_is_nan_in_its_row)
 }
 END_TEST
 
-static void one_thread(void)
-{
-    backend_set_threads(1);
-}
-
-static void two_threads(void)
-{
-    backend_set_threads(2);
-}
-
 static TCase *all_kernels(const char *name, void (*set_threads)(void))
 {
     TCase *tests = tcase_create(name);

@@ -233,16 +233,6 @@ START_TEST(one_nan_makes_nan_of_what_depends_on_it)
 }
 END_TEST
 
-static void one_thread(void)
-{
-    backend_set_threads(1);
-}
-
-static void two_threads(void)
-{
-    backend_set_threads(2);
-}
-
 static TCase *all_kernels(const char *name, void (*set_threads)(void))
 {
     TCase *tests = tcase_create(name);

@@ -196,16 +196,6 @@ START_TEST(many_runs_give_the_same_bits)
 }
 END_TEST
 
-static void one_thread(void)
-{
-    backend_set_threads(1);
-}
-
-static void two_threads(void)
-{
-    backend_set_threads(2);
-}
-
 static TCase *all_kernels(const char *name, void (*set_threads)(void))
 {
     TCase *tests = tcase_create(name);

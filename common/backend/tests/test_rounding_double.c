@@ -1,0 +1,76 @@
+/* The rounding mode of the reference backend: what is rounded, and in which order sums are taken. */
+#include <check.h>
+
+#include "backend/backend.h"
+#include "backend/reference/rounding.h"
+
+START_TEST(exact_mode_sums_in_the_order_of_the_index)
+{
+    const double x[] = {0x1p53, 1, 1}, ones[] = {1, 1, 1};
+    for (int call = 0; call < 20; call++) {
+        double y;
+        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        ck_assert_double_eq(y, 0x1p53); /* the ones first would make it 2^53 + 2 */
+    }
+}
+END_TEST
+
+/* A sum that no single precision gives: all 24 bits and one beyond. */
+START_TEST(rounding_mode_rounds_each_sum_and_each_product)
+{
+    const double x[] = {0x1p24, 1, 1}, ones[] = {1, 1, 1}, third = 1.0 / 3;
+    double y;
+    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    ck_assert_double_eq(y, 0x1p24 + 2);
+    bool orders[2] = {false, false};
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        reference_round_like_fp32(seed);
+        kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+        ck_assert(y == 0x1p24 || y == 0x1p24 + 2); /* the ones one by one, or first together */
+        orders[y == 0x1p24] = true;
+        double w = 1;
+        kernel_vector_scale(1, third, &w);
+        ck_assert_double_eq(w, (float)third);
+    }
+    ck_assert(orders[0] && orders[1]);
+    reference_round_like_fp32(0);
+    kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
+    ck_assert_double_eq(y, 0x1p24 + 2);
+}
+END_TEST
+
+START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed)
+{
+    enum { COUNT = 100 };
+    double x[COUNT], ones[COUNT], y[2][20];
+    const PhiloxKey key = philox_key(1, "order", 0);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = (float)philox_normal_at(key, (uint64_t)i);
+        ones[i] = 1;
+    }
+    for (int n = 0; n < 2; n++) {
+        reference_round_like_fp32(9);
+        for (int call = 0; call < 20; call++)
+            kernel_linear_forward(1, COUNT, 1, x, ones, NULL, &y[n][call]);
+    }
+    reference_round_like_fp32(0);
+    int changes = 0;
+    for (int call = 1; call < 20; call++)
+        changes += y[0][call] != y[0][call - 1];
+    ck_assert_int_ge(changes, 10);
+    ck_assert_mem_eq(y[0], y[1], sizeof y[0]);
+}
+END_TEST
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("reference backend: rounding");
+    TCase *tests = tcase_create("rounding");
+    tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
+    tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
+    tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
+    suite_add_tcase(s, tests);
+    return s;
+}

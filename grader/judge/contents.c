@@ -1,0 +1,133 @@
+/* What each rank holds and sends: parameters, their initial values, traffic. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/trial.h"
+
+/* Is the declared shape the undivided one with one dimension cut already? */
+static bool was_divided(const Entry *got, const Entry *want, int tp)
+{
+    int divided = 0, other = 0;
+    for (int i = 0; i < want->shape.rank && got->shape.rank == want->shape.rank; i++) {
+        divided += got->shape.size[i] == want->shape.size[i] / tp && tp > 1;
+        other += got->shape.size[i] != want->shape.size[i] && got->shape.size[i] != want->shape.size[i] / tp;
+    }
+    return divided > 0 && other == 0;
+}
+
+static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
+{
+    char a[64], b[64], text[160], why[200];
+    bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
+    snprintf(why, sizeof why, "%s",
+             divided && cut ? "it was divided twice: declare the undivided shape, the placement does the cutting"
+             : divided      ? "all ranks hold the same numbers for their parts of it, so the assembled matrix "
+                              "repeats itself: declare the undivided shape and shard(dimension)"
+                            : "its size does not follow the arguments of the ..._new function");
+    for (int check = INITIAL_VALUES; check <= SHARDING; check++)
+        fail(t->result, (Check)check, t->index, "parameter %.63s is declared as %s, and undivided it is %s: %s (%s)",
+             got->name, shape_text(got->shape, a), shape_text(want->shape, b), why, case_text(t->c, text));
+}
+
+static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
+{
+    char text[160];
+    int cuts = lab_cuts(t->result->lab, want->name);
+    int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
+    if (t->c->tp == 1 || (cuts & cut))
+        return false;
+    fail(t->result, SHARDING, t->index,
+         cuts == CUT_NOT  ? "parameter %s is cut, but every rank needs all of it (%s)"
+         : cut == CUT_NOT ? "every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
+                            "work (%s)"
+                          : "parameter %s is cut along the wrong dimension (%s)",
+         want->name, case_text(t->c, text));
+    return true;
+}
+
+static void compare_initial(Trial *t, const Entry *got, const Entry *want)
+{
+    char text[160];
+    for (int64_t i = 0; i < got->count; i++) {
+        double initial = (double)(float)numbers_of(want)[global_index(got, i)];
+        if (numbers_of(got)[i] == initial)
+            continue;
+        fail(t->result, INITIAL_VALUES, t->index,
+             "parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values belong to the "
+             "undivided parameter and its name, whatever the layout (%s)",
+             want->name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
+        return;
+    }
+}
+
+void compare_parameter(Trial *t, const Entry *got, const Entry *want)
+{
+    char text[160];
+    if (!shape_equal(got->shape, want->shape)) {
+        wrong_shape(t, got, want);
+        return;
+    }
+    bool cut = got->placement_kind == SHARD, sound = got->count == count_held(got);
+    if (!wrong_cut(t, got, want) && sound) {
+        Range held = chunk(cut ? want->shape.size[got->placement_dim] : 0, t->rank, t->c->tp);
+        sound = !cut || (got->begin == held.begin && got->end == held.end);
+    }
+    if (!sound)
+        fail(t->result, SHARDING, t->index, "rank %d does not hold its part of parameter %s (%s)", t->rank, want->name,
+             case_text(t->c, text));
+    else
+        compare_initial(t, got, want);
+}
+
+void parameter_missing(Trial *t, const Entry *want)
+{
+    char text[160];
+    for (int check = INITIAL_VALUES; check <= SHARDING; check++)
+        fail(t->result, (Check)check, t->index, "parameter %s is missing: each layer has its own (%s)", want->name,
+             case_text(t->c, text));
+}
+
+void look_for_more(Trial *t)
+{
+    char text[160];
+    int64_t offset = t->outcome->begin[t->rank];
+    const Entry *entry;
+    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
+        int64_t from = 0;
+        if (entry->kind == PARAMETER &&
+            !find_entry(t->expected.base[0], t->expected.used[0], PARAMETER, entry->name, &from))
+            fail(t->result, SHARDING, t->index,
+                 "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
+                 case_text(t->c, text));
+        if (entry->kind == LEFT_OVER)
+            fail(t->result, FORWARD, t->index,
+                 "an exchange was started and not waited for: a result was read before the exchange was complete (%s)",
+                 case_text(t->c, text));
+    }
+}
+
+void compare_traffic(Trial *t, const Entry *want)
+{
+    char text[160];
+    double sent = 0, calls = 0, n = t->c->tp;
+    const Entry *got = NULL;
+    for (int rank = 0; rank < t->c->world; rank++) {
+        got = entry_of_rank(t, rank, TRAFFIC, want->name);
+        if (!got || got->count != 3)
+            return; /* the end of the case says why */
+        sent += numbers_of(got)[0];
+        calls = fmax(calls, numbers_of(got)[1]);
+    }
+    double usual = numbers_of(want)[1], allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
+    /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
+    double padding = 2 * (n - 1) * (n - 1) * usual;
+    if (!(sent <= allowed + padding))
+        fail(t->result, COMMUNICATION, t->index,
+             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: something is exchanged that need not be (%s)",
+             want->name, sent, allowed, numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
+             case_text(t->c, text));
+    else if (!(calls <= 2 * usual + 2))
+        fail(t->result, COMMUNICATION, t->index, "%s: %.0f calls for what takes %.0f: send it in one piece (%s)",
+             want->name, calls, usual, case_text(t->c, text));
+}

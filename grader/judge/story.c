@@ -1,0 +1,37 @@
+/* How a case ended, when not by its last line. */
+#include <stdio.h>
+
+#include "grader/judge/lines.h"
+#include "grader/judge/trial.h"
+
+/* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows. */
+static bool refusal(const Trial *t, char *text, size_t size)
+{
+    for (int rank = 0; rank < t->c->world; rank++) {
+        int64_t offset = t->outcome->begin[rank];
+        const Entry *entry;
+        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset))) {
+            if (entry->kind != REFUSED || entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
+                continue;
+            char line[64];
+            const Problem *problem = (const Problem *)numbers_of(entry);
+            line_of(entry->address, line);
+            snprintf(text, size, "%.*s%s%s (rank %d)\nHINT: %.*s", (int)sizeof problem->what - 1, problem->what,
+                     line[0] ? ", at " : "", line, rank, (int)sizeof problem->hint - 1, problem->hint);
+            return true;
+        }
+    }
+    return false;
+}
+
+void story_of(const Trial *t, char *text, size_t size)
+{
+    static const char *const endings[] = {[COMPLETE] = "the case did not come to its end",
+                                          [CRASHED] = "the program crashed",
+                                          [HUNG] = "the ranks wait for each other for ever",
+                                          [LOOPED] = "a rank computes for ever",
+                                          [NOT_RUN] = "the case was not run"};
+    if (!refusal(t, text, size))
+        snprintf(text, size, "%s%s%s", endings[t->outcome->ending], t->outcome->story[0] ? ": " : "",
+                 t->outcome->story);
+}

@@ -1,0 +1,47 @@
+/** @file
+ * One case under judgement, for the files that look at it: values, parameters, traffic, endings.
+ */
+#ifndef BALISE_GRADER_TRIAL_H
+#define BALISE_GRADER_TRIAL_H
+
+#include "grader/judge/judge.h"
+
+typedef struct Trial {
+    LabResult *result;
+    const Case *c;
+    int index;
+    const Outcome *outcome;
+    Expected expected;
+    Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
+    int rank;
+} Trial;
+
+/** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
+const char *case_text(const Case *c, char text[160]);
+
+/** The entry that a rank has written, or NULL. */
+const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name);
+
+/** How many numbers a rank that holds begin..end of this tensor has; -1 where that makes no sense. */
+int64_t count_held(const Entry *e);
+
+/** The index in the undivided tensor of number `local` of what a rank holds. */
+int64_t global_index(const Entry *got, int64_t local);
+
+void compare_values(Trial *t, const Entry *got, const Entry *want);
+void compare_parameter(Trial *t, const Entry *got, const Entry *want);
+void parameter_missing(Trial *t, const Entry *want);
+void compare_traffic(Trial *t, const Entry *want);
+
+/** Parameters that the plain layer does not have, and requests that nobody waited for. */
+void look_for_more(Trial *t);
+
+/** Why the entries of this case end early: the first line of a report. */
+void story_of(const Trial *t, char *text, size_t size);
+
+/** What most likely went wrong, from the evidence: which wrong answer gives these numbers?
+ *  @param text gets one sentence, and the broken rule of placement that a rank has noted, if any
+ *  @return whether the evidence names a cause */
+bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance);
+
+#endif
