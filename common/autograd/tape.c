@@ -3,28 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/parts.h"
 #include "base/run.h"
-
-enum { CHUNK = 256 };
-
-typedef struct TensorChunk {
-    Tensor tensor[CHUNK];
-} TensorChunk;
-
-typedef struct NodeChunk {
-    Node node[CHUNK];
-} NodeChunk;
-
-struct Tape {
-    Pool *pool;
-    const Mesh *mesh;
-    TapeBatch batch;
-    bool recording;
-    TensorChunk **tensor_chunks;
-    NodeChunk **node_chunks;
-    int64_t tensor_room, node_room, tensors, nodes;
-    Node *last;
-};
 
 Tape *tape_new(Pool *pool, const Mesh *mesh)
 {
@@ -40,7 +20,7 @@ static Tensor *tensor_at(const Tape *tape, int64_t i)
     return &tape->tensor_chunks[i / CHUNK]->tensor[i % CHUNK];
 }
 
-static void release_value(Tensor *x)
+void tape_release_value(Tensor *x)
 {
     buffer_release(x->buffer);
     x->buffer = NULL;
@@ -50,7 +30,7 @@ static void release_value(Tensor *x)
 void tape_reset(Tape *tape, TapeBatch batch)
 {
     for (int64_t i = 0; i < tape->tensors; i++)
-        release_value(tensor_at(tape, i));
+        tape_release_value(tensor_at(tape, i));
     tape->tensors = tape->nodes = 0;
     tape->last = NULL;
     tape->recording = true;
@@ -163,6 +143,9 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording || !wanted)
         return NULL;
+    for (int i = 0; i < inputs; i++)
+        if (input[i] && input[i]->parameter)
+            input[i]->uses++;
     Node *node = new_node(tape);
     node->name = name;
     node->backward = backward;
@@ -223,76 +206,6 @@ void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result)
     for (int64_t i = mark.tensors; i < tape->tensors; i++) {
         Tensor *x = tensor_at(tape, i);
         if (x != result && !x->kept)
-            release_value(x);
+            tape_release_value(x);
     }
-}
-
-void gradient_add(Tensor *x, Tensor *d)
-{
-    if (!x->needs_gradient)
-        return;
-    int64_t count = tensor_count(x);
-    if (x->parameter) {
-        bool accumulate;
-        Tensor *room = gradient_room(x, &accumulate);
-        (accumulate ? kernel_vector_accumulate : kernel_vector_copy)(count, reals(d), reals(room));
-    } else if (!x->gradient) {
-        x->gradient = tape_view(x->tape, d, d->placement);
-        x->gradient->kept = true;
-    } else {
-        unshare(x->gradient);
-        kernel_vector_accumulate(count, reals(d), reals(x->gradient));
-    }
-}
-
-Tensor *gradient_room(Tensor *x, bool *accumulate)
-{
-    *accumulate = false;
-    if (!x->needs_gradient)
-        return NULL;
-    if (x->parameter) {
-        *accumulate = x->gradient_set;
-        x->gradient_set = true;
-        return x->gradient;
-    }
-    *accumulate = x->gradient != NULL;
-    if (*accumulate)
-        unshare(x->gradient);
-    else
-        x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
-    x->gradient->kept = true;
-    return x->gradient;
-}
-
-/* Whoever read the output came later on the tape and is through with it. */
-static void release_node(Node *node, const Tensor *y)
-{
-    if (node->output != y)
-        release_value(node->output);
-    for (int i = 0; i < 2; i++)
-        if (node->saved[i])
-            release_value(node->saved[i]);
-    if (node->output->gradient)
-        release_value(node->output->gradient);
-    node->output->gradient = NULL;
-}
-
-void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
-{
-    bool recording = tape_record(tape, false);
-    if (!dy) {
-        dy = tape_tensor(tape, REAL, y->shape, y->placement);
-        kernel_vector_fill(tensor_count(dy), 1, reals(dy));
-    }
-    gradient_add(y, dy);
-    for (Node *node = tape->last; node; node = node->previous) {
-        if (!node->output->gradient)
-            continue;
-        node->output->gradient->is_gradient = true;
-        TapeMark mark = tape_mark(tape);
-        node->backward(node, node->output->gradient);
-        tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
-        release_node(node, y);
-    }
-    tape_record(tape, recording);
 }

@@ -61,6 +61,17 @@ bool tape_record(Tape *tape, bool record);
  *  @param dy the gradient of y, of y's shape, or NULL for 1 (y then has one element) */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
+/** Whoever reduces gradients while the backward pass goes on. */
+typedef struct GradientWatch {
+    void (*complete)(void *context,
+                     Tensor *parameter); /**< every operation that used the parameter has added its part */
+    void (*between)(void *context);      /**< after each operation; may be NULL */
+    void *context;
+} GradientWatch;
+
+/** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
+void tape_watch(Tape *tape, GradientWatch watch);
+
 /** A point on the tape, for tape_release_since(). */
 typedef struct TapeMark {
     int64_t tensors;

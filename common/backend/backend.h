@@ -107,7 +107,7 @@ typedef struct AttentionShape {
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v, const int32_t *mask,
                        real *y, real *probabilities);
 
-/** Writes dq, dk, dv. `work` [S,S] for each thread: backend_attention_work() numbers. */
+/** Writes dq, dk, dv. `work` [S,S] for each thread: kernel_attention_backward_work() numbers. */
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
                         const real *probabilities, const real *dy, real *dq, real *dk, real *dv, real *work);
 

@@ -96,7 +96,7 @@ print_details() {
     local log=$logs/$1/$2.log
     if (($3 < 0)); then
         echo "    it ended with status $4 and no failed test; the end of what it printed:"
-        tail -n 25 "$log" | sed 's/^/    | /'
+        { grep -m 3 -E 'runtime error:|ERROR: (Address|Leak)Sanitizer' "$log"; tail -n 25 "$log"; } | sed 's/^/    | /'
     elif (($3 > 0)); then
         awk '/^(ok|skip|1\.\.)/ { inside = 0 } /^not ok/ { inside = 1 } inside { print "    " $0 }' "$log" | head -n 60
     fi

@@ -1,10 +1,12 @@
-/* How fast each kernel runs at the sizes of two models: ./bench_kernels [threads]. GB/s counts each number
- * that must be read or written once. Not a test: nothing is compared. */
+/* build/bench-kernels [threads]: how fast each kernel runs at the sizes of two models, and the share of the
+ * measured peak that the matrix products reach. GB/s counts each number that must be read or written once.
+ * Not a test: nothing is compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/kernel.h"
 
 enum {
     TIMES = 31,
@@ -198,6 +200,31 @@ static float *numbers(int64_t count)
     return x;
 }
 
+/* The peak: multiply-adds on numbers that stay in registers, 24 chains of them, since each waits for the one
+ * before. */
+enum { CHAINS = 24, LANES = 16, TURNS = 1 << 14 };
+
+KERNEL static void multiply_add(float *numbers)
+{
+    float x[CHAINS][LANES];
+    for (int c = 0; c < CHAINS; c++)
+        for (int l = 0; l < LANES; l++)
+            x[c][l] = numbers[c * LANES + l];
+    for (int turn = 0; turn < TURNS; turn++)
+#pragma GCC unroll 24
+        for (int c = 0; c < CHAINS; c++)
+            for (int l = 0; l < LANES; l++)
+                x[c][l] = x[c][l] * 0.999f + 0.001f;
+    for (int c = 0; c < CHAINS; c++)
+        for (int l = 0; l < LANES; l++)
+            numbers[c * LANES + l] = x[c][l];
+}
+
+static void peak(Bench *b)
+{
+    multiply_add(b->buffer[0]);
+}
+
 static void measure_all(Bench *b)
 {
     const double small = 4.0 * (double)b->count, large = 4.0 * ROWS * (double)b->inner;
@@ -205,6 +232,7 @@ static void measure_all(Bench *b)
                  product = 2.0 * ROWS * (double)(b->inner * b->hidden);
     const double scores = 2.0 * SAMPLES * (double)b->heads * POSITIONS * POSITIONS * 64;
     printf("\n%-24s %6s %10s %10s %9s\n", "kernel", "hidden", "min us", "median us", "rate");
+    measure("peak of one core", b, peak, 2.0 * CHAINS * LANES * TURNS, "GFLOP/s");
     measure("linear_forward up", b, up, product, "GFLOP/s");
     measure("linear_backward_input", b, up_backward_input, product, "GFLOP/s");
     measure("linear_backward_weight", b, up_backward_weight, product, "GFLOP/s");

@@ -1,0 +1,88 @@
+#include "autograd/parts.h"
+
+void gradient_add(Tensor *x, Tensor *d)
+{
+    if (!x->needs_gradient)
+        return;
+    int64_t count = tensor_count(x);
+    if (x->parameter) {
+        bool accumulate;
+        Tensor *room = gradient_room(x, &accumulate);
+        (accumulate ? kernel_vector_accumulate : kernel_vector_copy)(count, reals(d), reals(room));
+    } else if (!x->gradient) {
+        x->gradient = tape_view(x->tape, d, d->placement);
+        x->gradient->kept = true;
+    } else {
+        unshare(x->gradient);
+        kernel_vector_accumulate(count, reals(d), reals(x->gradient));
+    }
+}
+
+Tensor *gradient_room(Tensor *x, bool *accumulate)
+{
+    *accumulate = false;
+    if (!x->needs_gradient)
+        return NULL;
+    if (x->parameter) {
+        *accumulate = x->gradient_set;
+        x->gradient_set = true;
+        return x->gradient;
+    }
+    *accumulate = x->gradient != NULL;
+    if (*accumulate)
+        unshare(x->gradient);
+    else
+        x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    x->gradient->kept = true;
+    return x->gradient;
+}
+
+/* Whoever read the output came later on the tape and is through with it. */
+static void release_node(Node *node, const Tensor *y)
+{
+    if (node->output != y)
+        tape_release_value(node->output);
+    for (int i = 0; i < 2; i++)
+        if (node->saved[i])
+            tape_release_value(node->saved[i]);
+    if (node->output->gradient)
+        tape_release_value(node->output->gradient);
+    node->output->gradient = NULL;
+}
+
+void tape_watch(Tape *tape, GradientWatch watch)
+{
+    tape->watch = watch;
+}
+
+/* Tells whoever watches which parameters have got the last of their gradient with this operation. */
+static void tell(const Tape *tape, const Node *node)
+{
+    const GradientWatch *watch = &tape->watch;
+    for (int i = 0; i < 4; i++)
+        if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 && watch->complete)
+            watch->complete(watch->context, node->input[i]);
+    if (watch->between)
+        watch->between(watch->context);
+}
+
+void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
+{
+    bool recording = tape_record(tape, false);
+    if (!dy) {
+        dy = tape_tensor(tape, REAL, y->shape, y->placement);
+        kernel_vector_fill(tensor_count(dy), 1, reals(dy));
+    }
+    gradient_add(y, dy);
+    for (Node *node = tape->last; node; node = node->previous) {
+        if (!node->output->gradient)
+            continue;
+        node->output->gradient->is_gradient = true;
+        TapeMark mark = tape_mark(tape);
+        node->backward(node, node->output->gradient);
+        tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
+        release_node(node, y);
+        tell(tape, node);
+    }
+    tape_record(tape, recording);
+}

@@ -1,0 +1,263 @@
+/* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4 ranks:
+ * integers, so that every sum is exact. Rank 0.._i-1 are one group and the others another, at once. */
+#include "autograd/tests/fixture.h"
+#include "comm/tests/ranks.h"
+
+Suite *suite(void);
+
+enum { A = 12, B = 24, C = 36 }; /* divisible by every size of a group */
+enum { MOST_NUMBERS = A * B * C };
+
+static Group *group;
+static int size, rank;
+
+static void group_up(int of_first)
+{
+    group = group_of_first(of_first);
+    size = group_size(group), rank = group_rank(group);
+    rank_up(rank, size);
+    mesh.world = group; /* as before balise 8 */
+}
+
+/* The number at index i of rank r's tensor. */
+static real number(int r, int64_t i)
+{
+    return (real)((r + 1) * 1000 + i % 997);
+}
+
+static Tensor *tensor_of(int r, Shape shape, Placement placement)
+{
+    static real numbers[MOST_NUMBERS];
+    ck_assert_int_le(shape_count(shape), MOST_NUMBERS);
+    for (int64_t i = 0; i < shape_count(shape); i++)
+        numbers[i] = number(r, i);
+    return tape_reals(tape, shape, placement, numbers, true);
+}
+
+/* The sum over the ranks of what tensor_of() gives. */
+static real sum_at(int64_t i)
+{
+    real sum = 0;
+    for (int r = 0; r < size; r++)
+        sum += number(r, i);
+    return sum;
+}
+
+/* Index of element (a, b, c) + k * sizes along `dim` in a tensor whose size along `dim` is `times` as large.
+ */
+static int64_t index_in_larger(Shape shape, int dim, int k, int times, int64_t i)
+{
+    int64_t at[3] = {i / (shape.size[1] * shape.size[2]), i / shape.size[2] % shape.size[1],
+                     i % shape.size[2]};
+    Shape larger = shape_with(shape, dim, shape.size[dim] * times);
+    at[dim] += k * shape.size[dim];
+    return (at[0] * larger.size[1] + at[1]) * larger.size[2] + at[2];
+}
+
+static bool is_gathered(const Tensor *all, Shape shape, int dim)
+{
+    bool right =
+        all->shape.size[dim] == shape.size[dim] * size && tensor_count(all) == shape_count(shape) * size;
+    for (int r = 0; right && r < size; r++)
+        for (int64_t i = 0; i < shape_count(shape); i++)
+            right = right && reals(all)[index_in_larger(shape, dim, r, size, i)] == number(r, i);
+    return right;
+}
+
+START_TEST(a_gather_joins_along_any_dimension)
+{
+    group_up(_i);
+    const Shape shape = SHAPE(2, 3, 5);
+    for (int dim = -1; dim < 3; dim++) {
+        Tensor *all = group_all_gather(group, tensor_of(rank, shape, whole()), dim);
+        ck_assert_msg(is_gathered(all, shape, dim < 0 ? 2 : dim), "along dimension %d", dim);
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_scatter_cuts_the_sum_along_any_dimension)
+{
+    group_up(_i);
+    for (int dim = -1; dim < 3; dim++) {
+        int along = dim < 0 ? 2 : dim;
+        Tensor *mine = group_reduce_scatter(group, tensor_of(rank, SHAPE(A, B, C), whole()), dim);
+        bool right = mine->shape.size[along] * size == (const int[]){A, B, C}[along];
+        for (int64_t i = 0; i < tensor_count(mine); i++)
+            right = right && reals(mine)[i] == sum_at(index_in_larger(mine->shape, along, rank, size, i));
+        ck_assert_msg(right, "along dimension %d", dim);
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_sum_is_a_new_tensor)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole()), *sum = group_all_reduce(group, x);
+    Tensor *first = group_broadcast(group, x, size - 1);
+    for (int64_t i = 0; i < 30; i++) {
+        ck_assert_float_eq(reals(sum)[i], sum_at(i));
+        ck_assert_float_eq(reals(first)[i], number(size - 1, i));
+        ck_assert_float_eq(reals(x)[i], number(rank, i));
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_started_sum_is_there_after_the_wait)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    Pending *pending = group_all_reduce_start(group, x);
+    pending_wait(pending);
+    for (int64_t i = 0; i < 30; i++)
+        ck_assert_float_eq(reals(x)[i], sum_at(i));
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3), whole()), *y = tensor_of(rank, SHAPE(2, 3), whole());
+    Tensor *z = add(x, y);
+    tape_backward(tape, z, tensor_of(rank, SHAPE(2, 3), whole()));
+    x->gradient->is_gradient = true; /* as when it is handed to a backward function */
+    pending_wait(group_all_reduce_start(group, x->gradient));
+    for (int64_t i = 0; i < 6; i++) {
+        ck_assert_float_eq(reals(x->gradient)[i], sum_at(i));
+        ck_assert_float_eq(reals(y->gradient)[i], number(rank, i));
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(what_cannot_be_cut_or_does_not_exist_is_refused)
+{
+    group_up(4);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    ASSERT_MISUSE(group_reduce_scatter(group, x, 1), "dimension 1", "[2,3,5]", "4 equal parts");
+    ASSERT_MISUSE(group_broadcast(group, x, 4), "no rank 4 in a group of 4");
+    ASSERT_MISUSE(group_all_gather(group, x, 3), "dimension 3");
+    tape_down();
+}
+END_TEST
+
+START_TEST(f_copies_forward_and_adds_backward)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(0, SHAPE(2, 3, 5), whole()), *y = duplication(x, &mesh);
+    ck_assert_int_eq(y->placement.kind, size > 1 ? COPIED : WHOLE);
+    tape_backward(tape, y, tensor_of(rank, SHAPE(2, 3, 5), whole()));
+    for (int64_t i = 0; i < 30; i++) {
+        ck_assert_float_eq(reals(y)[i], number(0, i));
+        ck_assert_float_eq(reals(x->gradient)[i], sum_at(i));
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(g_adds_forward_and_copies_backward)
+{
+    group_up(_i);
+    const Placement partial = {size > 1 ? PARTIAL : WHOLE, 0};
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), partial), *y = all_reduce(x, &mesh);
+    ck_assert_int_eq(y->placement.kind, WHOLE);
+    tape_backward(tape, y, tensor_of(0, SHAPE(2, 3, 5), whole()));
+    for (int64_t i = 0; i < 30; i++) {
+        ck_assert_float_eq(reals(y)[i], sum_at(i));
+        ck_assert_float_eq(reals(x->gradient)[i], number(0, i));
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(the_gather_joins_forward_and_cuts_backward)
+{
+    group_up(_i);
+    const Shape shape = SHAPE(2, 3, 5);
+    for (int dim = 0; dim < 3; dim++) {
+        Tensor *x = tensor_of(rank, shape, size > 1 ? shard(dim) : whole()), *y = all_gather(x, dim, &mesh);
+        ck_assert(is_gathered(y, shape, dim));
+        tape_backward(tape, y, tensor_of(7, y->shape, whole()));
+        for (int64_t i = 0; i < 30; i++)
+            ck_assert_float_eq(reals(x->gradient)[i], number(7, index_in_larger(shape, dim, rank, size, i)));
+    }
+    tape_down();
+}
+END_TEST
+
+/* ---- a feed-forward pair: the whole one on every rank, and split as in figure 3a of arXiv:1909.08053
+ * --------------- */
+
+typedef struct Pass {
+    real y[24], dx[24], dup[96], ddown[96]; /* [2,3,4], [24,4] and [4,24] */
+} Pass;
+
+/* A weight of normal numbers, or this rank's part of it. */
+static Tensor *cut(const char *name, int64_t rows, int64_t columns, int dim, bool split)
+{
+    real all[96], mine[96];
+    int parts = split ? size : 1, part_held = split ? rank : 0;
+    fill_normal(name, 96, all);
+    int64_t held_rows = dim == 0 ? rows / parts : rows, held_columns = dim == 1 ? columns / parts : columns;
+    int64_t first = dim == 0 ? part_held * held_rows * columns : part_held * held_columns;
+    for (int64_t r = 0; r < held_rows; r++)
+        for (int64_t c = 0; c < held_columns; c++)
+            mine[r * held_columns + c] = all[first + r * columns + c];
+    return tape_reals(tape, SHAPE(held_rows, held_columns), parts > 1 ? shard(dim) : whole(), mine, true);
+}
+
+static void feed_forward(Pass *pass, bool split)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 4), whole()), *h = split ? duplication(x, &mesh) : x;
+    Tensor *up = cut("up", 24, 4, 0, split), *down = cut("down", 4, 24, 1, split);
+    h = dropout_with(gelu(linear(h, up)), "dropout", 0.3);
+    Tensor *y = add(x, split ? all_reduce(linear(h, down), &mesh) : linear(h, down));
+    tape_backward(tape, y, normal("dy", SHAPE(2, 3, 4), whole()));
+    memcpy(pass->y, reals(y), sizeof pass->y);
+    memcpy(pass->dx, reals(x->gradient), sizeof pass->dx);
+    memcpy(pass->dup, reals(up->gradient), (size_t)tensor_count(up) * sizeof(real));
+    memcpy(pass->ddown, reals(down->gradient), (size_t)tensor_count(down) * sizeof(real));
+}
+
+START_TEST(a_split_pair_is_the_whole_pair)
+{
+    Pass plain, split;
+    group_up(_i);
+    mesh.tp_degree = 1; /* the whole pair: nothing is split */
+    feed_forward(&plain, false);
+    next_step(1);
+    mesh.tp_degree = size;
+    feed_forward(&split, true);
+    const double tolerance = 1e-5; /* sums of 24 numbers of about 1 in single precision */
+    assert_close("y", 24, split.y, plain.y, tolerance);
+    assert_close("dx", 24, split.dx, plain.dx, tolerance);
+    int held = 24 / size;
+    assert_close("dup", held * 4, split.dup, plain.dup + rank * held * 4, tolerance);
+    for (int row = 0; row < 4; row++)
+        assert_close("ddown", held, split.ddown + row * held, plain.ddown + row * 24 + rank * held,
+                     tolerance);
+    tape_down();
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("collectives");
+    TCase *tcase = tcase_create("collectives");
+    tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
+    tcase_add_loop_test(tcase, a_gather_joins_along_any_dimension, 1, 5);
+    tcase_add_loop_test(tcase, a_scatter_cuts_the_sum_along_any_dimension, 1, 5);
+    tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
+    tcase_add_loop_test(tcase, a_started_sum_is_there_after_the_wait, 1, 5);
+    tcase_add_loop_test(tcase, a_started_sum_of_a_gradient_leaves_the_other_holder_alone, 1, 5);
+    tcase_add_test(tcase, what_cannot_be_cut_or_does_not_exist_is_refused);
+    tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);
+    tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);
+    tcase_add_loop_test(tcase, the_gather_joins_forward_and_cuts_backward, 1, 5);
+    tcase_add_loop_test(tcase, a_split_pair_is_the_whole_pair, 1, 5);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

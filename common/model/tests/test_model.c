@@ -1,0 +1,426 @@
+/* Parameters: every layout starts from the same numbers; and the model that is made of them. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/tests/run_for_tests.h"
+#include "autograd/operations.h"
+#include "model/bert.h"
+
+Suite *suite(void);
+
+static Pool *pool;
+static Mesh mesh;
+
+static void pool_up(void)
+{
+    pool = pool_new(0, true);
+    mesh = (Mesh){.tp_degree = 1, .dp_degree = 1};
+}
+
+static void pool_down(void)
+{
+    pool_free(pool);
+}
+
+static Model *model_of_rank(int rank, int ranks)
+{
+    mesh.tp_rank = rank;
+    mesh.tp_degree = ranks;
+    return model_new(pool, &mesh, 42);
+}
+
+/* ---- initial values
+ * ----------------------------------------------------------------------------------------------- */
+
+typedef struct Cut {
+    Shape shape;
+    int dim;
+} Cut;
+
+/* Rows and columns, even and uneven, and a part that is empty; rank 1, 2 and 3. */
+static const Cut CUTS[] = {{SHAPE(12, 5), 0}, {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},   {SHAPE(3, 13), 1},
+                           {SHAPE(2, 7), 0},  {SHAPE(7, 2), 1},    {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2},
+                           {SHAPE(10), 0},    {SHAPE(30522, 4), 0}};
+
+static Tensor *only_parameter(Model *model, const Cut *cut, Placement placement, Initial initial)
+{
+    Tensor *x = parameter_with(model_builder(model), "weight", cut->shape, placement, initial);
+    model_finish(model);
+    return x;
+}
+
+/* The element of `all` that element `i` of the part stands for, by counting through the part's coordinates.
+ */
+static real in_whole(const Tensor *all, const Tensor *part_held, int dim, int64_t begin, int64_t i)
+{
+    int64_t index = 0, stride = 1;
+    for (int d = part_held->shape.rank - 1; d >= 0; d--) {
+        int64_t at = i % part_held->shape.size[d] + (d == dim ? begin : 0);
+        i /= part_held->shape.size[d];
+        index += at * stride;
+        stride *= all->shape.size[d];
+    }
+    return reals(all)[index];
+}
+
+START_TEST(a_shard_starts_as_its_slice_of_the_whole)
+{
+    const Cut *cut = &CUTS[_i];
+    for (int initial = LINEAR_WEIGHT; initial <= EMBEDDING_WEIGHT; initial++) {
+        Model *plain = model_of_rank(0, 1);
+        Tensor *all = only_parameter(plain, cut, shard(cut->dim), initial);
+        ck_assert(shape_equal(all->shape, cut->shape) && all->placement.kind == WHOLE);
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            int64_t held = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                Model *split = model_of_rank(rank, ranks);
+                Tensor *mine = only_parameter(split, cut, shard(cut->dim - cut->shape.rank), initial);
+                ck_assert_int_eq(shard_begin(mine), held);
+                ck_assert(placement_equal(mine->placement, shard(cut->dim)));
+                for (int64_t i = 0; i < tensor_count(mine); i++)
+                    ck_assert_float_eq(reals(mine)[i], in_whole(all, mine, cut->dim, held, i));
+                held += mine->shape.size[cut->dim];
+                model_free(split);
+            }
+            ck_assert_int_eq(held, cut->shape.size[cut->dim]);
+        }
+        model_free(plain);
+    }
+}
+END_TEST
+
+static void moments(const Tensor *x, double *mean, double *variance, double *largest)
+{
+    double sum = 0, squares = 0;
+    *largest = 0;
+    for (int64_t i = 0; i < tensor_count(x); i++) {
+        double v = (double)reals(x)[i];
+        sum += v;
+        squares += v * v;
+        *largest = fmax(*largest, fabs(v));
+    }
+    *mean = sum / (double)tensor_count(x);
+    *variance = squares / (double)tensor_count(x) - *mean * *mean;
+}
+
+START_TEST(a_linear_weight_is_uniform_as_in_pytorch)
+{
+    Model *model = model_of_rank(0, 1);
+    Tensor *w = only_parameter(model, &(Cut){SHAPE(300, 100), 0}, whole(), LINEAR_WEIGHT);
+    double mean, variance, largest, count = 30000, bound = 0.1; /* 1/sqrt(100) */
+    moments(w, &mean, &variance, &largest);
+    ck_assert_double_le(largest, bound);
+    ck_assert_double_gt(largest, bound * 0.999);
+    ck_assert_double_eq_tol(mean, 0, 5 * bound / sqrt(3 * count));
+    ck_assert_double_eq_tol(variance, bound * bound / 3, 5 * bound * bound * sqrt(4 / 45.0 / count));
+    model_free(model);
+}
+END_TEST
+
+START_TEST(an_embedding_is_normal_as_in_bert)
+{
+    Model *model = model_of_rank(0, 1);
+    Tensor *w = only_parameter(model, &(Cut){SHAPE(300, 100), 0}, whole(), EMBEDDING_WEIGHT);
+    double mean, variance, largest, count = 30000;
+    moments(w, &mean, &variance, &largest);
+    ck_assert_double_eq_tol(mean, 0, 5 * 0.02 / sqrt(count));
+    ck_assert_double_eq_tol(variance, 0.0004, 5 * 0.0004 * sqrt(2 / count));
+    ck_assert_double_gt(largest, 3.5 * 0.02); /* of 30000 normal numbers 14 are expected beyond */
+    model_free(model);
+}
+END_TEST
+
+START_TEST(a_layer_norm_starts_as_the_identity)
+{
+    Model *model = model_of_rank(1, 3);
+    layer_norm_new(within(model_builder(model), "norm"), 5);
+    model_finish(model);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_float_eq(reals(model_parameter(model, "norm.weight")->value)[i], 1);
+        ck_assert_float_eq(reals(model_parameter(model, "norm.bias")->value)[i], 0);
+    }
+    model_free(model);
+}
+END_TEST
+
+START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
+{
+    Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43), *turned = model_of_rank(0, 1);
+    Tensor *a = parameter(model_builder(model), "a", SHAPE(4, 8), whole());
+    Tensor *b = parameter(model_builder(model), "b", SHAPE(4, 8), whole());
+    Tensor *c = parameter(model_builder(other), "a", SHAPE(4, 8), whole());
+    Tensor *d = parameter(model_builder(turned), "b", SHAPE(4, 8), whole());
+    Tensor *e = parameter(within(model_builder(turned), "x"), "a", SHAPE(4, 8), whole());
+    Tensor *f = parameter(model_builder(turned), "a", SHAPE(4, 8), whole());
+    model_finish(model);
+    model_finish(other);
+    model_finish(turned);
+    const size_t bytes = 32 * sizeof(real);
+    ck_assert(memcmp(a->data, b->data, bytes) && memcmp(a->data, c->data, bytes) &&
+              memcmp(a->data, e->data, bytes));
+    ck_assert(!memcmp(a->data, f->data, bytes) && !memcmp(b->data, d->data, bytes));
+    model_free(model);
+    model_free(other);
+    model_free(turned);
+}
+END_TEST
+
+/* ---- names and arenas
+ * --------------------------------------------------------------------------------------------- */
+
+static const BertConfig SMALL = {
+    .vocabulary = 30, .hidden = 8, .layers = 2, .heads = 4, .classes = 2, .positions = 6, .dropout = 0.1};
+
+static const char *const NAMES[] = {
+    "embedding.weight",
+    "positions.weight",
+    "blocks.0.norm1.weight",
+    "blocks.0.norm1.bias",
+    "blocks.0.attention.query",
+    "blocks.0.attention.key",
+    "blocks.0.attention.value",
+    "blocks.0.attention.output",
+    "blocks.0.norm2.weight",
+    "blocks.0.norm2.bias",
+    "blocks.0.feed_forward.up.weight",
+    "blocks.0.feed_forward.down.weight",
+    "blocks.1.norm1.weight",
+    "blocks.1.norm1.bias",
+    "blocks.1.attention.query",
+    "blocks.1.attention.key",
+    "blocks.1.attention.value",
+    "blocks.1.attention.output",
+    "blocks.1.norm2.weight",
+    "blocks.1.norm2.bias",
+    "blocks.1.feed_forward.up.weight",
+    "blocks.1.feed_forward.down.weight",
+    "classifier.head.up.weight",
+    "classifier.head.down.weight",
+};
+
+START_TEST(the_names_of_the_bert_are_fixed)
+{
+    Model *model = model_of_rank(0, 1);
+    bert_new(model_builder(model), &SMALL);
+    model_finish(model);
+    size_t count = 0;
+    for (Parameter *p = model_parameters(model); p; p = p->next) {
+        ck_assert_uint_lt(count, sizeof NAMES / sizeof *NAMES);
+        ck_assert_str_eq(p->name, NAMES[count++]);
+        ck_assert_ptr_eq(model_parameter(model, p->name), p);
+    }
+    ck_assert_uint_eq(count, sizeof NAMES / sizeof *NAMES);
+    ck_assert_ptr_null(model_parameter(model, "blocks.2.norm1.weight"));
+    model_free(model);
+}
+END_TEST
+
+START_TEST(the_bert_has_the_parameters_of_its_sizes)
+{
+    Model *model = model_of_rank(0, 1);
+    bert_new(model_builder(model), &SMALL);
+    model_finish(model);
+    const int64_t h = 8, block = 4 * h + 4 * h * h + 8 * h * h;
+    ck_assert_int_eq(model_full(model), 30 * h + 6 * h + 2 * block + h * h + 2 * h);
+    ck_assert_int_eq(model_held(model), model_full(model));
+    ck_assert_int_eq(pool_use(pool).now[WEIGHTS], model_arena_size(model) * (int64_t)sizeof(real));
+    ck_assert_int_eq(pool_use(pool).now[GRADIENTS], pool_use(pool).now[WEIGHTS]);
+    model_free(model);
+    ck_assert_int_eq(pool_use(pool).now[WEIGHTS] + pool_use(pool).now[GRADIENTS], 0);
+}
+END_TEST
+
+START_TEST(arenas_hold_one_parameter_after_the_other)
+{
+    Model *model = model_of_rank(0, 1);
+    Builder *b = model_builder(model);
+    const int64_t counts[] = {3, 16, 17, 1};
+    Tensor *x[4];
+    for (int i = 0; i < 4; i++)
+        x[i] = parameter(b, (const char *[]){"a", "b", "c", "d"}[i], SHAPE(counts[i]), whole());
+    model_finish(model);
+    ck_assert_int_eq(model_arena_size(model), 16 + 16 + 32 + 16);
+    const int64_t begins[] = {0, 16, 32, 64};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_ptr_eq(reals(x[i]), model_weights(model) + begins[i]);
+        ck_assert_ptr_eq(reals(x[i]->gradient), model_gradients(model) + begins[i]);
+        for (int64_t k = begins[i] + counts[i]; k < (i < 3 ? begins[i + 1] : 80); k++)
+            ck_assert(model_weights(model)[k] == 0 && model_gradients(model)[k] == 0);
+    }
+    model_free(model);
+}
+END_TEST
+
+static double its_index(void *context, const Parameter *p, int64_t index)
+{
+    return (double)index + *(double *)context;
+}
+
+START_TEST(a_fill_goes_by_the_index_in_the_whole)
+{
+    Model *model = model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
+    Tensor *rows = parameter(model_builder(model), "rows", SHAPE(10, 3), shard(0));
+    Tensor *columns = parameter(model_builder(model), "columns", SHAPE(2, 5), shard(1));
+    Tensor *all = parameter(model_builder(model), "all", SHAPE(7), whole());
+    model_finish(model);
+    double offset = 0.5;
+    model_fill(model, its_index, &offset);
+    ck_assert_int_eq(tensor_count(rows), 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_float_eq(reals(rows)[i], (real)(24 + i + 0.5));
+    ck_assert_int_eq(tensor_count(columns), 2);
+    ck_assert_float_eq(reals(columns)[0], 4.5f);
+    ck_assert_float_eq(reals(columns)[1], 9.5f);
+    for (int i = 0; i < 7; i++)
+        ck_assert_float_eq(reals(all)[i], (real)(i + 0.5));
+    model_free(model);
+}
+END_TEST
+
+START_TEST(gradients_that_nobody_set_are_completed_with_zeros)
+{
+    Model *model = model_of_rank(0, 1);
+    Tensor *used = parameter(model_builder(model), "used", SHAPE(3, 2), whole());
+    Tensor *unused = parameter(model_builder(model), "unused", SHAPE(3, 2), whole());
+    model_finish(model);
+    for (int i = 0; i < 6; i++)
+        reals(used->gradient)[i] = reals(unused->gradient)[i] = 5; /* of the step before */
+    model_clear_gradients(model);
+    used->gradient_set = true;
+    model_complete_gradients(model);
+    ck_assert_float_eq(reals(used->gradient)[3], 5);
+    ck_assert_float_eq(reals(unused->gradient)[3], 0);
+    model_free(model);
+}
+END_TEST
+
+/* ---- what is refused
+ * ---------------------------------------------------------------------------------------------- */
+
+START_TEST(two_parameters_of_one_name_are_refused)
+{
+    Model *model = model_of_rank(0, 1);
+    Builder *b = model_builder(model);
+    linear_new(within(b, "up"), 4, 5);
+    linear_new(within(b, "down"), 5, 4);
+    ASSERT_MISUSE(linear_new(within(b, "up"), 4, 5), "two parameters named up.weight");
+    model_free(model);
+}
+END_TEST
+
+START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
+{
+    Model *model = model_of_rank(0, 2);
+    Builder *b = model_builder(model);
+    ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), (Placement){PARTIAL, 0}), "parameter w",
+                  "not for parameters");
+    ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 0), whole()), "parameter w", "[4,0]");
+    ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), shard(2)), "dimension 2", "[4,4]");
+    ASSERT_TODO(parameter(b, "w", SHAPE(4, 4), undecided(3)), 3);
+    model_free(model);
+    model = model_of_rank(0, 2);
+    parameter(model_builder(model), "w", SHAPE(4, 4), whole());
+    model_finish(model);
+    ASSERT_MISUSE(parameter(model_builder(model), "late", SHAPE(4, 4), whole()), "parameter late",
+                  "in use already");
+    Tensor x = {.shape = SHAPE(2)};
+    ASSERT_MISUSE(shard_begin(&x), "shard_begin");
+    model_free(model);
+}
+END_TEST
+
+START_TEST(sizes_that_do_not_divide_are_named)
+{
+    Problem problem;
+    BertConfig config = SMALL;
+    ck_assert(bert_check(&config, 1, &problem) && bert_check(&config, 2, &problem) &&
+              bert_check(&config, 4, &problem));
+    ck_assert(!bert_check(&config, 3, &problem));
+    assert_says(&problem, (const char *const[]){"4 heads", "3 ranks", NULL});
+    config.hidden = 10;
+    ck_assert(!bert_check(&config, 1, &problem));
+    assert_says(&problem, (const char *const[]){"HIDDEN_DIM=10", "HEADS=4", NULL});
+}
+END_TEST
+
+/* ---- the whole model
+ * ---------------------------------------------------------------------------------------------- */
+
+static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool training)
+{
+    tape_reset(tape,
+               (TapeBatch){.seed = 1, .step = step, .samples = (int64_t[]){3, 1}, .training = training});
+    model_use_tape(model, tape);
+    model_clear_gradients(model);
+    Tensor *ids = tape_ints(tape, SHAPE(2, 5), (int32_t[]){2, 9, 9, 29, 3, 2, 7, 3, 0, 0});
+    Tensor *mask = tape_ints(tape, SHAPE(2, 5), (int32_t[]){1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
+    Tensor *logits = bert_forward(bert, ids, mask, model_mesh(model));
+    Tensor *loss = cross_entropy_mean(logits, tape_ints(tape, SHAPE(2), (int32_t[]){1, 0}), 2, NULL);
+    tape_backward(tape, loss, NULL);
+    model_complete_gradients(model);
+    return (double)reals(loss)[0];
+}
+
+START_TEST(a_step_against_the_gradient_lowers_the_loss_and_allocates_once)
+{
+    Model *model = model_of_rank(0, 1);
+    Bert *bert = bert_new(model_builder(model), &SMALL);
+    model_finish(model);
+    Tape *tape = tape_new(pool, &mesh);
+    double first = loss_of(model, bert, tape, 1, false), last = first;
+    int64_t allocations = pool_use(pool).allocations, arena = model_arena_size(model);
+    for (int step = 2; step <= 10; step++) {
+        kernel_sgd_step(arena, model_weights(model), model_gradients(model), 0.05, 0);
+        double loss = loss_of(model, bert, tape, step, false);
+        ck_assert_double_lt(loss, last);
+        last = loss;
+        ck_assert_int_eq(pool_use(pool).allocations, allocations);
+    }
+    tape_free(tape);
+    model_free(model);
+}
+END_TEST
+
+START_TEST(the_same_step_gives_the_same_numbers)
+{
+    Model *model = model_of_rank(0, 1);
+    Bert *bert = bert_new(model_builder(model), &SMALL);
+    model_finish(model);
+    Tape *tape = tape_new(pool, &mesh);
+    size_t bytes = (size_t)model_arena_size(model) * sizeof(real);
+    real *gradients = malloc(bytes);
+    double loss = loss_of(model, bert, tape, 5, true);
+    memcpy(gradients, model_gradients(model), bytes);
+    ck_assert(loss_of(model, bert, tape, 6, true) != loss);
+    ck_assert(loss_of(model, bert, tape, 5, true) == loss);
+    ck_assert(memcmp(gradients, model_gradients(model), bytes) == 0);
+    free(gradients);
+    tape_free(tape);
+    model_free(model);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("model");
+    TCase *tcase = tcase_create("model");
+    tcase_add_checked_fixture(tcase, pool_up, pool_down);
+    tcase_add_loop_test(tcase, a_shard_starts_as_its_slice_of_the_whole, 0, sizeof CUTS / sizeof *CUTS);
+    tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
+    tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
+    tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);
+    tcase_add_test(tcase, another_name_or_seed_starts_otherwise_and_the_order_does_not_matter);
+    tcase_add_test(tcase, the_names_of_the_bert_are_fixed);
+    tcase_add_test(tcase, the_bert_has_the_parameters_of_its_sizes);
+    tcase_add_test(tcase, arenas_hold_one_parameter_after_the_other);
+    tcase_add_test(tcase, a_fill_goes_by_the_index_in_the_whole);
+    tcase_add_test(tcase, gradients_that_nobody_set_are_completed_with_zeros);
+    tcase_add_test(tcase, two_parameters_of_one_name_are_refused);
+    tcase_add_test(tcase, a_parameter_is_whole_or_a_shard_and_made_in_time);
+    tcase_add_test(tcase, sizes_that_do_not_divide_are_named);
+    tcase_add_test(tcase, a_step_against_the_gradient_lowers_the_loss_and_allocates_once);
+    tcase_add_test(tcase, the_same_step_gives_the_same_numbers);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

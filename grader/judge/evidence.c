@@ -1,0 +1,222 @@
+#include "grader/judge/evidence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(a[i] - factor * b[i]) <= tolerance * fmax(1, fabs(factor))))
+            return false;
+    return true;
+}
+
+bool not_a_number(const Evidence *e, char *text, size_t size)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (isnan(e->is[i])) {
+            snprintf(text, size,
+                     "the result contains values that are not numbers: a part of it was never computed, or was read "
+                     "before it was");
+            return true;
+        }
+    return false;
+}
+
+bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (e->is[i] != 0)
+            return false;
+    if (e->want->check == FORWARD || e->count == 0)
+        return false;
+    snprintf(text, size,
+             "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
+             "all_reduce and all_gather are on the tape");
+    return true;
+}
+
+/* Is all of it a constant times what it should be? */
+bool multiple(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    bool copy = c->lab == 1 && strstr(e->want->name, "output of duplication");
+    const struct {
+        double factor;
+        const char *says;
+    } factors[] = {
+        {c->tp, copy ? "it is %g times the expected one: duplication copies in the forward pass and sums in the backward "
+                       "pass; look again at which of the two talks in which direction"
+                     : "it is %g times the expected one, once for each rank: it is summed over the ranks although it was "
+                       "complete"},
+        {(double)c->tp * c->tp, "it is %g times the expected one: it is summed over the ranks twice too often"},
+        {1.0 / c->tp, "it is %g times the expected one: it is divided by the number of ranks"},
+        {1.0 / c->B, "it is %g times the expected one: a mean over the batch is taken once too often"},
+        {1.0 / (c->B * c->S), "it is %g times the expected one: a mean over the rows is taken once too often"},
+        {2, "it is %g times the expected one: it is counted twice"},
+        {0.5, "it is %g times the expected one: it is halved"},
+        {-1, "it is %g times the expected one: the sign is wrong"},
+    };
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (factors[i].factor != 1 && close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance)) {
+            snprintf(text, size, factors[i].says, factors[i].factor);
+            return true;
+        }
+    return false;
+}
+
+static Expected *played(Trial *t, int suspect)
+{
+    if (!t->suspected)
+        t->suspected = calloc((size_t)suspect_count(), sizeof *t->suspected);
+    if (!t->suspected[suspect].base[0])
+        t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
+    return &t->suspected[suspect];
+}
+
+/* Do these numbers, of the undivided tensor, give what came out? */
+static bool gives(const Evidence *e, const double *whole)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (!(fabs(e->is[i] - whole[global_index(e->got, i)]) <= 4 * e->tolerance))
+            return false;
+    return true;
+}
+
+bool suspected(const Evidence *e, char *text, size_t size)
+{
+    for (int s = 0; s < suspect_count(); s++) {
+        const Suspect *suspect = suspect_at(s);
+        if (suspect->lab != (e->trial->c->lab == 1 ? 1 : 0))
+            continue;
+        const Expected *wrong = played(e->trial, s);
+        int64_t offset = 0;
+        const Entry *entry = find_entry(wrong->base[0], wrong->used[0], VALUES, e->want->name, &offset);
+        if (entry && entry->count == e->want->count && gives(e, numbers_of(entry))) {
+            snprintf(text, size, "%s", suspect->sentence);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different numbers. */
+bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
+{
+    int64_t held = e->got->end - e->got->begin, all = e->want->shape.size[e->got->placement_dim & 3];
+    if (e->got->placement_kind != SHARD || held * e->trial->c->tp != all)
+        return false;
+    for (int64_t i = 0; i < e->count; i++) {
+        Entry part = *e->got;
+        double sum = 0;
+        for (part.begin = 0, part.end = held; part.end <= all; part.begin += held, part.end += held)
+            sum += numbers_of(e->want)[global_index(&part, i)];
+        if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
+            return false;
+    }
+    snprintf(text, size, "the parts of different ranks were added up, but these are different numbers of the parameter");
+    return true;
+}
+
+bool of_another_rank(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    for (int rank = 0; c->lab == 1 && rank < c->world; rank++) {
+        if (rank == e->trial->rank)
+            continue;
+        Expected other = expect(c, rank, NO_SUSPECT, 0);
+        int64_t offset = 0;
+        const Entry *entry = find_entry(other.base[0], other.used[0], VALUES, e->want->name, &offset);
+        bool same = entry && entry->count == e->count && close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
+        expected_free(&other);
+        if (same) {
+            snprintf(text, size, "it is that of rank %d: each rank takes its own part", rank);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool of_another_call(const Evidence *e, char *text, size_t size)
+{
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0;
+    const Entry *entry;
+    while ((entry = next_entry(expected->base[0], expected->used[0], &offset)))
+        if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
+            entry->count == e->want->count && gives(e, numbers_of(entry))) {
+            snprintf(text, size,
+                     "it is what another call gives (%s): results of separate calls share storage, or are kept from one "
+                     "call to the next",
+                     entry->name);
+            return true;
+        }
+    return false;
+}
+
+bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
+{
+    if (e->count < 4 || e->count > 4096)
+        return false;
+    for (int64_t i = 0; i < e->count; i++) {
+        bool found = false;
+        for (int64_t k = 0; k < e->want->count && !found; k++)
+            found = fabs(e->is[i] - numbers_of(e->want)[k]) <= e->tolerance;
+        if (!found)
+            return false;
+    }
+    snprintf(text, size,
+             "the right numbers are all there but in the wrong places: check along which dimension the pieces are joined "
+             "or cut, and in which order");
+    return true;
+}
+
+/* A whole tensor as another rank has written it. */
+static const Entry *as_seen_by(const Evidence *e, int rank)
+{
+    const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->name);
+    return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry : NULL;
+}
+
+bool right_on_first_rank(const Evidence *e, char *text, size_t size)
+{
+    const Entry *first = as_seen_by(e, 0);
+    if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
+        return false;
+    snprintf(text, size, "the result is right on the first rank only");
+    return true;
+}
+
+bool ranks_differ(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    const Entry *first = as_seen_by(e, 0);
+    for (int rank = 1; rank < c->world && first && c->lab != 1; rank++) {
+        const Entry *other = as_seen_by(e, rank);
+        if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
+            snprintf(text, size,
+                     "ranks no longer agree on a tensor that should be the same everywhere: each has its own part of the "
+                     "sum, or drew its own random numbers");
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nearly_right(const Evidence *e, char *text, size_t size)
+{
+    double error = 0, largest = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        error = fmax(error, fabs(e->is[i] - e->right[i]));
+        largest = fmax(largest, fabs(e->right[i]));
+    }
+    if (!(error < 0.01 * largest))
+        return false;
+    snprintf(text, size,
+             "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number format or an "
+             "approximation",
+             floor(-log10(error / largest)));
+    return true;
+}

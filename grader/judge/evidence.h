@@ -1,0 +1,26 @@
+/** @file
+ * Numbers that came out, beside those that should have: is the one a simple mistake made with the other?
+ */
+#ifndef BALISE_GRADER_EVIDENCE_H
+#define BALISE_GRADER_EVIDENCE_H
+
+#include "grader/judge/trial.h"
+
+typedef struct Evidence {
+    Trial *trial;
+    const Entry *got, *want;
+    const double *is;   /**< what came out, `count` numbers */
+    const double *right; /**< what should have, the same part of it */
+    int64_t count;
+    double tolerance;
+} Evidence;
+
+/** Is a[i] = factor * b[i] for all i, up to the tolerance? */
+bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
+
+/** Each looks for one kind of mistake; the sentence goes to `text`. */
+typedef bool Finder(const Evidence *e, char *text, size_t size);
+Finder not_a_number, nothing_flowed_back, multiple, suspected, added_up_over_ranks, of_another_rank,
+    of_another_call, same_numbers_elsewhere, right_on_first_rank, ranks_differ, nearly_right;
+
+#endif
