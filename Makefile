@@ -138,7 +138,7 @@ ifeq ($(STACK),mine)
 $(foreach lab,$(LABS),$(eval $(call mine_rules,$(lab))))
 endif
 
-SUSPECT_WORDS = attention gelu linear dropout
+SUSPECT_WORDS = attention gelu linear dropout_with add
 $(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) grader/plays/play.c grader/plays/layer.c) \
         $(foreach lab,$(filter-out 1,$(LABS)),$(BUILD)/double/play-$(lab).o) $(BUILD)/double/grader/plays/lab01-shared.o \
         $(call start_object,5,double) $(call start_object,7,double) $(BUILD)/libbalise-double.a
@@ -150,11 +150,14 @@ $(call double,$(JUDGE)): | $(BUILD)/generated/labs.h
 
 AUTHOR = $(if $(SOLUTION),solution,$(if $(filter mine,$(STACK)),mine,student))
 GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
+# What a lab stands on with STACK=mine, and these labs alone, to say which of them does not pass.
+OWN = $(if $(filter mine,$(AUTHOR)),$(strip $(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab)))))
+BELOW = $(if $(OWN),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade
-grade: $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)) \
+grade: $(foreach lab,$(BELOW),$(BUILD)/runners/0$(lab)-student) $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)) \
        $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
-	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') $(if $(SEED),--seed '$(SEED)') \
-	    $(if $(CASE),--case '$(CASE)')
+	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
+	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
 
 include grader/tests.mk
 

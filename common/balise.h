@@ -39,8 +39,7 @@ int group_size(const Group *group);
  * their rank in `group`). Every rank of `group` calls it. */
 Group *group_split(Group *group, int color, int key);
 
-/* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.
- * -- */
+/* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.  */
 
 Tensor *group_all_reduce(Group *group, Tensor *x); /**< the sum of every rank's x */
 Tensor *group_all_gather(Group *group, Tensor *x,
@@ -50,8 +49,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of ra
 void group_sum(Group *group, double *values, int count); /**< sums a few numbers over the ranks, in place */
 Tensor *part(Tensor *x, int dim, int k, int n);          /**< part k of n equal parts of x along dim */
 
-/* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape.
- * ---------- */
+/* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
 Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: copy of x, whose gradients are still partial */
 Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
@@ -68,8 +66,7 @@ Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);
 Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh);
 /** @} */
 
-/* ---- Operations: each knows its backward
- * ------------------------------------------------------------------- */
+/* ---- Operations: each knows its backward --------------------------------------------------------------- */
 
 /** y = x W^T: x [..,in], weight [out,in] -> [..,out]. */
 Tensor *linear(Tensor *x, Tensor *weight);
@@ -96,8 +93,7 @@ Tensor *first_token(Tensor *x);
 int64_t tensor_size(const Tensor *x, int i); /**< the size of dimension i (LAST is one too) */
 void scale(Tensor *x, float factor);         /**< multiplies in place; not on the tape */
 
-/* ---- Parameters and layers
- * --------------------------------------------------------------------------------- */
+/* ---- Parameters and layers ----------------------------------------------------------------------------- */
 
 /** Owns the layers and parameters that are made with it. */
 typedef struct Builder {
@@ -148,8 +144,7 @@ typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability);
 Tensor *dropout(const Dropout *layer, Tensor *x);
 
-/* ---- Balises 2 to 7: the layers
- * ---------------------------------------------------------------------------- */
+/* ---- Balises 2 to 7: the layers ------------------------------------------------------------------------ */
 
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out);
@@ -185,15 +180,13 @@ Classifier *classifier_new(Builder *b, int hidden, int classes, float p);
 Tensor *classifier_forward(const Classifier *layer, Tensor *x,
                            const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
-/* ---- Balises 8 and 10: the grid
- * ---------------------------------------------------------------------------- */
+/* ---- Balises 8 and 10: the grid ------------------------------------------------------------------------ */
 
 void mesh_init_tp(Mesh *mesh,
                   int tp);     /**< sets tp, tp_rank, tp_degree; tp divides the world (checked before) */
 void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after mesh_init_tp */
 
-/* ---- Balise 11: data parallelism
- * --------------------------------------------------------------------------- */
+/* ---- Balise 11: data parallelism ----------------------------------------------------------------------- */
 
 /** What becomes of rows that do not fill a round over the replicas: keep them, repeat the first ones, drop
  * them. */
@@ -229,8 +222,7 @@ typedef struct Metrics {
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
-/* ---- When the words above are not enough
- * ------------------------------------------------------------------- */
+/* ---- When the words above are not enough --------------------------------------------------------------- */
 
 /** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). */
 typedef struct Op {
@@ -248,8 +240,7 @@ Tensor *tensor_copy(Tensor *x);
 int64_t tensor_count(const Tensor *x);
 /* #include "balise_mpi.h" gives MPI_Comm group_comm(const Group *group) for calling MPI yourself. */
 
-/* ---- An exercise that is still to do
- * ----------------------------------------------------------------------- */
+/* ---- An exercise that is still to do ------------------------------------------------------------------- */
 
 _Noreturn void todo(int balise, const char *function);
 #define TODO(balise) todo((balise), __func__)

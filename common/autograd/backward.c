@@ -69,6 +69,7 @@ static void tell(const Tape *tape, const Node *node)
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
 {
     bool recording = tape_record(tape, false);
+    ready(y); /* while what it is computed from is still there */
     if (!dy) {
         dy = tape_tensor(tape, REAL, y->shape, y->placement);
         kernel_vector_fill(tensor_count(dy), 1, reals(dy));

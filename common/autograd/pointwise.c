@@ -2,8 +2,7 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
-/* ---- gelu: put off until somebody reads it, so that dropout can do both in one pass
- * --------------------------- */
+/* ---- gelu: put off until somebody reads it, so that dropout can do both in one pass -------------------- */
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {
@@ -38,8 +37,7 @@ static bool is_gelu_not_computed(const Tensor *x)
     return !x->buffer && x->producer && x->producer->compute == gelu_compute;
 }
 
-/* ---- dropout
- * -------------------------------------------------------------------------------------------------- */
+/* ---- dropout ------------------------------------------------------------------------------------------- */
 
 static void dropout_gradient(Node *node, Tensor *dy)
 {
@@ -96,8 +94,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     return y;
 }
 
-/* ---- add, first_token, scale
- * ---------------------------------------------------------------------------------- */
+/* ---- add, first_token, scale --------------------------------------------------------------------------- */
 
 static void add_gradient(Node *node, Tensor *dy)
 {

@@ -82,8 +82,7 @@ TapeMark tape_mark(const Tape *tape);
  * `result`. The caller says by this that nobody will read them again. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/* ---- for the words
- * -------------------------------------------------------------------------------------------- */
+/* ---- for the words ------------------------------------------------------------------------------------- */
 
 /** A new tensor, its numbers unset, taken from the pool as `category`. */
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);

@@ -29,7 +29,7 @@ const char *backend_description(void);
 /** How many threads the kernels of this process use from now on. */
 void backend_set_threads(int threads);
 
-/* ---- y = x W^T ------------------------------------------------------------------------------------------------ */
+/* ---- y = x W^T ----------------------------------------------------------------------------------------- */
 
 /** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). */
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight, const real *bias,
@@ -46,7 +46,7 @@ void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const 
 /** dbias [out] += the column sums of dy [rows,out]. */
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
 
-/* ---- embedding ------------------------------------------------------------------------------------------------ */
+/* ---- embedding ----------------------------------------------------------------------------------------- */
 
 /** y [count,columns]: row i is table row ids[i], zeros for NO_ID. */
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y);
@@ -54,7 +54,7 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
 /** dtable[ids[i]] += dy row i, in the order of i (so that the sum is the same in each run). */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable);
 
-/* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time --------- */
+/* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time -- */
 
 /** rstd = 1/sqrt(variance + epsilon), variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward. */
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight, const real *bias,
@@ -64,7 +64,7 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x, const real *weight,
                          const real *mean, const real *rstd, real *dx, bool accumulate, real *dweight, real *dbias);
 
-/* ---- GELU and dropout ----------------------------------------------------------------------------------------- */
+/* ---- GELU and dropout ---------------------------------------------------------------------------------- */
 
 /** y = x Φ(x) = x/2 (1 + erf(x/√2)), the exact form (Hendrycks and Gimpel, arXiv:1606.08415). */
 void kernel_gelu_forward(int64_t count, const real *x, real *y);
@@ -94,7 +94,7 @@ void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMas
 void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy, const real *x,
                            real *dx);
 
-/* ---- attention ------------------------------------------------------------------------------------------------ */
+/* ---- attention ----------------------------------------------------------------------------------------- */
 
 typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /* B, S, A, D */
@@ -114,14 +114,14 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
 /** How many numbers of work space attention_backward needs. */
 int64_t kernel_attention_backward_work(const AttentionShape *shape);
 
-/* ---- loss ----------------------------------------------------------------------------------------------------- */
+/* ---- loss ---------------------------------------------------------------------------------------------- */
 
 /** losses[i] = -log softmax(logits[i])[labels[i]] (natural logarithm), and dlogits [rows,classes] = softmax - onehot, not
  *  yet divided by anything. A label outside 0..classes-1 is the caller's error. */
 void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels, real *losses,
                    real *dlogits);
 
-/* ---- element-wise and copies ---------------------------------------------------------------------------------- */
+/* ---- element-wise and copies --------------------------------------------------------------------------- */
 
 void kernel_vector_fill(int64_t count, double value, real *y);
 void kernel_vector_copy(int64_t count, const real *x, real *y);
@@ -129,10 +129,13 @@ void kernel_vector_add(int64_t count, const real *x, const real *y, real *z); /*
 void kernel_vector_accumulate(int64_t count, const real *x, real *y);         /**< y += x    */
 void kernel_vector_scale(int64_t count, double factor, real *x);              /**< x *= factor */
 
+/** The sum of squares of x, summed in double precision. */
+double kernel_vector_square_sum(int64_t count, const real *x);
+
 /** Copies a block of `rows` rows of `columns` numbers; consecutive rows lie x_stride and y_stride numbers apart. */
 void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y, int64_t y_stride);
 
-/* ---- optimisers ----------------------------------------------------------------------------------------------- */
+/* ---- optimisers ---------------------------------------------------------------------------------------- */
 
 /** PyTorch's SGD: w -= rate · (g + weight_decay · w). */
 void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay);

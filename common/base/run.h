@@ -21,8 +21,7 @@ _Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((
 /** A placement rule is broken. In training that ends the run; in grading it is noted, and the run goes on. */
 void misplaced(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- provided by the program
- * ---------------------------------------------------------------------------------- */
+/* ---- provided by the program --------------------------------------------------------------------------- */
 
 /** @param address the callsite in the student's file, or NULL; `problem->where` is still empty */
 _Noreturn void run_ends(Problem *problem, void *address);

@@ -68,4 +68,7 @@ typedef struct CommRequest CommRequest;
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
 void comm_wait(CommRequest *request);
 
+/** Lets MPI move what was started: it does so inside its calls only. */
+void comm_poke(Group *group);
+
 #endif

@@ -258,6 +258,12 @@ void comm_wait(CommRequest *request)
     free(request);
 }
 
+void comm_poke(Group *group)
+{
+    int found;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group->comm, &found, MPI_STATUS_IGNORE);
+}
+
 void group_sum(Group *group, double *values, int numbers)
 {
     group_must_exist(group, "group_sum");

@@ -215,6 +215,11 @@ real *model_gradients(Model *model)
     return model->gradients->data;
 }
 
+Buffer *model_gradient_buffer(const Model *model)
+{
+    return model->gradients;
+}
+
 Pool *model_pool(const Model *model)
 {
     return model->pool;

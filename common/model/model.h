@@ -70,6 +70,9 @@ int64_t model_arena_size(const Model *model);
 real *model_weights(Model *model);
 real *model_gradients(Model *model);
 
+/** The buffer of the gradient arena, for tensors that are a range of it. */
+Buffer *model_gradient_buffer(const Model *model);
+
 /** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). */
 void model_fill(Model *model, double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);

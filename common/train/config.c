@@ -109,7 +109,8 @@ static const TrainConfig defaults = {
     .batch = 32,
     .seq = 128,
     .seed = 1,
-    .rate = 3e-4,
+    .schedule = {.rate = 3e-4},
+    .accumulate = 1,
     .optimizer = {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
     .bert = {.hidden = 128, .layers = 2, .heads = 4, .classes = 2, .dropout = 0.1},
 };
@@ -141,7 +142,11 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"steps", LONG, &config->steps, 1, 0x1p53},
         {"seed", SEED, &config->seed, 0, 0x1p53},
         {"mem", BYTES, &config->memory, 0, 0},
-        {"lr", REAL_NUMBER, &config->rate, 0, 1e6},
+        {"lr", REAL_NUMBER, &config->schedule.rate, 0, 1e6},
+        {"warmup", LONG, &config->schedule.warmup, 0, 0x1p53},
+        {"decay", LONG, &config->schedule.decay, 0, 0x1p53},
+        {"clip", REAL_NUMBER, &config->clip, 0, 1e12},
+        {"accumulate", INTEGER, &config->accumulate, 1, 1 << 20},
         {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},
         {"optimizer", OPTIMIZER, NULL, 0, 0},
@@ -180,8 +185,28 @@ static bool can_write(const char *path, Problem *problem)
     return true;
 }
 
+/* A replica takes BATCH_SIZE/dp rows a step, in ACCUMULATE micro-batches. */
+static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
+{
+    int dp = ranks / config->tp;
+    if (config->batch % dp)
+        return problem_set(problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/TP",
+                           "BATCH_SIZE=%d cannot be shared out over %d replicas", config->batch, dp);
+    if (config->batch / dp % config->accumulate)
+        return problem_set(problem, NULL, "choose ACCUMULATE so that it divides BATCH_SIZE/(NTASKS/TP)",
+                           "%d rows of a replica cannot be cut into %d micro-batches", config->batch / dp,
+                           config->accumulate);
+    if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
+        return problem_set(problem, NULL,
+                           "DECAY is the step at which the rate has fallen to 0, after the WARMUP",
+                           "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
+                           (long long)config->schedule.warmup);
+    return true;
+}
+
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 {
-    return mesh_check(ranks, config->tp, problem) && bert_check(&config->bert, config->tp, problem) &&
+    return mesh_check(ranks, config->tp, problem) && check_batch(config, ranks, problem) &&
+           bert_check(&config->bert, config->tp, problem) &&
            (!config->metrics || can_write(config->metrics, problem));
 }

@@ -6,6 +6,7 @@
 
 #include "model/bert.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 typedef struct TrainConfig {
     const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
@@ -16,7 +17,9 @@ typedef struct TrainConfig {
     int64_t samples, steps; /**< rows used of the data, steps in all: 0 for no limit */
     int64_t memory;         /**< bytes of tensors a rank may hold: 0 for no limit */
     uint64_t seed;
-    double rate;
+    Schedule schedule;
+    double clip;      /**< the most that the norm of the gradient may be: 0 for no limit */
+    int accumulate;   /**< micro-batches a step */
     uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
                          seed. How far such runs drift apart is the measure of what rounding may do (tests of
                          layouts). */

@@ -45,11 +45,12 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     if (c->steps && c->steps < t->steps)
         t->steps = c->steps;
     t->step_seconds = calloc((size_t)t->steps, sizeof *t->step_seconds);
+    t->wait_seconds = calloc((size_t)t->steps, sizeof *t->wait_seconds);
     t->sampler = sampler_of(t->rows, c->seed, DROP);
     if (t->test)
         t->test_sampler = sampler_of(t->test->rows, c->seed, EVERY_ROW_ONCE);
     t->local_batch = c->batch / t->mesh.dp_degree;
-    t->batch = batch_new(t->local_batch, c->seq);
+    t->batch = batch_new(t->local_batch / c->accumulate, c->seq);
     return true;
 }
 
@@ -65,6 +66,14 @@ static void perturb(Trainer *t)
     }
 }
 
+/* DDP's 25 MB, but a small model too has several buckets, so that the reduction begins before the backward pass ends. */
+static int64_t bucket_bytes(const Model *model)
+{
+    const int64_t most = 25 << 20;
+    int64_t share = model_arena_size(model) * (int64_t)sizeof(real) / 8;
+    return share < most ? share : most;
+}
+
 void trainer_build_model(Trainer *t, TrainConfig *config)
 {
     config->bert.vocabulary = t->train->vocabulary;
@@ -73,6 +82,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->model = model_new(t->pool, &t->mesh, config->seed);
     t->bert = bert_new(model_builder(t->model), &config->bert);
     model_finish(t->model);
+    t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);
     if (config->perturb)
         perturb(t);
@@ -81,6 +91,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
 void trainer_close(Trainer *t)
 {
     if (t->optimizer) {
+        bucket_set_free(t->buckets);
         optimizer_free(t->optimizer);
         tape_free(t->tape);
         model_free(t->model);
@@ -99,6 +110,7 @@ void trainer_close(Trainer *t)
     free(t->test_sampler.order);
     free(t->test_sampler.mine);
     free(t->step_seconds);
+    free(t->wait_seconds);
 }
 
 bool trainer_open_report(Trainer *t, Problem *problem)

@@ -5,6 +5,7 @@
 #define BALISE_TRAINER_PARTS_H
 
 #include "autograd/operations.h"
+#include "train/buckets.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -20,12 +21,13 @@ typedef struct Trainer {
     Optimizer *optimizer;
     ReviewSet *train, *test;
     Sampler sampler, test_sampler;
-    Batch *batch;
+    Batch *batch; /* of a micro-batch */
+    BucketSet *buckets;
     Report *report; /* on rank 0 */
     int64_t rows, steps_an_epoch, steps, step;
-    int64_t local_batch; /* rows of a step on this replica */
-    double *step_seconds;
-    Counter sent; /* in all steps */
+    int64_t local_batch;                 /* rows of a step on this replica */
+    double *step_seconds, *wait_seconds; /* of each step; the reduction's part that was not hidden */
+    Counter sent;                        /* in all steps */
     Metrics epoch;
 } Trainer;
 
@@ -38,6 +40,13 @@ void trainer_build_model(Trainer *t, TrainConfig *config);
 
 /** Opens the report on rank 0 and prints the configuration. Collective. */
 bool trainer_open_report(Trainer *t, Problem *problem);
+
+/** One step on `rows` [local_batch]: forward and backward in micro-batches, reduction, clipping, optimiser.
+ *  @return what is to be reported, but for epoch and times; `metrics` gets this replica's sums */
+StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
+
+/** The sums over the test rows of all replicas, each row once. Collective. */
+Metrics trainer_evaluate(Trainer *t);
 
 /** Frees all that is there, however far the opening came. */
 void trainer_close(Trainer *t);

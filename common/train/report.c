@@ -52,12 +52,14 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
            b->hidden, b->heads, b->vocabulary, b->positions ? ", learned positions" : "", b->dropout);
     printf("          %.2f M parameters, %.2f M of them on each rank\n", (double)parameters / 1e6,
            (double)held / 1e6);
-    printf("layout    %d rank%s: tensor parallel %d\n", ranks, ranks > 1 ? "s" : "", config->tp);
+    printf("layout    %d rank%s: tensor parallel %d, data parallel %d\n", ranks, ranks > 1 ? "s" : "",
+           config->tp, ranks / config->tp);
     printf("data      %s: %lld rows of up to %d tokens, test %lld rows\n", config->data, (long long)rows,
            config->seq, (long long)test_rows);
     printf("training  %d epoch%s, %lld steps of %d rows, %s, learning rate %g, seed %llu\n", config->epochs,
            config->epochs > 1 ? "s" : "", (long long)steps, config->batch,
-           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->rate, (unsigned long long)config->seed);
+           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->schedule.rate,
+           (unsigned long long)config->seed);
     printf("kernels   %s\n", backend_description());
     fflush(stdout);
 }
@@ -95,13 +97,17 @@ static void progress(Report *report, const StepReport *s)
 
 void report_step(Report *report, const StepReport *s)
 {
-    if (report->metrics)
-        write_line(report,
-                   json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step,
-                             "epoch", s->epoch, "loss", s->loss, "accuracy", s->accuracy, "lr", s->rate,
-                             "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
-                             (json_int_t)s->comm_bytes, "comm_s", s->comm_seconds));
     progress(report, s);
+    if (!report->metrics)
+        return;
+    json_t *line =
+        json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f}", "step", (json_int_t)s->step, "epoch",
+                  s->epoch, "loss", s->loss, "accuracy", s->accuracy, "lr", s->rate, "step_s", s->seconds,
+                  "tokens_per_s", s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
+                  s->comm_seconds, "comm_not_hidden_s", s->wait_seconds);
+    if (s->gradient_norm >= 0)
+        json_object_set_new(line, "grad_norm", json_real(s->gradient_norm));
+    write_line(report, line);
 }
 
 static void close_bar(Report *report)
@@ -124,12 +130,13 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
 
 static json_t *summary_of(const RankReport *r, int rank)
 {
-    return json_pack("{s:i, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f}", "rank", rank, "loss",
-                     r->loss, "accuracy", r->accuracy, "parameters", (json_int_t)r->parameters, "peak_bytes",
-                     (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
-                     (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
-                     (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
-                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds);
+    return json_pack("{s:i, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f}", "rank", rank,
+                     "loss", r->loss, "accuracy", r->accuracy, "parameters", (json_int_t)r->parameters,
+                     "peak_bytes", (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights,
+                     "gradients", (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser,
+                     "activations", (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
+                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
+                     r->wait_seconds);
 }
 
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
@@ -138,16 +145,17 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
     close_bar(report);
     if (interrupted)
         printf("interrupted: what was trained so far\n");
-    printf(
-        "\nrank    loss  accuracy  parameters  peak memory   = weights + gradients + optimiser + activations"
-        "  step (median)      sent    in comm.\n");
+    puts("\n                    parameters                   peak MB                            step   sent  "
+         " comm  "
+         "not hidden\nrank   loss accuracy     held M     total = weights  grads   optim activations        "
+         "ms     MB"
+         "      s          ms");
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        printf("%4d  %6.4f    %6.4f  %8.2f M  %8.1f MB   %9.1f + %9.1f + %9.1f + %11.1f  %10.1f ms  %7.1f MB "
-               " %7.2f s\n",
-               i, r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
+        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %9.1f %6.0f %6.2f  %10.2f\n", i,
+               r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
                r->gradients / mb, r->optimiser / mb, r->activations / mb, 1e3 * r->step_seconds,
-               r->comm_bytes / mb, r->comm_seconds);
+               r->comm_bytes / mb, r->comm_seconds, 1e3 * r->wait_seconds);
     }
     fflush(stdout);
     if (!report->metrics)

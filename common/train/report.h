@@ -17,6 +17,8 @@ typedef struct StepReport {
     double loss, accuracy, rate, seconds, tokens_per_second;
     int64_t comm_bytes; /**< sent by this rank in this step */
     double comm_seconds;
+    double wait_seconds;  /**< of the reduction over the replicas, what the backward pass did not hide */
+    double gradient_norm; /**< before clipping; negative where it was not computed */
 } StepReport;
 
 /** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */
@@ -27,6 +29,8 @@ typedef struct RankReport {
     double weights, gradients, optimiser, activations; /**< bytes, at the peak */
     double step_seconds;                               /**< median */
     double comm_bytes, comm_seconds;                   /**< of all steps */
+    double
+        wait_seconds; /**< of a median step's reduction over the replicas, what the backward pass did not hide */
 } RankReport;
 
 typedef struct Report Report;

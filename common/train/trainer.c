@@ -28,63 +28,35 @@ static Counter sent_so_far(const Mesh *mesh)
     return sum;
 }
 
-/* ---- one step
- * ------------------------------------------------------------------------------------------------- */
-
-static Tensor *logits_of(Trainer *t, bool training)
-{
-    const Batch *b = t->batch;
-    tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->samples, training});
-    model_use_tape(t->model, t->tape);
-    tape_record(t->tape, training);
-    Tensor *ids = tape_ints(t->tape, SHAPE(b->count, b->seq), b->ids);
-    Tensor *mask = tape_ints(t->tape, SHAPE(b->count, b->seq), b->mask);
-    return bert_forward(t->bert, ids, mask, &t->mesh);
-}
-
-static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
-{
-    const Batch *b = t->batch;
-    Tensor *labels = tape_ints(t->tape, SHAPE(b->count), b->labels);
-    Tensor *loss = cross_entropy_mean(logits, labels, b->count, NULL);
-    metrics->loss_sum += (double)reals(loss)[0] * (double)b->count;
-    metrics->count += (double)b->count;
-    for (int64_t i = 0; i < b->count; i++)
-        metrics->correct += (reals(logits)[2 * i + 1] > reals(logits)[2 * i]) == (b->labels[i] == 1);
-    return loss;
-}
-
-static void train_step(Trainer *t, Metrics *metrics)
-{
-    model_clear_gradients(t->model);
-    Tensor *loss = loss_of(t, logits_of(t, true), metrics);
-    tape_backward(t->tape, loss, NULL);
-    optimizer_step(t->optimizer, t->config->rate);
-}
-
-static void report_one(Trainer *t, int epoch, const Metrics *m, double seconds, Counter before, Counter after)
-{
-    StepReport step = {.step = t->step,
-                       .epoch = epoch,
-                       .loss = m->loss_sum / m->count,
-                       .accuracy = m->correct / m->count,
-                       .rate = t->config->rate,
-                       .seconds = seconds,
-                       .tokens_per_second = m->count * t->config->seq / seconds,
-                       .comm_bytes = after.bytes - before.bytes,
-                       .comm_seconds = after.seconds - before.seconds};
-    if (t->report)
-        report_step(t->report, &step);
-}
-
-/* ---- epochs
- * --------------------------------------------------------------------------------------------------- */
+/* ---- epochs -------------------------------------------------------------------------------------------- */
 
 static bool anybody_stops(const Trainer *t, const volatile sig_atomic_t *stop)
 {
     double stops = *stop;
     group_sum(t->world, &stops, 1);
     return stops > 0;
+}
+
+static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
+                       Counter before)
+{
+    Counter after = sent_so_far(&t->mesh);
+    t->step_seconds[t->step - 1] = seconds;
+    t->wait_seconds[t->step - 1] = step->wait_seconds;
+    t->sent.bytes += step->comm_bytes = after.bytes - before.bytes;
+    t->sent.seconds += step->comm_seconds = after.seconds - before.seconds;
+    metrics_synchronise(&metrics, &t->mesh);
+    t->epoch.loss_sum += metrics.loss_sum;
+    t->epoch.correct += metrics.correct;
+    t->epoch.count += metrics.count;
+    step->step = t->step;
+    step->epoch = epoch + 1;
+    step->loss = metrics.loss_sum / metrics.count;
+    step->accuracy = metrics.correct / metrics.count;
+    step->seconds = seconds;
+    step->tokens_per_second = metrics.count * t->config->seq / seconds;
+    if (t->report)
+        report_step(t->report, step);
 }
 
 /* Returns false when the run is to end. */
@@ -96,35 +68,13 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         Metrics metrics = {0};
         Counter before = sent_so_far(&t->mesh);
         double begin = now();
-        batch_fill(t->train, t->sampler.mine + i * t->local_batch, t->local_batch, t->batch);
-        train_step(t, &metrics);
-        double seconds = now() - begin;
-        Counter after = sent_so_far(&t->mesh);
-        t->step_seconds[t->step++] = seconds;
-        t->sent.bytes += after.bytes - before.bytes;
-        t->sent.seconds += after.seconds - before.seconds;
-        metrics_synchronise(&metrics, &t->mesh);
-        report_one(t, epoch + 1, &metrics, seconds, before, after);
-        t->epoch.loss_sum += metrics.loss_sum;
-        t->epoch.correct += metrics.correct;
-        t->epoch.count += metrics.count;
+        StepReport step = trainer_step(t, t->sampler.mine + i * t->local_batch, &metrics);
+        t->step++;
+        report_one(t, &step, epoch, metrics, now() - begin, before);
         if (anybody_stops(t, stop))
             return false;
     }
     return t->step < t->steps;
-}
-
-static Metrics evaluate(Trainer *t)
-{
-    Metrics metrics = {0};
-    int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh);
-    for (int64_t first = 0; first < rows; first += t->local_batch) {
-        int64_t count = rows - first < t->local_batch ? rows - first : t->local_batch;
-        batch_fill(t->test, t->test_sampler.mine + first, count, t->batch);
-        loss_of(t, logits_of(t, false), &metrics);
-    }
-    metrics_synchronise(&metrics, &t->mesh);
-    return metrics;
 }
 
 /* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. */
@@ -135,7 +85,7 @@ static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop)
         goes_on = train_epoch(t, epoch, stop);
         if (*stop || !t->test)
             continue;
-        t->epoch = evaluate(t);
+        t->epoch = trainer_evaluate(t);
         if (t->report)
             report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,
                          t->epoch.correct / t->epoch.count, (int64_t)t->epoch.count);
@@ -143,8 +93,7 @@ static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop)
     return anybody_stops(t, stop);
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -176,15 +125,15 @@ static void report_end(Trainer *t, bool interrupted)
                              .activations = (double)use.peak[ACTIVATIONS],
                              .step_seconds = median(t->step_seconds, t->step),
                              .comm_bytes = (double)t->sent.bytes,
-                             .comm_seconds = t->sent.seconds};
+                             .comm_seconds = t->sent.seconds,
+                             .wait_seconds = median(t->wait_seconds, t->step)};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
     if (t->report)
         report_ranks(t->report, all, ranks, interrupted);
     free(all);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 /* Before balise 9 the collectives take the whole world, so all ranks must split one model. */
 static bool check_stage(const Trainer *t, Problem *problem)

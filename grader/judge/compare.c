@@ -7,8 +7,8 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
 
-/* How many runs in emulated single precision give the tolerance, and how often a check is explained: to play the suspects
- * takes time, and the first explanation is the one that is told. */
+/* How many runs in emulated single precision give the tolerance, and how often a check is explained: to play
+ * the suspects takes time, and the first explanation is the one that is told. */
 enum { ROUNDED = 3, EXPLANATIONS = 6 };
 
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
@@ -31,10 +31,11 @@ void fail(LabResult *result, Check check, int case_index, const char *format, ..
     va_end(args);
 }
 
-static void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+static void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
+static void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained,
+                            const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -65,7 +66,8 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
     return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, name, &offset);
 }
 
-/* 8 times the largest error of single precision with the sums in other orders, and a unit in the last place. */
+/* 8 times the largest error of single precision with the sums in other orders, and a unit in the last place.
+ */
 static double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double spread = 0, largest = 0;
@@ -115,23 +117,26 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     char text[160], why[900];
     double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
     bool sure = explained(t, why, sizeof why, got, want, tolerance);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure,
-                    "%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)", why,
-                    want->name, t->rank, case_text(t->c, text), (long long)worst, (long long)got->count, is, right,
-                    fabs(is - right), tolerance);
+    fail_by_numbers(
+        t->result, (Check)want->check, t->index, sure,
+        "%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)", why,
+        want->name, t->rank, case_text(t->c, text), (long long)worst, (long long)got->count, is, right,
+        fabs(is - right), tolerance);
 }
 
 static void fail_shape(Trial *t, const Entry *got, const Entry *want)
 {
     char a[64], b[64], text[160], why[900];
     bool sure = explained(t, why, sizeof why, got, want, 0);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure, "%s\n%s on rank %d (%s): the shape is %s, expected %s",
-                    why, want->name, t->rank, case_text(t->c, text),
+    fail_by_numbers(t->result, (Check)want->check, t->index, sure,
+                    "%s\n%s on rank %d (%s): the shape is %s, expected %s", why, want->name, t->rank,
+                    case_text(t->c, text),
                     got->count ? shape_text(got->shape, a) : "that of nothing: there is no such tensor",
                     shape_text(want->shape, b));
 }
 
-/* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well above. */
+/* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well
+ * above. */
 static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
 {
     double *margin = &t->result->check[want->check].margin;
@@ -172,8 +177,8 @@ static void fail_missing(Trial *t, const Entry *want)
     story_of(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
-            fail(t->result, (Check)check, t->index, "%.1500s\nnot reached: %s on rank %d (%s)", why, want->name, t->rank,
-                 case_text(t->c, text));
+            fail(t->result, (Check)check, t->index, "%.1500s\nnot reached: %s on rank %d (%s)", why,
+                 want->name, t->rank, case_text(t->c, text));
 }
 
 static void compare_expected(Trial *t)
@@ -205,8 +210,8 @@ static bool reached_todo(Trial *t)
             char line[64];
             line_of(entry->address, line);
             t->result->state = NOT_STARTED_YET;
-            snprintf(t->result->remark, sizeof t->result->remark, "TODO(%d) in %.63s%s%s", entry->check, entry->name,
-                     line[0] ? ", " : "", line);
+            snprintf(t->result->remark, sizeof t->result->remark, "TODO(%d) in %.63s%s%s", entry->check,
+                     entry->name, line[0] ? ", " : "", line);
             return true;
         }
     return false;

@@ -21,13 +21,15 @@ static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
     char a[64], b[64], text[160], why[200];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
     snprintf(why, sizeof why, "%s",
-             divided && cut ? "it was divided twice: declare the undivided shape, the placement does the cutting"
-             : divided      ? "all ranks hold the same numbers for their parts of it, so the assembled matrix "
-                              "repeats itself: declare the undivided shape and shard(dimension)"
-                            : "its size does not follow the arguments of the ..._new function");
+             divided && cut
+                 ? "it was divided twice: declare the undivided shape, the placement does the cutting"
+             : divided ? "all ranks hold the same numbers for their parts of it, so the assembled matrix "
+                         "repeats itself: declare the undivided shape and shard(dimension)"
+                       : "its size does not follow the arguments of the ..._new function");
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index, "parameter %.63s is declared as %s, and undivided it is %s: %s (%s)",
-             got->name, shape_text(got->shape, a), shape_text(want->shape, b), why, case_text(t->c, text));
+        fail(t->result, (Check)check, t->index,
+             "parameter %.63s is declared as %s, and undivided it is %s: %s (%s)", got->name,
+             shape_text(got->shape, a), shape_text(want->shape, b), why, case_text(t->c, text));
 }
 
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
@@ -38,10 +40,11 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t->result, SHARDING, t->index,
-         cuts == CUT_NOT  ? "parameter %s is cut, but every rank needs all of it (%s)"
-         : cut == CUT_NOT ? "every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
-                            "work (%s)"
-                          : "parameter %s is cut along the wrong dimension (%s)",
+         cuts == CUT_NOT ? "parameter %s is cut, but every rank needs all of it (%s)"
+         : cut == CUT_NOT
+             ? "every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
+               "work (%s)"
+             : "parameter %s is cut along the wrong dimension (%s)",
          want->name, case_text(t->c, text));
     return true;
 }
@@ -54,7 +57,8 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         if (numbers_of(got)[i] == initial)
             continue;
         fail(t->result, INITIAL_VALUES, t->index,
-             "parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values belong to the "
+             "parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values belong "
+             "to the "
              "undivided parameter and its name, whatever the layout (%s)",
              want->name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
         return;
@@ -74,8 +78,8 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)
-        fail(t->result, SHARDING, t->index, "rank %d does not hold its part of parameter %s (%s)", t->rank, want->name,
-             case_text(t->c, text));
+        fail(t->result, SHARDING, t->index, "rank %d does not hold its part of parameter %s (%s)", t->rank,
+             want->name, case_text(t->c, text));
     else
         compare_initial(t, got, want);
 }
@@ -84,8 +88,8 @@ void parameter_missing(Trial *t, const Entry *want)
 {
     char text[160];
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index, "parameter %s is missing: each layer has its own (%s)", want->name,
-             case_text(t->c, text));
+        fail(t->result, (Check)check, t->index, "parameter %s is missing: each layer has its own (%s)",
+             want->name, case_text(t->c, text));
 }
 
 void look_for_more(Trial *t)
@@ -102,7 +106,8 @@ void look_for_more(Trial *t)
                  case_text(t->c, text));
         if (entry->kind == LEFT_OVER)
             fail(t->result, FORWARD, t->index,
-                 "an exchange was started and not waited for: a result was read before the exchange was complete (%s)",
+                 "an exchange was started and not waited for: a result was read before the exchange was "
+                 "complete (%s)",
                  case_text(t->c, text));
     }
 }
@@ -124,10 +129,12 @@ void compare_traffic(Trial *t, const Entry *want)
     double padding = 2 * (n - 1) * (n - 1) * usual;
     if (!(sent <= allowed + padding))
         fail(t->result, COMMUNICATION, t->index,
-             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: something is exchanged that need not be (%s)",
+             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: something is exchanged that need not be "
+             "(%s)",
              want->name, sent, allowed, numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
              case_text(t->c, text));
     else if (!(calls <= 2 * usual + 2))
-        fail(t->result, COMMUNICATION, t->index, "%s: %.0f calls for what takes %.0f: send it in one piece (%s)",
-             want->name, calls, usual, case_text(t->c, text));
+        fail(t->result, COMMUNICATION, t->index,
+             "%s: %.0f calls for what takes %.0f: send it in one piece (%s)", want->name, calls, usual,
+             case_text(t->c, text));
 }

@@ -18,11 +18,21 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
     for (int64_t i = 0; i < e->count; i++)
         if (isnan(e->is[i])) {
             snprintf(text, size,
-                     "the result contains values that are not numbers: a part of it was never computed, or was read "
+                     "the result contains values that are not numbers: a part of it was never computed, or "
+                     "was read "
                      "before it was");
             return true;
         }
     return false;
+}
+
+/* What a layer was given is written down after its forward pass. */
+bool input_altered(const Evidence *e, char *text, size_t size)
+{
+    if (strncmp(e->want->name, "input of", 8) != 0)
+        return false;
+    snprintf(text, size, "the layer altered its input; another operation still needs the old values");
+    return true;
 }
 
 bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
@@ -32,9 +42,10 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
             return false;
     if (e->want->check == FORWARD || e->count == 0)
         return false;
-    snprintf(text, size,
-             "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
-             "all_reduce and all_gather are on the tape");
+    snprintf(
+        text, size,
+        "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
+        "all_reduce and all_gather are on the tape");
     return true;
 }
 
@@ -47,14 +58,18 @@ bool multiple(const Evidence *e, char *text, size_t size)
         double factor;
         const char *says;
     } factors[] = {
-        {c->tp, copy ? "it is %g times the expected one: duplication copies in the forward pass and sums in the backward "
+        {c->tp, copy ? "it is %g times the expected one: duplication copies in the forward pass and sums in "
+                       "the backward "
                        "pass; look again at which of the two talks in which direction"
-                     : "it is %g times the expected one, once for each rank: it is summed over the ranks although it was "
+                     : "it is %g times the expected one, once for each rank: it is summed over the ranks "
+                       "although it was "
                        "complete"},
-        {(double)c->tp * c->tp, "it is %g times the expected one: it is summed over the ranks twice too often"},
+        {(double)c->tp * c->tp,
+         "it is %g times the expected one: it is summed over the ranks twice too often"},
         {1.0 / c->tp, "it is %g times the expected one: it is divided by the number of ranks"},
         {1.0 / c->B, "it is %g times the expected one: a mean over the batch is taken once too often"},
-        {1.0 / (c->B * c->S), "it is %g times the expected one: a mean over the rows is taken once too often"},
+        {1.0 / (c->B * c->S),
+         "it is %g times the expected one: a mean over the rows is taken once too often"},
         {2, "it is %g times the expected one: it is counted twice"},
         {0.5, "it is %g times the expected one: it is halved"},
         {-1, "it is %g times the expected one: the sign is wrong"},
@@ -116,7 +131,8 @@ bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    snprintf(text, size, "the parts of different ranks were added up, but these are different numbers of the parameter");
+    snprintf(text, size,
+             "the parts of different ranks were added up, but these are different numbers of the parameter");
     return true;
 }
 
@@ -129,7 +145,8 @@ bool of_another_rank(const Evidence *e, char *text, size_t size)
         Expected other = expect(c, rank, NO_SUSPECT, 0);
         int64_t offset = 0;
         const Entry *entry = find_entry(other.base[0], other.used[0], VALUES, e->want->name, &offset);
-        bool same = entry && entry->count == e->count && close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
+        bool same = entry && entry->count == e->count &&
+                    close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
         if (same) {
             snprintf(text, size, "it is that of rank %d: each rank takes its own part", rank);
@@ -148,7 +165,8 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
         if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
             entry->count == e->want->count && gives(e, numbers_of(entry))) {
             snprintf(text, size,
-                     "it is what another call gives (%s): results of separate calls share storage, or are kept from one "
+                     "it is what another call gives (%s): results of separate calls share storage, or are "
+                     "kept from one "
                      "call to the next",
                      entry->name);
             return true;
@@ -168,7 +186,8 @@ bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
             return false;
     }
     snprintf(text, size,
-             "the right numbers are all there but in the wrong places: check along which dimension the pieces are joined "
+             "the right numbers are all there but in the wrong places: check along which dimension the "
+             "pieces are joined "
              "or cut, and in which order");
     return true;
 }
@@ -197,7 +216,8 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
             snprintf(text, size,
-                     "ranks no longer agree on a tensor that should be the same everywhere: each has its own part of the "
+                     "ranks no longer agree on a tensor that should be the same everywhere: each has its own "
+                     "part of the "
                      "sum, or drew its own random numbers");
             return true;
         }
@@ -215,7 +235,8 @@ bool nearly_right(const Evidence *e, char *text, size_t size)
     if (!(error < 0.01 * largest))
         return false;
     snprintf(text, size,
-             "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number format or an "
+             "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
+             "format or an "
              "approximation",
              floor(-log10(error / largest)));
     return true;

@@ -6,7 +6,8 @@
 #include "grader/judge/evidence.h"
 #include "grader/judge/lines.h"
 
-/* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it mattered. */
+/* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
+ * mattered. */
 static bool noted(const Trial *t, char *text, size_t size)
 {
     int64_t offset = t->outcome->begin[t->rank];
@@ -17,7 +18,8 @@ static bool noted(const Trial *t, char *text, size_t size)
         char line[64];
         const Problem *problem = (const Problem *)numbers_of(entry);
         line_of(entry->address, line);
-        snprintf(text, size, "%.400s%s%s\nHINT: %.200s", problem->what, line[0] ? ", at " : "", line, problem->hint);
+        snprintf(text, size, "%.400s%s%s\nHINT: %.200s", problem->what, line[0] ? ", at " : "", line,
+                 problem->hint);
         return true;
     }
     return false;
@@ -28,28 +30,37 @@ static bool wrong_size(const Case *c, const Entry *got, const Entry *want, char 
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
     const char *says = NULL;
     if (got->count == 0 && want->check == INPUT_GRADIENT)
-        says = "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and all_gather are on "
+        says = "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
+               "all_gather are on "
                "the tape";
     else if (is == right)
-        says = "the blocks are all there but in the wrong places: check along which dimension they are joined";
+        says =
+            "the blocks are all there but in the wrong places: check along which dimension they are joined";
     else if (c->tp > 1 && is * c->tp == right)
         says = "this is one rank's piece: the pieces of all ranks are still to be joined";
     else if (c->tp > 1 && is == right * c->tp)
-        says = "it is as many times too large as there are ranks: it was joined although it was whole, or is a sum";
+        says = "it is as many times too large as there are ranks: it was joined although it was whole, or is "
+               "a sum";
     snprintf(text, size, "%s", says ? says : "the shape is not the one asked for");
     return says != NULL;
 }
 
-static bool look_at_numbers(const Evidence *e, char *text, size_t size)
+static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *text, size_t size)
 {
-    static Finder *const finders[] = {not_a_number,        nothing_flowed_back, multiple,
-                                      suspected,           added_up_over_ranks, right_on_first_rank,
-                                      of_another_call,     of_another_rank,     same_numbers_elsewhere,
-                                      nearly_right,        ranks_differ};
-    for (size_t i = 0; i < sizeof finders / sizeof *finders; i++)
-        if (finders[i](e, text, size))
+    for (; *finders; finders++)
+        if ((*finders)(e, text, size))
             return true;
     return false;
+}
+
+/* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
+static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t size)
+{
+    static Finder *const proofs[] = {
+        input_altered,       not_a_number,        nothing_flowed_back, multiple,        suspected,
+        added_up_over_ranks, right_on_first_rank, of_another_call,     of_another_rank, NULL};
+    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, NULL};
+    return look_at_numbers(e, proofs, text, size) || (!has_note && look_at_numbers(e, signs, text, size));
 }
 
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance)
@@ -63,7 +74,7 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         for (int64_t i = 0; i < got->count; i++)
             right[i] = numbers_of(want)[global_index(got, i)];
         Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
-        found = look_at_numbers(&e, text, size);
+        found = explain_numbers(&e, has_note, text, size);
         free(right);
     }
     if (has_note) {

@@ -10,6 +10,7 @@
 typedef struct Lab {
     int number;
     const char *folder, *file, *title, *layouts, *checks, *cuts;
+    const char *needs;   /**< "1 2": the labs whose functions it calls */
     bool starts_working; /**< the start file runs: not started while its tokens are unchanged */
     int64_t (*elements[2])(int64_t n, const Sizes *sizes); /**< by Budget */
     int64_t (*calls[2])(int64_t n, const Sizes *sizes);
@@ -33,8 +34,7 @@ extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", 
 enum { MAX_CASES = 64 };
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 
-/* ---- what must come out
- * --------------------------------------------------------------------------------------- */
+/* ---- what must come out -------------------------------------------------------------------------------- */
 
 /** One way in which students go wrong; the judge computes what that would give. */
 typedef struct Suspect {
@@ -64,8 +64,7 @@ static inline const double *numbers_of(const Entry *entry)
     return (const double *)(entry + 1);
 }
 
-/* ---- what came out
- * -------------------------------------------------------------------------------------------- */
+/* ---- what came out ------------------------------------------------------------------------------------- */
 
 typedef enum Ending { COMPLETE, CRASHED, HUNG, LOOPED, NOT_RUN } Ending;
 
@@ -86,15 +85,15 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
 const Outcome *run_outcome(const Runs *runs, int i);
 void runs_free(Runs *runs);
 
-/* ---- verdict
- * -------------------------------------------------------------------------------------------------- */
+/* ---- verdict ------------------------------------------------------------------------------------------- */
 
 typedef struct CheckResult {
     bool looked_at, failed;
-    bool explained;   /**< the reason names a cause */
-    int explanations; /**< how often one was looked for */
-    int case_index;   /**< of the failure that is told: the first, or the first with a cause */
-    double margin;    /**< the largest error in units of what is allowed */
+    bool explained;       /**< the reason names a cause */
+    int explanations;     /**< how often one was looked for */
+    int case_index;       /**< of the failure that is told: the first, or the first with a cause */
+    bool repeated, alone; /**< its case was run once more by itself; and failed again */
+    double margin;        /**< the largest error in units of what is allowed */
     char reason[2048];
 } CheckResult;
 
@@ -104,6 +103,7 @@ typedef struct LabResult {
     const Lab *lab;
     LabState state;
     char remark[4096]; /**< why it does not build, or which TODO is next */
+    char stack[400];   /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS];
     int points, of;
     uint64_t seed;
@@ -119,6 +119,8 @@ void fail(LabResult *result, Check check, int case_index, const char *format, ..
     __attribute__((format(printf, 4, 5)));
 
 void report_lab(const LabResult *result, bool colour, const char *repeat);
+/** One line a check: the largest error in units of what is allowed. */
+void report_margins(const LabResult *result);
 void report_total(const LabResult *results, int count, bool colour);
 
 #endif

@@ -188,9 +188,9 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
         double cpu_limit = runs->cpu_limit > 0 ? runs->cpu_limit : watch_cpu_limit(&cases[i]);
-        outcome->ending = wait_for_case(&process, launch, &cases[i], i - first + 1,
-                                        runs->looped ? cpu_limit / 4 : cpu_limit, outcome->story,
-                                        sizeof outcome->story);
+        outcome->ending =
+            wait_for_case(&process, launch, &cases[i], i - first + 1,
+                          runs->looped ? cpu_limit / 4 : cpu_limit, outcome->story, sizeof outcome->story);
         failures += outcome->ending != COMPLETE;
         runs->looped = runs->looped || outcome->ending == LOOPED;
         if (failures)

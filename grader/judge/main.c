@@ -7,26 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "grader/judge/judge.h"
-#include "grader/judge/lines.h"
-#include "grader/judge/tokens.h"
+#include "grader/judge/grade.h"
 
-enum { CANNOT_GRADE = 2, MAX_LABS = 16 };
+enum { MAX_LABS = 16 };
 
-typedef struct Options {
-    int lab, only_case;
-    uint64_t seed;
-    const char *author, *runners, *root;
-} Options;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static _Noreturn void give_up(const Problem *problem)
+void give_up(const Problem *problem)
 {
     fflush(stdout);
     problem_print(stderr, problem);
@@ -36,22 +21,75 @@ static _Noreturn void give_up(const Problem *problem)
 static _Noreturn void usage(const char *what)
 {
     Problem problem;
-    problem_set(
-        &problem, NULL,
-        "grade [--lab N] [--author student|solution] [--seed N] [--case N] [--runners DIR] [--root DIR]",
-        "%s", what);
+    problem_set(&problem, NULL, "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine]", "%s", what);
     give_up(&problem);
 }
 
-static uint64_t number(const char *text, const char *option)
+static uint64_t number(const char *text, const char *option, uint64_t largest)
 {
     char *end, what[128];
     unsigned long long value = strtoull(text, &end, 10);
-    if (!*text || *end) {
-        snprintf(what, sizeof what, "%s takes a number, not '%.60s'", option, text);
+    if (*text < '0' || *text > '9' || *end || value > largest) {
+        snprintf(what, sizeof what, "%s takes a number up to %llu, not '%.60s'", option,
+                 (unsigned long long)largest, text);
         usage(what);
     }
     return value;
+}
+
+static Options defaults(void)
+{
+    Options o = {.only_case = -1,
+                 .author = "student",
+                 .runners = "build/runners",
+                 .start = "build/start",
+                 .labs = "labs",
+                 .own = ""};
+    if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
+        o.seed = (uint64_t)time(NULL);
+    o.seed %= 1000000;
+    return o;
+}
+
+static void must_be_a_lab(int number)
+{
+    Problem problem;
+    if (lab_of(number))
+        return;
+    problem_set(&problem, NULL, "choose one of the labs there are, or leave LAB out to grade them all",
+                "there is no lab %d: they are numbered from %d to %d", number, lab_at(0)->number,
+                lab_at(lab_count() - 1)->number);
+    give_up(&problem);
+}
+
+static void set_option(Options *o, int option, const char *value)
+{
+    switch (option) {
+    case 'l':
+        o->lab = (int)number(value, "LAB", 1000000);
+        must_be_a_lab(o->lab);
+        break;
+    case 's':
+        o->seed = number(value, "SEED", UINT64_MAX);
+        break;
+    case 'c':
+        o->only_case = (int)number(value, "CASE", 1000000);
+        break;
+    case 'u':
+        o->cpu_limit = (double)number(value, "--cpu-limit", 3600);
+        break;
+    case 'm':
+        o->margins = true;
+        break;
+    case '?':
+        usage("unknown option");
+    default:
+        *(option == 'a'   ? &o->author
+          : option == 'r' ? &o->runners
+          : option == 't' ? &o->start
+          : option == 'f' ? &o->labs
+                          : &o->own) = value;
+    }
 }
 
 static Options options_of(int argc, char **argv)
@@ -61,108 +99,19 @@ static Options options_of(int argc, char **argv)
                                           {"seed", required_argument, NULL, 's'},
                                           {"case", required_argument, NULL, 'c'},
                                           {"runners", required_argument, NULL, 'r'},
-                                          {"root", required_argument, NULL, 'o'},
+                                          {"start", required_argument, NULL, 't'},
+                                          {"labs", required_argument, NULL, 'f'},
+                                          {"own", required_argument, NULL, 'w'},
+                                          {"cpu-limit", required_argument, NULL, 'u'},
+                                          {"margins", no_argument, NULL, 'm'},
                                           {0}};
-    Options o = {.only_case = -1, .author = "student", .runners = "build/runners", .root = "."};
-    if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
-        o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000;
+    Options o = defaults();
     int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option == 'l')
-            o.lab = (int)number(optarg, "--lab");
-        else if (option == 's')
-            o.seed = number(optarg, "--seed");
-        else if (option == 'c')
-            o.only_case = (int)number(optarg, "--case");
-        else if (option == 'a')
-            o.author = optarg;
-        else if (option == 'r')
-            o.runners = optarg;
-        else if (option == 'o')
-            o.root = optarg;
-        else
-            usage("unknown option");
-    }
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        set_option(&o, option, optarg);
     if (optind < argc)
         usage("too many arguments");
-    if (o.lab && !lab_of(o.lab)) {
-        Problem problem;
-        problem_set(&problem, NULL, "the labs are numbered from 1; make help lists the commands",
-                    "there is no lab %d", o.lab);
-        give_up(&problem);
-    }
     return o;
-}
-
-/* make leaves the compiler's or the linker's words beside the runner that it could not build. */
-static bool failed_to_build(LabResult *result, const char *runner)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s.failed", runner);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    size_t length = fread(result->remark, 1, sizeof result->remark - 1, file);
-    result->remark[length] = '\0';
-    fclose(file);
-    result->state = DOES_NOT_BUILD;
-    return true;
-}
-
-static bool is_untouched(LabResult *result, const Options *o)
-{
-    char start[600], file[600];
-    const Lab *lab = result->lab;
-    if (!lab->starts_working || strcmp(o->author, "student"))
-        return false;
-    snprintf(start, sizeof start, "%s/build/start/%s/%s", o->root, lab->folder, lab->file);
-    snprintf(file, sizeof file, "%s/labs/%s/%s", o->root, lab->folder, lab->file);
-    if (!same_tokens(start, file))
-        return false;
-    result->state = NOT_STARTED_YET;
-    snprintf(result->remark, sizeof result->remark,
-             "%s is as it was at the start: it works, but nothing is split yet", lab->file);
-    return true;
-}
-
-static void judge_lab(LabResult *result, const Options *o, const char *runner)
-{
-    Case cases[MAX_CASES];
-    Problem problem;
-    int count = lab_cases(result->lab, o->seed, cases), first = 0;
-    if (o->only_case >= count) {
-        problem_set(&problem, NULL, "leave CASE out to run them all", "lab %d has cases 0 to %d",
-                    result->lab->number, count - 1);
-        give_up(&problem);
-    }
-    if (o->only_case >= 0) {
-        first = o->only_case;
-        count = first + 1;
-    }
-    Runs *runs = run_cases(runner, lab_largest_world(result->lab), cases + first, count - first, &problem);
-    if (!runs)
-        give_up(&problem);
-    for (int i = first; i < count && result->state == GRADED; i++)
-        judge_case(result, &cases[i], i, run_outcome(runs, i - first));
-    runs_free(runs);
-    result->cases = count - first;
-}
-
-static void grade_lab(LabResult *result, const Options *o)
-{
-    char runner[512];
-    double begin = now();
-    snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
-    lines_of(runner);
-    for (int check = 0; check < CHECKS; check++)
-        result->of += lab_points(result->lab, (Check)check);
-    if (!failed_to_build(result, runner) && !is_untouched(result, o))
-        judge_lab(result, o, runner);
-    for (int check = 0; check < CHECKS; check++)
-        if (result->state == GRADED && result->check[check].looked_at && !result->check[check].failed)
-            result->points += lab_points(result->lab, (Check)check);
-    result->seconds = now() - begin;
 }
 
 int main(int argc, char **argv)
@@ -175,12 +124,18 @@ int main(int argc, char **argv)
         if (o.lab && lab_at(i)->number != o.lab)
             continue;
         char repeat[128];
-        LabResult *result = &results[count++];
+        LabResult *result = &results[count];
         *result = (LabResult){.lab = lab_at(i), .seed = o.seed};
         grade_lab(result, &o);
+        tell_what_it_stands_on(result, &o, results, count++);
         snprintf(repeat, sizeof repeat, "make grade LAB=%d SEED=%llu%s", result->lab->number,
-                 (unsigned long long)o.seed, strcmp(o.author, "solution") ? "" : " SOLUTION=1");
+                 (unsigned long long)o.seed,
+                 !strcmp(o.author, "solution") ? " SOLUTION=1"
+                 : !strcmp(o.author, "mine")   ? " STACK=mine"
+                                               : "");
         report_lab(result, colour, repeat);
+        if (o.margins)
+            report_margins(result);
         full = full && result->points == result->of;
         fflush(stdout);
     }

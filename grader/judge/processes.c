@@ -13,10 +13,11 @@ ProcessState process_state(int pid)
     FILE *file = pid > 0 ? fopen(path, "r") : NULL;
     if (!file)
         return process;
-    const char *rest = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
+    const char *rest =
+        fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
     if (rest)
-        sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &process.state, &process.parent, &user,
-               &kernel);
+        sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &process.state, &process.parent,
+               &user, &kernel);
     fclose(file);
     process.cpu = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
     return process;

@@ -5,7 +5,7 @@
 #define BALISE_GRADER_PROCESSES_H
 
 typedef struct ProcessState {
-    char state;  /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
+    char state; /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
     int parent;
     double cpu; /**< seconds of CPU time */
 } ProcessState;

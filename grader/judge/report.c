@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,10 @@ static void report_check(const LabResult *result, Check check, Paint paint, cons
            check_names[check], good ? points : 0, points);
     if (r->failed) {
         print_indented(r->reason, "      ");
-        printf("      %sagain: %s CASE=%d%s\n", paint.quiet, repeat, r->case_index, paint.off);
+        printf("      %sagain: %s", paint.quiet, repeat);
+        if (!r->repeated || r->alone)
+            printf(" CASE=%d", r->case_index);
+        printf("%s\n", paint.off);
     }
 }
 
@@ -51,6 +55,7 @@ void report_lab(const LabResult *result, bool colour, const char *repeat)
     Paint paint = paint_of(colour);
     const Lab *lab = result->lab;
     printf("Lab %d  %s", lab->number, lab->title);
+    const char *stack = result->stack;
     if (result->state == NOT_STARTED_YET) {
         printf(": not started  0/%d\n", result->of);
         print_indented(result->remark, "      ");
@@ -59,12 +64,21 @@ void report_lab(const LabResult *result, bool colour, const char *repeat)
     } else if (result->state == DOES_NOT_BUILD) {
         printf(": %sdoes not build%s  0/%d\n", paint.bad, paint.off, result->of);
         print_indented(result->remark, "      ");
+        print_indented(stack, "  ");
     } else {
         printf("  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
                lab_largest_world(lab), result->seconds, paint.off);
+        print_indented(stack, "  ");
         for (int check = 0; check < CHECKS; check++)
             report_check(result, (Check)check, paint, repeat);
     }
+}
+
+void report_margins(const LabResult *result)
+{
+    for (int check = 0; check < CHECKS; check++)
+        if (result->state == GRADED && lab_points(result->lab, (Check)check) && check <= STEP)
+            printf("  margin %-16s %.3g\n", check_names[check], fmin(result->check[check].margin, 1e9));
 }
 
 void report_total(const LabResult *results, int count, bool colour)

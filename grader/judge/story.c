@@ -4,7 +4,8 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
 
-/* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows. */
+/* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows.
+ */
 static bool refusal(const Trial *t, char *text, size_t size)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -16,8 +17,9 @@ static bool refusal(const Trial *t, char *text, size_t size)
             char line[64];
             const Problem *problem = (const Problem *)numbers_of(entry);
             line_of(entry->address, line);
-            snprintf(text, size, "%.*s%s%s (rank %d)\nHINT: %.*s", (int)sizeof problem->what - 1, problem->what,
-                     line[0] ? ", at " : "", line, rank, (int)sizeof problem->hint - 1, problem->hint);
+            snprintf(text, size, "%.*s%s%s (rank %d)\nHINT: %.*s", (int)sizeof problem->what - 1,
+                     problem->what, line[0] ? ", at " : "", line, rank, (int)sizeof problem->hint - 1,
+                     problem->hint);
             return true;
         }
     }

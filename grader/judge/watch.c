@@ -8,8 +8,9 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/processes.h"
 
-/* A rank that waits in MPI asks again and again, and burns CPU time by that. Where the calls do not prove that
- * nobody can go on (messages, requests), all ranks must have asked for this long, in seconds of CPU time. */
+/* A rank that waits in MPI asks again and again, and burns CPU time by that. Where the calls do not prove
+ * that nobody can go on (messages, requests), all ranks must have asked for this long, in seconds of CPU
+ * time. */
 static const double asked_long_enough = 0.3;
 /* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank. */
 static const double sleep_limit = 10;

@@ -54,7 +54,8 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
     at(play, "forward pass of the %s layer, step %d", which_layer[which], step + 1);
     Sizes sizes = layer->sizes(play, which);
     traffic_begin(play);
-    pass->y = layer->forward(made, pass->x, pass->mask, play->mesh);
+    pass->y =
+        layer->forward(made, layer->takes_ids ? pass->x : into_layer(play, pass->x), pass->mask, play->mesh);
     name_it(name, "forward", which, step);
     traffic_end(play, name, FORWARD_BUDGET, &sizes);
     must_be_whole(play, pass->y);
@@ -65,10 +66,10 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
 static void write_forward(Play *play, const Pass *pass, int which, int step)
 {
     char name[NAME_SIZE];
-    name_it(name, "output", which, step);
-    write_values(play, FORWARD, name, pass->y);
     name_it(name, "input", which, step);
     write_values(play, FORWARD, name, pass->x);
+    name_it(name, "output", which, step);
+    write_values(play, FORWARD, name, pass->y);
     if (pass->other) {
         name_it(name, "another reader of x", which, step);
         write_values(play, FORWARD, name, pass->other);
@@ -96,10 +97,17 @@ static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, 
     }
 }
 
-/* Weights away from their initial values, so that a norm is not the identity. */
+typedef struct Weights {
+    uint64_t key;
+    int step;
+} Weights;
+
+/* Weights away from their initial values, so that a norm is not the identity; each step has its own, so that
+ * what goes wrong in one step is not seen again as a wrong forward pass of the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
-    PhiloxKey key = philox_key(((Play *)context)->c.key, p->name, 77);
+    const Weights *weights = context;
+    PhiloxKey key = philox_key(weights->key, p->name, 77 + (uint64_t)weights->step);
     double u = 2 * philox_uniform_at(key, (uint64_t)index) - 1;
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
@@ -107,6 +115,7 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
 static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
+    model_fill(play->model, any_weight, &(Weights){play->c.key, step});
     tape_reset(play->tape, (TapeBatch){play->c.key, step, play->samples, play->c.training != 0});
     model_use_tape(play->model, play->tape);
     model_clear_gradients(play->model);
@@ -135,7 +144,6 @@ void play_layers(Play *play, const LayerPlay *layer)
     }
     model_finish(play->model);
     write_parameters(play);
-    model_fill(play->model, any_weight, play);
     for (int step = 0; step < STEPS; step++)
         one_step(play, layer, made, step);
 }

@@ -56,8 +56,7 @@ typedef struct Sizes {
  * play_case_<lab>. */
 void PLAY(Play *play);
 
-/* ---- writing down
- * --------------------------------------------------------------------------------------------- */
+/* ---- writing down -------------------------------------------------------------------------------------- */
 
 /** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the case. */
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
@@ -72,8 +71,7 @@ void write_parameters(Play *play);
 /** Each parameter's gradient (WEIGHT_GRADIENT) or value (STEP), with its range. */
 void write_arena(Play *play, Check check, int step);
 
-/* ---- provided by the program: the runner measures, the judge computes
- * ----------------------------------------- */
+/* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 
 /** What the play is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
  * delayed cases. */
@@ -86,8 +84,11 @@ void traffic_begin(Play *play);
  */
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes);
 
-/* ---- inputs
- * --------------------------------------------------------------------------------------------------- */
+/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
+ * gives. */
+Tensor *into_layer(Play *play, Tensor *x);
+
+/* ---- inputs -------------------------------------------------------------------------------------------- */
 
 /** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
  * unless `rank` is one (pass -1 for alike). */
@@ -102,8 +103,7 @@ Tensor *random_ids(Play *play, const char *name, int64_t limit);
 /** A mask [B,S]: sample 0 is full, the others have 1..S tokens. */
 Tensor *random_mask(Play *play, const char *name);
 
-/* ---- layers (labs 2 to 7)
- * ------------------------------------------------------------------------------------- */
+/* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
 
 typedef struct LayerPlay {
     /** @param which 0 or 1: two layers of different sizes */

@@ -70,6 +70,11 @@ void at(Play *play, const char *format, ...)
         nap(5000);
 }
 
+Tensor *into_layer(Play *play, Tensor *x)
+{
+    return x;
+}
+
 static Traffic before;
 
 void traffic_begin(Play *play)

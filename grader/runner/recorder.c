@@ -162,8 +162,7 @@ double gather_share(MPI_Comm comm, double whole_count)
     return (n - 1) * whole_count / n;
 }
 
-/* ---- communicators: set up, not traffic
- * ----------------------------------------------------------------------- */
+/* ---- communicators: set up, not traffic ---------------------------------------------------------------- */
 
 #define SET_UP(name, call)                                                                                   \
     comm = substituted(comm);                                                                                \

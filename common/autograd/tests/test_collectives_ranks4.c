@@ -188,8 +188,7 @@ START_TEST(the_gather_joins_forward_and_cuts_backward)
 }
 END_TEST
 
-/* ---- a feed-forward pair: the whole one on every rank, and split as in figure 3a of arXiv:1909.08053
- * --------------- */
+/* ---- a feed-forward pair: the whole one on every rank, and split as in figure 3a of arXiv:1909.08053 --- */
 
 typedef struct Pass {
     real y[24], dx[24], dup[96], ddown[96]; /* [2,3,4], [24,4] and [4,24] */

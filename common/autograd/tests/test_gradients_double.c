@@ -86,8 +86,7 @@ static Tensor *net_cross_entropy(Tensor *const x[])
     return cross_entropy_mean(x[0], labels, 6, NULL);
 }
 
-/* ---- tensors with several consumers: each of the words adds to a gradient that is there already
- * ------------------- */
+/* ---- tensors with several consumers: each of the words adds to a gradient that is there already -------- */
 
 static Tensor *net_same_twice(Tensor *const x[])
 {

@@ -233,8 +233,7 @@ START_TEST(on_one_rank_everything_is_whole)
 }
 END_TEST
 
-/* ---- the words that make a placement unknown, and those that heal it
- * ---------------------------------------------- */
+/* ---- the words that make a placement unknown, and those that heal it ----------------------------------- */
 
 static Tensor *twice(Tensor *x, const Mesh *of)
 {

@@ -228,9 +228,55 @@ START_TEST(what_a_backward_pass_has_used_is_released)
     int64_t before = held();
     Tensor *y = net(x);
     tape_backward(tape, y, dy);
-    /* y, the result, was never computed: nobody read it. What is left is the gradient of x. */
-    ck_assert_int_eq(held() - before, 256);
+    /* what is left is the result, 24 numbers, and the gradient of x, 30 numbers in whole lines of 64 bytes */
+    ck_assert_int_eq(held() - before, 192 + 256);
     ck_assert_ptr_nonnull(x->gradient->buffer);
+}
+END_TEST
+
+START_TEST(the_result_can_be_read_after_the_backward_pass)
+{
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *y = net(x); /* gelu: put off until somebody reads it */
+    tape_backward(tape, y, upstream_of("dy", y));
+    Tensor *again = net(x);
+    assert_close("y", 24, reals(ready(y)), reals(ready(again)), 0);
+}
+END_TEST
+
+/* What a watcher is told: how often the weight is said to be complete, with what gradient, and the operations. */
+typedef struct Told {
+    int complete, operations, operations_before;
+    real gradient[20];
+} Told;
+
+static void note_complete(void *context, Tensor *parameter)
+{
+    Told *told = context;
+    ck_assert_ptr_eq(parameter, weight);
+    told->complete++;
+    told->operations_before = told->operations;
+    memcpy(told->gradient, reals(parameter->gradient), sizeof told->gradient);
+}
+
+static void note_operation(void *context)
+{
+    ((Told *)context)->operations++;
+}
+
+START_TEST(a_watcher_is_told_when_a_gradient_has_its_last_addend)
+{
+    model_clear_gradients(model);
+    model_use_tape(model, tape);
+    Told told = {0};
+    tape_watch(tape, (GradientWatch){note_complete, note_operation, &told});
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *first = gelu(x);
+    Tensor *y = add(linear(first, weight), linear(x, weight));
+    tape_backward(tape, y, upstream_of("dy", y));
+    tape_watch(tape, (GradientWatch){0});
+    ck_assert_int_eq(told.complete, 1);
+    ck_assert_int_eq(told.operations, 4);
+    ck_assert_int_eq(told.operations_before, 2); /* the sum and one of the products; the gelu comes after */
+    assert_close("weight", 20, told.gradient, reals(weight->gradient), 0);
 }
 END_TEST
 
@@ -304,6 +350,8 @@ Suite *suite(void)
     tcase_add_test(tcase, what_no_backward_needs_is_released_at_a_mark);
     tcase_add_test(tcase, a_result_that_shares_memory_survives_the_mark);
     tcase_add_test(tcase, what_a_backward_pass_has_used_is_released);
+    tcase_add_test(tcase, the_result_can_be_read_after_the_backward_pass);
+    tcase_add_test(tcase, a_watcher_is_told_when_a_gradient_has_its_last_addend);
     tcase_add_test(tcase, no_step_after_the_first_allocates);
     tcase_add_test(tcase, a_long_tape_keeps_its_tensors_in_place);
     tcase_add_test(tcase, two_tapes_live_at_once);

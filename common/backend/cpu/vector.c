@@ -34,6 +34,25 @@ void kernel_vector_fill(int64_t count, double value, real *y)
     }
 }
 
+/* A part at a time, so that the order of the sum depends on `count` alone. */
+KERNEL static double square_sum(int64_t count, const real *x)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+double kernel_vector_square_sum(int64_t count, const real *x)
+{
+    enum { PART = 1 << 16 };
+    double sum = 0;
+    for (int64_t begin = 0; begin < count; begin += PART)
+        sum += square_sum(count - begin < PART ? count - begin : PART, x + begin);
+    return sum;
+}
+
 void kernel_vector_copy(int64_t count, const real *x, real *y)
 {
     const int threads = threads_for(count);

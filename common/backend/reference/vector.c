@@ -31,6 +31,14 @@ void kernel_vector_scale(int64_t count, double factor, real *x)
         x[i] = rounded(x[i] * rounded(factor));
 }
 
+double kernel_vector_square_sum(int64_t count, const real *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i] * x[i];
+    return sum;
+}
+
 void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y,
                       int64_t y_stride)
 {

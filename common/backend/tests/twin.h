@@ -46,6 +46,7 @@ void reference_vector_copy(int64_t count, const double *x, double *y);
 void reference_vector_add(int64_t count, const double *x, const double *y, double *z);
 void reference_vector_accumulate(int64_t count, const double *x, double *y);
 void reference_vector_scale(int64_t count, double factor, double *x);
+double reference_vector_square_sum(int64_t count, const double *x);
 void reference_copy_rows(int64_t rows, int64_t columns, const double *x, int64_t x_stride, double *y,
                          int64_t y_stride);
 void reference_sgd_step(int64_t count, double *w, const double *g, double rate, double weight_decay);

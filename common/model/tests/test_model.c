@@ -30,8 +30,7 @@ static Model *model_of_rank(int rank, int ranks)
     return model_new(pool, &mesh, 42);
 }
 
-/* ---- initial values
- * ----------------------------------------------------------------------------------------------- */
+/* ---- initial values ------------------------------------------------------------------------------------ */
 
 typedef struct Cut {
     Shape shape;
@@ -166,8 +165,7 @@ START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
 }
 END_TEST
 
-/* ---- names and arenas
- * --------------------------------------------------------------------------------------------- */
+/* ---- names and arenas ---------------------------------------------------------------------------------- */
 
 static const BertConfig SMALL = {
     .vocabulary = 30, .hidden = 8, .layers = 2, .heads = 4, .classes = 2, .positions = 6, .dropout = 0.1};
@@ -295,8 +293,7 @@ START_TEST(gradients_that_nobody_set_are_completed_with_zeros)
 }
 END_TEST
 
-/* ---- what is refused
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------------------------------------- */
 
 START_TEST(two_parameters_of_one_name_are_refused)
 {
@@ -344,8 +341,7 @@ START_TEST(sizes_that_do_not_divide_are_named)
 }
 END_TEST
 
-/* ---- the whole model
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the whole model ----------------------------------------------------------------------------------- */
 
 static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool training)
 {

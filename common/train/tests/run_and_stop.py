@@ -14,7 +14,7 @@ SMALL = ["--layers", 2, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--
 lines = metrics_of(2, *SMALL, "--samples", 80, "--epochs", 2)
 steps = [line for line in lines if "step" in line]
 keys = {"step", "epoch", "loss", "accuracy", "lr", "step_s", "tokens_per_s", "comm_bytes", "comm_s"}
-check(len(steps) == 20 and all(set(line) == keys for line in steps), "there is a metrics line for each step with its nine keys",
+check(len(steps) == 20 and all(keys <= set(line) for line in steps), "there is a metrics line for each step with its nine keys",
       str(lines[:1]))
 check([line["step"] for line in steps] == list(range(1, 21)) and [line["epoch"] for line in steps] == [1] * 10 + [2] * 10,
       "steps and epochs are counted from 1")
@@ -36,8 +36,8 @@ check(ranks[0]["parameters"] < 0.6 * serial["parameters"] and ranks[0]["peak_byt
       "two ranks hold about half of the parameters each, and need less memory")
 
 table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
-check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak memory", "step (median)", "sent",
-                                     "in comm.")), "the run ends with a table, a row a rank", table)
+check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "sent", "comm", "not hidden")),
+      "the run ends with a table, a row a rank", table)
 learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]
 check(learned > 0.75, "the committed reviews are learnt", f"test accuracy {learned}")

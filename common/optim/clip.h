@@ -1,0 +1,17 @@
+/** @file
+ * Clipping by the norm of all gradients together.
+ */
+#ifndef BALISE_CLIP_H
+#define BALISE_CLIP_H
+
+#include "comm/comm.h"
+#include "model/model.h"
+
+/** The norm of the gradient of the undivided model: every shard of a sharded parameter counts once, and so does a parameter
+ *  that each rank holds in full (Megatron-LM's clip_grad_norm). Collective over the ranks that split the model. */
+double gradient_norm(Model *model);
+
+/** PyTorch's clip_grad_norm_: multiplies all gradients by most / (norm + 1e-6) where that is below 1. */
+void clip_gradients(Model *model, double norm, double most);
+
+#endif

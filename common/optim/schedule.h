@@ -1,0 +1,18 @@
+/** @file
+ * The learning rate of a step.
+ */
+#ifndef BALISE_SCHEDULE_H
+#define BALISE_SCHEDULE_H
+
+#include <stdint.h>
+
+typedef struct Schedule {
+    double rate;    /**< after the warm-up */
+    int64_t warmup; /**< steps over which it rises linearly from rate/warmup; 0 for none */
+    int64_t decay;  /**< the step at whose end it has fallen linearly to 0; 0: it stays */
+} Schedule;
+
+/** @param step from 0 */
+double schedule_rate(const Schedule *schedule, int64_t step);
+
+#endif

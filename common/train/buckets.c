@@ -1,0 +1,114 @@
+#include "train/buckets.h"
+
+#include <stdlib.h>
+
+/* What is known of a bucket beside what balise 11 sees of it. */
+typedef struct Filling {
+    Tensor gradients; /* a range of the arena */
+    int parameters, missing;
+} Filling;
+
+struct BucketSet {
+    Model *model;
+    int count, early;
+    Bucket *bucket;
+    Filling *filling;
+    int *bucket_of; /* by the parameter's number */
+};
+
+static int number_of(const BucketSet *set, const Tensor *parameter)
+{
+    int number = 0;
+    const Parameter *p = model_parameters(set->model);
+    while (p->value != parameter) {
+        p = p->next;
+        number++;
+    }
+    return number;
+}
+
+static void open_bucket(BucketSet *set, real *first)
+{
+    size_t count = (size_t)++set->count;
+    set->filling = realloc(set->filling, count * sizeof *set->filling);
+    set->filling[count - 1] = (Filling){.gradients = {.data = first, .shape = SHAPE(0)}};
+}
+
+BucketSet *bucket_set_new(Model *model, int64_t bytes)
+{
+    BucketSet *set = calloc(1, sizeof *set);
+    set->model = model;
+    real *end = model_gradients(model) + model_arena_size(model);
+    int number = 0;
+    for (Parameter *p = model_parameters(model); p; p = p->next) {
+        real *first = reals(p->value->gradient);
+        if (!set->count ||
+            (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >= bytes)
+            open_bucket(set, first);
+        set->bucket_of = realloc(set->bucket_of, (size_t)(number + 1) * sizeof(int));
+        set->bucket_of[number++] = set->count - 1;
+        set->filling[set->count - 1].parameters++;
+    }
+    set->bucket = calloc((size_t)set->count, sizeof *set->bucket);
+    for (int i = 0; i < set->count; i++) {
+        Tensor *range = &set->filling[i].gradients;
+        real *next = i + 1 < set->count ? reals(&set->filling[i + 1].gradients) : end;
+        range->shape.size[0] = next - reals(range);
+        range->buffer = model_gradient_buffer(model);
+        set->bucket[i].gradients = range;
+    }
+    return set;
+}
+
+void bucket_set_free(BucketSet *set)
+{
+    free(set->bucket);
+    free(set->filling);
+    free(set->bucket_of);
+    free(set);
+}
+
+static void parameter_complete(void *context, Tensor *parameter)
+{
+    BucketSet *set = context;
+    int i = set->bucket_of[number_of(set, parameter)];
+    if (--set->filling[i].missing == 0) {
+        set->early++;
+        bucket_ready(&set->bucket[i], model_mesh(set->model));
+    }
+}
+
+static void between_operations(void *context)
+{
+    const Mesh *mesh = model_mesh(((BucketSet *)context)->model);
+    if (mesh->dp)
+        comm_poke(mesh->dp);
+}
+
+void bucket_set_begin(BucketSet *set, Tape *tape)
+{
+    set->early = 0;
+    for (int i = 0; i < set->count; i++) {
+        set->filling[i].missing = set->filling[i].parameters;
+        set->filling[i].gradients.tape = tape;
+        set->bucket[i].pending = NULL;
+    }
+    tape_watch(tape, (GradientWatch){parameter_complete, between_operations, set});
+}
+
+double bucket_set_finish(BucketSet *set, Tape *tape)
+{
+    double begin = MPI_Wtime();
+    tape_watch(tape, (GradientWatch){0});
+    model_complete_gradients(set->model);
+    for (int i = set->count - 1; i >= 0; i--)
+        if (set->filling[i].missing > 0)
+            bucket_ready(&set->bucket[i], model_mesh(set->model));
+    buckets_finish(set->bucket, set->count, model_mesh(set->model));
+    return MPI_Wtime() - begin;
+}
+
+int bucket_set_early(const BucketSet *set)
+{
+    return set->early;
+}

@@ -1,0 +1,31 @@
+/** @file
+ * The gradients of a model in buckets, reduced over the replicas while the backward pass goes on (PyTorch's
+ * DDP, Li et al., arXiv:2006.15704, section 3.2): a bucket is a range of the gradient arena, so nothing is
+ * copied. What is done with a bucket is balise 11's.
+ */
+#ifndef BALISE_TRAIN_BUCKETS_H
+#define BALISE_TRAIN_BUCKETS_H
+
+#include "comm/comm.h"
+#include "model/model.h"
+
+typedef struct BucketSet BucketSet;
+
+/** Cuts the gradients of a finished model into buckets of `bytes` or a little more. A bucket holds whole
+ * parameters; the first to be full is that of the last ones made. */
+BucketSet *bucket_set_new(Model *model, int64_t bytes);
+void bucket_set_free(BucketSet *set);
+
+/** The next backward pass on `tape` gives full buckets to bucket_ready(), the same ones in the same order on
+ * every rank. */
+void bucket_set_begin(BucketSet *set, Tape *tape);
+
+/** After the backward pass: gives out the buckets of parameters that no operation used, and calls
+ * buckets_finish().
+ *  @return the seconds that this took: what of the reduction the backward pass did not hide */
+double bucket_set_finish(BucketSet *set, Tape *tape);
+
+/** How many buckets were given out before the backward pass had ended. */
+int bucket_set_early(const BucketSet *set);
+
+#endif

@@ -1,0 +1,63 @@
+/* One step of training, and the evaluation. */
+#include "optim/clip.h"
+#include "train/parts.h"
+
+static Tensor *logits_of(Trainer *t, bool training)
+{
+    const Batch *b = t->batch;
+    tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->samples, training});
+    model_use_tape(t->model, t->tape);
+    tape_record(t->tape, training);
+    Tensor *ids = tape_ints(t->tape, SHAPE(b->count, b->seq), b->ids);
+    Tensor *mask = tape_ints(t->tape, SHAPE(b->count, b->seq), b->mask);
+    return bert_forward(t->bert, ids, mask, &t->mesh);
+}
+
+/* The loss of the micro-batch in t->batch, divided by the rows that this replica takes in a step. */
+static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
+{
+    const Batch *b = t->batch;
+    Tensor *labels = tape_ints(t->tape, SHAPE(b->count), b->labels);
+    Tensor *loss = cross_entropy_mean(logits, labels, t->local_batch, NULL);
+    metrics->loss_sum += (double)reals(loss)[0] * (double)t->local_batch;
+    metrics->count += (double)b->count;
+    for (int64_t i = 0; i < b->count; i++)
+        metrics->correct += (reals(logits)[2 * i + 1] > reals(logits)[2 * i]) == (b->labels[i] == 1);
+    return loss;
+}
+
+StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
+{
+    const TrainConfig *config = t->config;
+    int64_t micro = t->local_batch / config->accumulate;
+    StepReport report = {.rate = schedule_rate(&config->schedule, t->step), .gradient_norm = -1};
+    model_clear_gradients(t->model);
+    for (int i = 0; i < config->accumulate; i++) {
+        batch_fill(t->train, rows + i * micro, micro, t->batch);
+        Tensor *loss = loss_of(t, logits_of(t, true), metrics);
+        if (i + 1 ==
+            config->accumulate) /* one reduction a step: the last backward pass completes the gradients */
+            bucket_set_begin(t->buckets, t->tape);
+        tape_backward(t->tape, loss, NULL);
+    }
+    report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
+    if (config->clip > 0) {
+        report.gradient_norm = gradient_norm(t->model);
+        clip_gradients(t->model, report.gradient_norm, config->clip);
+    }
+    optimizer_step(t->optimizer, report.rate);
+    return report;
+}
+
+Metrics trainer_evaluate(Trainer *t)
+{
+    Metrics metrics = {0};
+    int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh), most = t->batch->capacity;
+    for (int64_t first = 0; first < rows; first += most) {
+        batch_fill(t->test, t->test_sampler.mine + first, rows - first < most ? rows - first : most,
+                   t->batch);
+        loss_of(t, logits_of(t, false), &metrics);
+    }
+    metrics_synchronise(&metrics, &t->mesh);
+    return metrics;
+}
