@@ -59,7 +59,7 @@ endif
 .PHONY: build all
 all: build
 	cat common/setup/help.txt
-build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize
+build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize $(BUILD)/checkpoint
 
 $(BUILD)/float/%.o: %.c
 	mkdir -p $(@D)
@@ -99,9 +99,9 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 # A lab's object: compiled with the student in mind, only its exports visible, its code in a section of its own. What goes
 # wrong is written to NN.failed, for the judge to say; for a solution it ends make.
 define lab_rules
-$(BUILD)/labs/student/$(1).o: labs/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+$(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
-	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || true
+	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) labs/$(call lab_file,$(1)) $$@ '$(LAB_$(1)_EXPORTS)' || true
 $(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
@@ -113,6 +113,10 @@ $(BUILD)/double/play-$(1).o: grader/plays/lab0$(1).c
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -DPLAY=play_case_$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
+
+# A lab whose file is not there: that is said each time, by compile-lab.sh.
+.PHONY: missing-lab
+missing-lab:
 
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
 STACK ?=
@@ -159,6 +163,15 @@ grade: $(foreach lab,$(BELOW),$(BUILD)/runners/0$(lab)-student) $(BUILD)/grade $
 	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
 
+# A lab number that does not exist is one error; nothing else is built for it.
+UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
+refuse_unknown = { printf "error: there is no lab '%s'\n  HINT: the labs are: $(LABS)\n" '$(LAB)' >&2; exit 2; }
+.PHONY: start
+start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(BUILD)/start/$(call lab_file,$(LAB)))
+	$(if $(LAB),,printf "error: which lab?\n  HINT: make start LAB=2; the labs are: $(LABS)\n" >&2; exit 2)
+	$(if $(UNKNOWN),$(refuse_unknown))
+	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(BUILD)/start/$(call lab_file,$(LAB))
+
 include grader/tests.mk
 
 # ---- training -------------------------------------------------------------------------------------------------------
@@ -188,6 +201,9 @@ $(TRAIN): $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libba
 $(BUILD)/tokenize: $(BUILD)/float/common/data/tokenize_main.o $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
 
+$(BUILD)/checkpoint: $(BUILD)/float/common/train/checkpoint_main.o $(BUILD)/libbalise.a
+	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lm
+
 NTASKS ?= 1
 option = $(if $($(2)),--$(1) '$($(2))')
 TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,samples,SAMPLES) $(call option,model,MODEL) \
@@ -196,7 +212,8 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
     $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
-    $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS)
+    $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
+    $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)
 
 # Never a test: prints what this machine does.
 .PHONY: bench

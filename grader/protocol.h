@@ -50,9 +50,10 @@ typedef struct RankHeader {
     int32_t pid;
     char where[NAME_SIZE]; /**< "forward of the first layer": what the play is at */
     Call call;             /**< the last call entered */
-    _Atomic int32_t signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */
+    _Atomic int32_t
+        signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */
     void *signal_address;
-    _Atomic int64_t used;  /**< bytes of the stream */
+    _Atomic int64_t used; /**< bytes of the stream */
 } RankHeader;
 
 typedef struct Control {

@@ -22,7 +22,9 @@ static void check_ids(Tensor *ids, const Tensor *weight)
     int64_t count = tensor_count(ids), rows = weight->shape.size[0];
     for (int64_t i = 0; i < count; i++)
         if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
-            misuse("this rank holds some rows of the table only: move the ids to its range with ids_between",
+            misuse("this rank holds some rows of the table only: move the ids to its range, ids_between(ids, "
+                   "first, end) "
+                   "with first = shard_begin(weight)",
                    "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i], tensor_text(weight, b),
                    (long long)rows);
 }

@@ -32,16 +32,16 @@ void backend_set_threads(int threads);
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */
 
 /** y [rows,out] = x [rows,in] · weight [out,in]^T (+ bias [out], which may be NULL). */
-void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight, const real *bias,
-                    real *y);
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
+                           const real *bias, real *y);
 
 /** dx [rows,in] = dy [rows,out] · weight [out,in]; added to dx if `accumulate`. */
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight, real *dx,
-                           bool accumulate);
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
+                                  real *dx, bool accumulate);
 
 /** dweight [out,in] = dy [rows,out]^T · x [rows,in]; added to dweight if `accumulate`. */
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x, real *dweight,
-                            bool accumulate);
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
+                                   real *dweight, bool accumulate);
 
 /** dbias [out] += the column sums of dy [rows,out]. */
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
@@ -57,12 +57,13 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
 /* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time -- */
 
 /** rstd = 1/sqrt(variance + epsilon), variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward. */
-void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight, const real *bias,
-                        double epsilon, real *y, real *mean, real *rstd);
+void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
+                               const real *bias, double epsilon, real *y, real *mean, real *rstd);
 
 /** dx is written (added if `accumulate`); dweight and dbias [columns] are added to. */
-void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x, const real *weight,
-                         const real *mean, const real *rstd, real *dx, bool accumulate, real *dweight, real *dbias);
+void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
+                                const real *weight, const real *mean, const real *rstd, real *dx,
+                                bool accumulate, real *dweight, real *dbias);
 
 /* ---- GELU and dropout ---------------------------------------------------------------------------------- */
 
@@ -88,11 +89,12 @@ typedef struct DropoutMask {
 void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y);
 
 /** y = dropout(gelu(x)) in one pass. */
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y);
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
+                                 real *y);
 
 /** dx = gelu'(x) · mask · dy / (1 - probability) in one pass. */
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy, const real *x,
-                           real *dx);
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
+                                  const real *x, real *dx);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
@@ -104,12 +106,13 @@ typedef struct AttentionShape {
 /** y = softmax(factor q k^T) v for each sample and head (Vaswani et al., arXiv:1706.03762, equation 1).
  *  q, k, v, y [B,S,A·D]; mask [B,S], 0 where a key is hidden: it gets a probability of exactly zero (a row with every
  *  key hidden is the caller's error). probabilities [B,A,S,S] are kept for backward. */
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v, const int32_t *mask,
-                       real *y, real *probabilities);
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
+                              const int32_t *mask, real *y, real *probabilities);
 
 /** Writes dq, dk, dv. `work` [S,S] for each thread: kernel_attention_backward_work() numbers. */
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                        const real *probabilities, const real *dy, real *dq, real *dk, real *dv, real *work);
+                               const real *probabilities, const real *dy, real *dq, real *dk, real *dv,
+                               real *work);
 
 /** How many numbers of work space attention_backward needs. */
 int64_t kernel_attention_backward_work(const AttentionShape *shape);
@@ -118,8 +121,8 @@ int64_t kernel_attention_backward_work(const AttentionShape *shape);
 
 /** losses[i] = -log softmax(logits[i])[labels[i]] (natural logarithm), and dlogits [rows,classes] = softmax - onehot, not
  *  yet divided by anything. A label outside 0..classes-1 is the caller's error. */
-void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels, real *losses,
-                   real *dlogits);
+void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
+                          real *losses, real *dlogits);
 
 /* ---- element-wise and copies --------------------------------------------------------------------------- */
 
@@ -133,7 +136,8 @@ void kernel_vector_scale(int64_t count, double factor, real *x);              /*
 double kernel_vector_square_sum(int64_t count, const real *x);
 
 /** Copies a block of `rows` rows of `columns` numbers; consecutive rows lie x_stride and y_stride numbers apart. */
-void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y, int64_t y_stride);
+void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y,
+                      int64_t y_stride);
 
 /* ---- optimisers ---------------------------------------------------------------------------------------- */
 

@@ -56,3 +56,11 @@ void optimizer_step(Optimizer *optimizer, double rate)
     kernel_adamw_step(size, model_weights(model), model_gradients(model), optimizer->m->data,
                       optimizer->v->data, &adamw);
 }
+
+OptimizerState optimizer_state(Optimizer *optimizer)
+{
+    bool adamw = optimizer->m != NULL;
+    return (OptimizerState){.m = adamw ? optimizer->m->data : NULL,
+                            .v = adamw ? optimizer->v->data : NULL,
+                            .steps = &optimizer->steps};
+}

@@ -25,4 +25,11 @@ void optimizer_free(Optimizer *optimizer);
 /** One step at this learning rate with the gradients that the model holds. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
+/** What an optimiser remembers from step to step, to be saved and set. */
+typedef struct OptimizerState {
+    real *m, *v;    /**< laid out as the model's arena; NULL without AdamW */
+    int64_t *steps; /**< done so far */
+} OptimizerState;
+OptimizerState optimizer_state(Optimizer *optimizer);
+
 #endif

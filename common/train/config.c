@@ -156,6 +156,9 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"heads", INTEGER, &bert->heads, 1, 1 << 20},
         {"dropout", REAL_NUMBER, &bert->dropout, 0, 0.999},
         {"positions", POSITIONS, &bert->positions, 0, 1},
+        {"save", TEXT, &config->save, 0, 0},
+        {"every", LONG, &config->save_every, 1, 0x1p53},
+        {"resume", TEXT, &config->resume, 0, 0},
         {"perturb", SEED, &config->perturb, 0, 0x1p53},
         {0},
     };
@@ -185,6 +188,17 @@ static bool can_write(const char *path, Problem *problem)
     return true;
 }
 
+static bool check_saving(const TrainConfig *config, Problem *problem)
+{
+    if (config->save_every && !config->save)
+        return problem_set(problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
+                           "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
+    if ((config->save && !*config->save) || (config->resume && !*config->resume))
+        return problem_set(problem, NULL, "name a folder", "%s names no folder",
+                           config->save && !*config->save ? "SAVE" : "RESUME");
+    return true;
+}
+
 /* A replica takes BATCH_SIZE/dp rows a step, in ACCUMULATE micro-batches. */
 static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
 {
@@ -207,6 +221,6 @@ static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 {
     return mesh_check(ranks, config->tp, problem) && check_batch(config, ranks, problem) &&
-           bert_check(&config->bert, config->tp, problem) &&
+           bert_check(&config->bert, config->tp, problem) && check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem));
 }

@@ -25,6 +25,8 @@ typedef struct TrainConfig {
                          layouts). */
     OptimizerConfig optimizer;
     BertConfig bert;
+    const char *save, *resume; /**< folders of checkpoints, or NULL */
+    int64_t save_every;        /**< steps between checkpoints; 0: only where the run ends */
 } TrainConfig;
 
 /** Fills `config` from the arguments. Returns false with `problem` on an unknown option or an impossible

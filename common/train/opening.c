@@ -2,7 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "train/parts.h"
+#include "train/agree.h"
+#include "train/checkpoint.h"
 
 /* Rank 0 makes the token cache, if it has to be made; the others then find it, and a problem is everybody's.
  */
@@ -13,10 +14,11 @@ static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *probl
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))
             set = review_set_open(csv, c->vocabulary, c->seq, c->cache, problem);
-        double failures = (group_rank(t->world) == 0) == (turn == 0) && !set;
-        group_sum(t->world, &failures, 1);
-        if (failures > 0)
+        if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
+            if (set)
+                review_set_close(set);
             return NULL;
+        }
     }
     return set;
 }
@@ -97,6 +99,7 @@ void trainer_close(Trainer *t)
         model_free(t->model);
         pool_free(t->pool);
     }
+    checkpoint_close(t);
     if (t->batch)
         batch_free(t->batch);
     if (t->train)
@@ -115,12 +118,14 @@ void trainer_close(Trainer *t)
 
 bool trainer_open_report(Trainer *t, Problem *problem)
 {
-    double failures = 0;
     if (group_rank(t->world) == 0)
-        failures = !(t->report = report_open(t->config, t->steps, problem));
-    group_sum(t->world, &failures, 1);
-    if (failures == 0 && t->report)
+        t->report = report_open(t->config, t->first_step, t->steps, problem);
+    if (!agree(t->world, t->report || group_rank(t->world) != 0, problem))
+        return false;
+    if (t->report) {
         report_configuration(t->config, group_size(t->world), model_full(t->model), model_held(t->model),
                              t->rows, t->test ? t->test->rows : 0, t->steps);
-    return failures == 0;
+        checkpoint_describe(t);
+    }
+    return true;
 }

@@ -25,6 +25,11 @@ typedef struct Trainer {
     BucketSet *buckets;
     Report *report; /* on rank 0 */
     int64_t rows, steps_an_epoch, steps, step;
+    int64_t first_step; /* done before this run began */
+    bool interrupted;
+    char *resumed;                       /* the checkpoint that the run goes on from, or NULL */
+    FILE *save_lock;                     /* of the SAVE folder, on rank 0 */
+    int64_t saved_step;                  /* the step of the last checkpoint, or -1 */
     int64_t local_batch;                 /* rows of a step on this replica */
     double *step_seconds, *wait_seconds; /* of each step; the reduction's part that was not hidden */
     Counter sent;                        /* in all steps */

@@ -10,7 +10,7 @@
 struct Report {
     FILE *metrics;
     bool terminal;
-    int64_t steps;
+    int64_t first, steps;
     double begin, last_line;
     bool bar_open; /* the cursor stands behind a progress bar */
 };
@@ -22,13 +22,14 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-Report *report_open(const TrainConfig *config, int64_t steps, Problem *problem)
+Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
 {
     Report *report = calloc(1, sizeof *report);
+    report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
     report->begin = report->last_line = now();
-    if (config->metrics && !(report->metrics = fopen(config->metrics, "w"))) {
+    if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a file that can be written",
                     "the metrics cannot be written");
         free(report);
@@ -76,7 +77,7 @@ static void progress(Report *report, const StepReport *s)
 {
     enum { WIDTH = 24 };
     double elapsed = now() - report->begin;
-    double left = elapsed / (double)s->step * (double)(report->steps - s->step);
+    double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
         int filled = (int)(WIDTH * s->step / report->steps);
         char bar[WIDTH + 1];
@@ -86,7 +87,7 @@ static void progress(Report *report, const StepReport *s)
         printf("\r[%s] %lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left \033[K", bar, (long long)s->step,
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
         report->bar_open = true;
-    } else if (s->step == 1 || s->step == report->steps || now() - report->last_line > 2) {
+    } else if (s->step == report->first + 1 || s->step == report->steps || now() - report->last_line > 2) {
         printf("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n",
                (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
                s->tokens_per_second, left);

@@ -35,10 +35,11 @@ typedef struct RankReport {
 
 typedef struct Report Report;
 
-/** Opens the metrics file where there is one (it is begun anew). Returns NULL with `problem` when it cannot
- * be written.
- *  @param steps how many steps the run will have */
-Report *report_open(const TrainConfig *config, int64_t steps, Problem *problem);
+/** Opens the metrics file where there is one: it is begun anew, or continued by a run that resumes. Returns
+ * NULL with `problem` when it cannot be written.
+ *  @param first how many steps were done before this run; 0 unless it resumes
+ *  @param steps how many there will be at its end */
+Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
 void report_close(Report *report);
 
 /** Prints what is trained on what: sizes, parameters, layout, backend. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/run.h"
+#include "train/agree.h"
 #include "train/trainer.h"
 
 enum { BAD_INPUT = 2 };
@@ -54,16 +55,18 @@ int main(int argc, char **argv)
     signal(SIGINT, ask_to_stop);
     signal(SIGTERM, ask_to_stop);
     signal(SIGUSR1, ask_to_stop);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
     Group *world = group_of(MPI_COMM_WORLD, "world");
-    bool good = train_config(&config, argc, argv, &problem) &&
-                train_config_check(&config, group_size(world), &problem);
+    bool good = agree(world,
+                      train_config(&config, argc, argv, &problem) &&
+                          train_config_check(&config, group_size(world), &problem),
+                      &problem);
     if (good) {
         Problem slow;
         if (group_rank(world) == 0 && !backend_check(&slow))
             fprintf(stderr, "warning: %s\n  HINT: %s\n", slow.what, slow.hint);
         good = train(&config, world, &stop, &problem);
     }
-    /* A problem is the same on every rank, or known to rank 0 alone. */
     if (!good && group_rank(world) == 0)
         problem_print(stderr, &problem);
     group_free(world);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "mesh/mesh.h"
-#include "train/parts.h"
+#include "train/checkpoint.h"
 
 static double now(void)
 {
@@ -59,38 +59,43 @@ static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics,
         report_step(t->report, step);
 }
 
-/* Returns false when the run is to end. */
-static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop)
+/* The rest of an epoch. Returns false with `problem` when a checkpoint cannot be written. */
+static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop, Problem *problem)
 {
+    int64_t first = epoch * t->steps_an_epoch;
     sampler_set_epoch(&t->sampler, epoch, &t->mesh);
-    t->epoch = (Metrics){0};
-    for (int64_t i = 0; i < t->steps_an_epoch && t->step < t->steps; i++) {
+    if (t->step == first)
+        t->epoch = (Metrics){0};
+    while (!t->interrupted && t->step < t->steps && t->step < first + t->steps_an_epoch) {
         Metrics metrics = {0};
         Counter before = sent_so_far(&t->mesh);
         double begin = now();
-        StepReport step = trainer_step(t, t->sampler.mine + i * t->local_batch, &metrics);
+        StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
         report_one(t, &step, epoch, metrics, now() - begin, before);
-        if (anybody_stops(t, stop))
+        t->interrupted = anybody_stops(t, stop);
+        if (!checkpoint_save(t, t->interrupted || t->step == t->steps, problem))
             return false;
     }
-    return t->step < t->steps;
+    return true;
 }
 
-/* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. */
-static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop)
+/* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. A run that resumes at the end of
+ * an epoch begins with its evaluation, which may not have been done. */
+static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem *problem)
 {
-    bool goes_on = true;
-    for (int epoch = 0; goes_on && epoch < t->config->epochs; epoch++) {
-        goes_on = train_epoch(t, epoch, stop);
-        if (*stop || !t->test)
+    int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
+    for (; !t->interrupted && epoch * t->steps_an_epoch < t->steps; epoch++) {
+        if (!train_epoch(t, epoch, stop, problem))
+            return false;
+        if (t->interrupted || !t->test)
             continue;
         t->epoch = trainer_evaluate(t);
         if (t->report)
             report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,
                          t->epoch.correct / t->epoch.count, (int64_t)t->epoch.count);
     }
-    return anybody_stops(t, stop);
+    return true;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
@@ -109,27 +114,28 @@ static double median(double *values, int64_t count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-static void report_end(Trainer *t, bool interrupted)
+static void report_end(Trainer *t)
 {
     enum { NUMBERS = sizeof(RankReport) / sizeof(double) };
     PoolUse use = pool_use(t->pool);
     int ranks = group_size(t->world), rank = group_rank(t->world);
     RankReport *all = calloc((size_t)ranks, sizeof *all);
-    all[rank] = (RankReport){.loss = t->epoch.loss_sum / t->epoch.count,
-                             .accuracy = t->epoch.correct / t->epoch.count,
-                             .parameters = (double)model_held(t->model),
-                             .peak_bytes = (double)use.peak_total,
-                             .weights = (double)use.peak[WEIGHTS],
-                             .gradients = (double)use.peak[GRADIENTS],
-                             .optimiser = (double)use.peak[OPTIMISER],
-                             .activations = (double)use.peak[ACTIVATIONS],
-                             .step_seconds = median(t->step_seconds, t->step),
-                             .comm_bytes = (double)t->sent.bytes,
-                             .comm_seconds = t->sent.seconds,
-                             .wait_seconds = median(t->wait_seconds, t->step)};
+    all[rank] =
+        (RankReport){.loss = t->epoch.loss_sum / t->epoch.count,
+                     .accuracy = t->epoch.correct / t->epoch.count,
+                     .parameters = (double)model_held(t->model),
+                     .peak_bytes = (double)use.peak_total,
+                     .weights = (double)use.peak[WEIGHTS],
+                     .gradients = (double)use.peak[GRADIENTS],
+                     .optimiser = (double)use.peak[OPTIMISER],
+                     .activations = (double)use.peak[ACTIVATIONS],
+                     .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
+                     .comm_bytes = (double)t->sent.bytes,
+                     .comm_seconds = t->sent.seconds,
+                     .wait_seconds = median(t->wait_seconds + t->first_step, t->step - t->first_step)};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
     if (t->report)
-        report_ranks(t->report, all, ranks, interrupted);
+        report_ranks(t->report, all, ranks, t->interrupted);
     free(all);
 }
 
@@ -157,13 +163,14 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     Trainer t = {.config = config, .world = world};
     set_threads(config, world);
     mesh_open(&t.mesh, world, config->tp);
-    bool good = check_stage(&t, problem) && trainer_open_data(&t, problem);
+    bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem);
     if (good) {
         trainer_build_model(&t, config);
-        good = trainer_open_report(&t, problem);
+        good = checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);
     }
+    good = good && train_epochs(&t, stop, problem);
     if (good)
-        report_end(&t, train_epochs(&t, stop));
+        report_end(&t);
     trainer_close(&t);
     return good;
 }

@@ -40,7 +40,7 @@ download() { # leaves the exit status in $status
 csv_of() { # split
     printf 'review,label\n'
     for number in 0 2 10; do
-        printf 'bad %s %s,0\n"Good ""%s"", fine: caf\303\251<br />%s",1\n' $1 $number $1 $number
+        printf 'bad %s %s,0\n"Good ""%s"", fine: caf\303\251<br />%s",1\n' "$1" "$number" "$1" "$number"
     done
 }
 

@@ -72,13 +72,13 @@ static Case one_side(const Lab *lab, Draw *d, int world)
     return c;
 }
 
+/* More than a message that MPI keeps for the receiver: who sends it waits, and what is not waited for is not there. */
 static Case large(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.kind = 1;
-    c.B = 4;
-    c.S = 33;
-    c.H = 1024;
+    c.S = 17;
+    c.H = 512;
     c.delay = 1;
     return c;
 }

@@ -225,6 +225,31 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
     return false;
 }
 
+/* Of a tensor that was joined along its last dimension: are the columns of some ranks right, and of others wrong? */
+bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
+{
+    int64_t columns = shape_last(e->want->shape), tp = e->trial->c->tp, mine = columns / tp;
+    int right = 0, wrong = -1;
+    if (e->got->placement_kind == SHARD || tp == 1 || mine * tp != columns)
+        return false;
+    for (int64_t k = 0; k < tp; k++) {
+        bool close = true;
+        for (int64_t row = 0; row < e->count; row += columns)
+            close =
+                close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine, e->tolerance);
+        right += close;
+        wrong = close ? wrong : (int)k;
+    }
+    if (right == 0 || wrong < 0)
+        return false;
+    snprintf(text, size,
+             "only a part of the columns is wrong, that of rank %d among them: this rank computed with "
+             "something that "
+             "should be the same everywhere, and is not, or drew its own random numbers",
+             wrong);
+    return true;
+}
+
 bool nearly_right(const Evidence *e, char *text, size_t size)
 {
     double error = 0, largest = 0;

@@ -57,9 +57,10 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *te
 static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t size)
 {
     static Finder *const proofs[] = {
-        input_altered,       not_a_number,        nothing_flowed_back, multiple,        suspected,
+        input_altered,       not_a_number,        nothing_flowed_back, suspected,       multiple,
         added_up_over_ranks, right_on_first_rank, of_another_call,     of_another_rank, NULL};
-    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, NULL};
+    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
+                                    NULL};
     return look_at_numbers(e, proofs, text, size) || (!has_note && look_at_numbers(e, signs, text, size));
 }
 

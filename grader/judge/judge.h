@@ -45,9 +45,11 @@ enum { NO_SUSPECT = -1 };
 int suspect_count(void);
 const Suspect *suspect_at(int i);
 
+enum { MAX_ROUNDED = 6 };
+
 typedef struct Expected {
-    char *base[4]; /**< the exact stream, then three in emulated single precision */
-    int64_t used[4];
+    char *base[1 + MAX_ROUNDED]; /**< the exact stream, then those in emulated single precision */
+    int64_t used[1 + MAX_ROUNDED];
     int rounded; /**< how many of the latter there are */
 } Expected;
 

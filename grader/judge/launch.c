@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +61,7 @@ static void become_mpirun(const char *runner, int ranks, const char *path)
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     unsetenv("OPENBLAS_CORETYPE");
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* an interrupted judge leaves no ranks behind */
     execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
            "--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", "--mca",
            "mpi_yield_when_idle", "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca",

@@ -14,6 +14,7 @@ typedef struct Trial {
     Expected expected;
     Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
     int rank;
+    bool broken_in_step_1; /**< something of the first step was not reached on this rank */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */

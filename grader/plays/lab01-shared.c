@@ -4,7 +4,7 @@
 
 Shape lab01_shape(const Case *c, int call)
 {
-    return call == 0 ? SHAPE(c->B, c->S, c->H) : SHAPE(c->B + 1, c->S, c->H / 2 + 1);
+    return call != 1 ? SHAPE(c->B, c->S, c->H) : SHAPE(c->B + 1, c->S, c->H / 2 + 1);
 }
 
 void lab01_name(char name[NAME_SIZE], const char *what, int part, int call)

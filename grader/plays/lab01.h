@@ -8,11 +8,11 @@
 
 #include "grader/plays/play.h"
 
-enum { CALLS = 2 };
+enum { CALLS = 3 };
 enum { USUAL, LARGE }; /* kinds of cases: in a large one f and g only */
 enum { F, G, GATHER_LAST, GATHER_FIRST, READ_TWICE, WEIGHT_KEPT, PARTS };
 
-/** The shape of the input of `part`; the second call of a case has another. */
+/** The shape of the input of `part`; the second of three calls has another. */
 Shape lab01_shape(const Case *c, int call);
 
 void lab01_name(char name[NAME_SIZE], const char *what, int part, int call);

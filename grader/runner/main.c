@@ -17,7 +17,7 @@
 #include "grader/runner/recorder.h"
 #include "mesh/mesh.h"
 
-enum { MEMORY = 1 << 30 }; /* bytes of tensors a rank: the cases take a few megabytes */
+enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
 
 /* run_ends() and its kin are called by words, which pass no context. */
 static struct {
@@ -102,36 +102,54 @@ static void finish_case(void)
     stream_entry(&runner.play.stream, FINISHED, 0, "", 0, &numbers);
 }
 
+/* What a case has allocated, also one that was ended in the middle; its group can be freed together only. */
+static void clear_away(Play *play)
+{
+    if (play->tape)
+        tape_free(play->tape);
+    if (play->model)
+        model_free(play->model);
+    if (play->pool)
+        pool_free(play->pool);
+}
+
+static void open_play(Play *play, const Case *c, const Mesh *mesh)
+{
+    play->c = *c;
+    play->mesh = mesh;
+    play->model = NULL;
+    play->pool = pool_new(MEMORY, true);
+    play->tape = tape_new(play->pool, mesh);
+    for (int i = 0; i < 64; i++)
+        play->samples[i] = random_below(play, "sample", i, 1 << 20);
+}
+
 static void play_one(const Case *c, MPI_Comm world)
 {
     static Mesh mesh;
+    static Group *group;
     double *numbers;
     Play *play = &runner.play;
-    play->c = *c;
+    *play = (Play){.c = *c, .stream = play->stream};
     stream_entry(&play->stream, CASE, 0, "", 0, &numbers);
     recorder_begin(runner.header, world);
     guard_begin();
-    if (setjmp(runner.case_ends) == 0) {
+    bool complete = setjmp(runner.case_ends) == 0;
+    if (complete) {
         atomic_store(&runner.header->state, PLAYING);
         strcpy(runner.header->where, "making of the groups");
-        Group *group = group_of(world, "world");
+        group = group_of(world, "world");
         mesh_open(&mesh, group, c->tp);
-        play->mesh = &mesh;
-        play->pool = pool_new(MEMORY, true);
-        play->tape = tape_new(play->pool, &mesh);
-        for (int i = 0; i < 64; i++)
-            play->samples[i] = random_below(play, "sample", i, 1 << 20);
+        open_play(play, c, &mesh);
         PLAY(play);
         finish_case();
-        recorder_end();
-        tape_free(play->tape);
-        if (play->model)
-            model_free(play->model);
-        play->model = NULL;
-        pool_free(play->pool);
-        group_free(group);
     }
+    bool open = recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */
     recorder_end();
+    if (!open)
+        clear_away(play);
+    if (complete && !open)
+        group_free(group);
     strcpy(runner.header->where, "");
 }
 

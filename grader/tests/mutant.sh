@@ -53,7 +53,7 @@ must_fail() {
     if [ -z "$(points "$1")" ] || full "$1"; then trouble+=("$1 does not fail"); fi
     local ratio
     ratio=$(sed -nE "s,^  margin $1 +,,p" "$work/report")
-    awk "BEGIN { exit !(\"$ratio\" != \"\" && $((0))${ratio:-0} > 1 && ${ratio:-0} < 10) }" && trouble+=("$1 fails by only $ratio times the tolerance")
+    awk -v ratio="${ratio:-0}" 'BEGIN { exit !(ratio > 1 && ratio < 10) }' && trouble+=("$1 fails by only $ratio times the tolerance")
 }
 must_pass() {
     full "$1" || trouble+=("$1 fails")
@@ -92,6 +92,7 @@ timeout 300 "$BUILD/grade" --lab "$lab" --author mutant --runners "$work" --seed
 status=$?
 title=$(sed -nE '1s,^(#|//) ,,p' "$file")
 failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')
+grep -q "does not build" "$work/report" && failed=build
 said=$(grep -A1 -m1 -E '^  ✗|does not build' "$work/report" | tail -1 | sed 's/^ *//')
 case $file in
 */accepts/*) judge_accept ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutants.sh [PATTERN...]: the grader's own test. Every file of grader/mutants is a wrong answer that must be rejected, every
+# bash mutants.sh [PATTERN...]: the grader's own test. Every file of grader/mutants is a wrong answer that must be rejected, every
 # file of grader/accepts an unusual right one that must not; PATTERN chooses among them by name. Two run at a time.
 #
 # A file is a patch of the lab's solution, below lines "# field: value":
@@ -34,7 +34,7 @@ done
 results=$BUILD/mutants/results.$$
 mkdir -p "$BUILD/mutants"
 trap 'rm -f "$results"' EXIT
-printf '%s\n' "${files[@]}" | xargs -P 2 -n 1 "$here/mutant.sh" | tee "$results"
+printf '%s\n' "${files[@]}" | xargs -P 2 -n 1 bash "$here/mutant.sh" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'
 for lab in 1 2 3 4 5 6 7; do

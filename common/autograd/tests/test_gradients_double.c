@@ -131,6 +131,13 @@ static Tensor *net_residual(Tensor *const x[])
     return add(y, y);
 }
 
+/* The gradients of x0 and x1 are one piece of memory when that of the gelu is added to one of them. */
+static Tensor *net_shared_gradient(Tensor *const x[])
+{
+    Tensor *y = gelu(x[0]);
+    return add(add(x[0], x[1]), y);
+}
+
 static Tensor *net_gelu_read_twice(Tensor *const x[])
 {
     Tensor *y = gelu(x[0]);
@@ -180,6 +187,7 @@ static const Net NETS[] = {
     {"gelu, then layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_linear_and_norm},
     {"two layer_norms", {R3, SHAPE(5), SHAPE(5)}, net_two_norms},
     {"residual", {R3, SHAPE(5, 5)}, net_residual},
+    {"a shared gradient", {R3, R3}, net_shared_gradient},
     {"gelu read twice", {R3}, net_gelu_read_twice},
     {"attention of one tensor", {SHAPE(2, 4, 6)}, net_self_attention},
     {"attention of linears", {SHAPE(2, 4, 6), SHAPE(6, 6), SHAPE(6, 6)}, net_attention_of_linears},

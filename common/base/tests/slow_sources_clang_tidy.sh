@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Clang-tidy finds nothing in the sources of the kit, with the checks of .clang-tidy.
+set -euo pipefail
+cd -- "${ROOT:?}"
+sentence="clang-tidy finds nothing in the sources"
+if ! type -P clang-tidy >/dev/null; then
+    echo "skip - $sentence: clang-tidy is not installed"
+    exit
+fi
+make BUILD="${BUILD:?}" "$BUILD/generated/labs.h"
+read -ra flags <<<"-std=gnu17 -D_GNU_SOURCE -fopenmp -Icommon -I. -I$BUILD/generated $(pkg-config --cflags ompi-c openblas)"
+find common grader -name '*.c' ! -path '*/tests/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
+if words=$(xargs -0 -a "$BUILD/tests/tidy.files" -P 2 -I FILE clang-tidy --quiet FILE -- "${flags[@]}" 2>/dev/null); then
+    echo "ok - $sentence"
+else
+    echo "not ok - $sentence"
+    grep -E ': (warning|error): ' <<<"$words" | sort -u | head -n 30 | sed 's/^/    /'
+    exit 1
+fi

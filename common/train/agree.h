@@ -1,0 +1,14 @@
+/** @file
+ * One outcome for all ranks: what goes wrong on any of them is said once, by rank 0.
+ */
+#ifndef BALISE_TRAIN_AGREE_H
+#define BALISE_TRAIN_AGREE_H
+
+#include "comm/comm.h"
+
+/** Did all ranks succeed? Collective.
+ *  @param good whether this one did
+ *  @param problem set where it did not; afterwards that of the first rank that failed, on every rank */
+bool agree(Group *group, bool good, Problem *problem);
+
+#endif

@@ -1,0 +1,271 @@
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "train/agree.h"
+#include "train/checkpoint_metrics.h"
+#include "train/checkpoint_parts.h"
+
+/* ---- the folders ------------------------------------------------------------------------------------------- */
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A run that does not go on from the newest checkpoint in its SAVE folder would mix two runs there. */
+static bool check_save_folder(const Trainer *t, Problem *problem)
+{
+    const char *save = t->config->save;
+    int64_t newest = checkpoint_newest(save);
+    char *there = checkpoint_path(save, newest, false);
+    bool good = newest < 0 || (t->resumed && same_folder(there, t->resumed));
+    free(there);
+    return good || problem_set(problem, save, "go on from it with RESUME, or name an empty folder",
+                               "the SAVE folder holds a checkpoint of step %" PRId64
+                               " that this run does not go on from",
+                               newest);
+}
+
+static bool find_checkpoint(Trainer *t, Problem *problem)
+{
+    const TrainConfig *c = t->config;
+    if (c->resume)
+        t->resumed = checkpoint_find(c->resume);
+    if (c->resume && !t->resumed && !(c->save && same_folder(c->save, c->resume)))
+        return problem_set(problem, c->resume,
+                           "a folder that a run with SAVE=DIR has written; with SAVE and RESUME of one "
+                           "name a run starts there and goes on later",
+                           "there is no checkpoint to resume from");
+    return !c->save || check_save_folder(t, problem);
+}
+
+bool checkpoint_prepare(Trainer *t, Problem *problem)
+{
+    const TrainConfig *c = t->config;
+    bool good = true;
+    t->saved_step = -1;
+    if (group_rank(t->world) == 0)
+        good = (!c->save || (t->save_lock = checkpoint_folder_open(c->save, problem))) &&
+               find_checkpoint(t, problem);
+    if (!agree(t->world, good, problem))
+        return false;
+    /* The others take what rank 0 has found, even where a newer one comes up meanwhile. */
+    char path[PATH_MAX] = "";
+    if (t->resumed)
+        snprintf(path, sizeof path, "%s", t->resumed);
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, group_comm(t->world));
+    if (path[0] && !t->resumed)
+        t->resumed = strdup(path);
+    return true;
+}
+
+void checkpoint_close(Trainer *t)
+{
+    if (t->save_lock)
+        fclose(t->save_lock);
+    free(t->resumed);
+}
+
+void checkpoint_describe(const Trainer *t)
+{
+    const TrainConfig *c = t->config;
+    if (t->resumed)
+        printf("resume    %s: goes on after step %" PRId64 "\n", t->resumed, t->first_step);
+    else if (c->resume)
+        printf("resume    %s holds no checkpoint yet: starts from scratch\n", c->resume);
+    if (c->save && c->save_every)
+        printf("save      %s, every %" PRId64 " steps and at the end\n", c->save, c->save_every);
+    else if (c->save)
+        printf("save      %s, at the end\n", c->save);
+    fflush(stdout);
+}
+
+/* ---- what is saved ----------------------------------------------------------------------------------------- */
+
+static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
+{
+    XXH64_hash_t hash = XXH3_64bits(set->ids, (size_t)set->begin[set->rows] * sizeof *set->ids);
+    hash = XXH3_64bits_withSeed(set->labels, (size_t)set->rows * sizeof *set->labels, hash);
+    hash = XXH3_64bits_withSeed(set->begin, (size_t)(set->rows + 1) * sizeof *set->begin, hash);
+    snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
+}
+
+/* What this run would write now. Parameter names belong to the model. */
+static CheckpointIndex index_of(const Trainer *t)
+{
+    const TrainConfig *c = t->config;
+    const BertConfig *b = &c->bert;
+    CheckpointIndex index = {.step = t->step,
+                             .tp = t->mesh.tp_degree,
+                             .optimizer_steps = *optimizer_state(t->optimizer).steps,
+                             .loss_sum = t->epoch.loss_sum,
+                             .correct = t->epoch.correct,
+                             .seen = t->epoch.count,
+                             .fitting = {[FIT_LAYERS] = b->layers,
+                                         [FIT_HIDDEN] = b->hidden,
+                                         [FIT_HEADS] = b->heads,
+                                         [FIT_VOCABULARY] = b->vocabulary,
+                                         [FIT_CLASSES] = b->classes,
+                                         [FIT_POSITIONS] = b->positions,
+                                         [FIT_ROWS] = t->rows,
+                                         [FIT_BATCH] = c->batch,
+                                         [FIT_SEQ] = c->seq,
+                                         [FIT_SEED] = (int64_t)c->seed}};
+    snprintf(index.optimizer, sizeof index.optimizer, "%s", c->optimizer.kind == ADAMW ? "adamw" : "sgd");
+    data_key(t->train, index.data_key);
+    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+        index.count++;
+    index.parameters = calloc((size_t)index.count, sizeof *index.parameters);
+    int i = 0;
+    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+        index.parameters[i++] = (SavedParameter){(char *)p->name, p->shape, p->placement};
+    return index;
+}
+
+/* The numbers of a parameter's state on this rank. */
+static real *state_of(const Trainer *t, const Parameter *p, int state)
+{
+    OptimizerState optimizer = optimizer_state(t->optimizer);
+    real *const arenas[SAVED_STATES] = {model_weights(t->model), optimizer.m, optimizer.v};
+    return arenas[state] + (reals(p->value) - model_weights(t->model));
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------------ */
+
+/* A shard is written by the lowest rank that holds it, whatever the grid says of replicas. */
+static bool writes_shard(const Trainer *t)
+{
+    int ranks = group_size(t->world), rank = group_rank(t->world), first = 0;
+    double *place = calloc((size_t)ranks, sizeof *place);
+    place[rank] = t->mesh.tp_rank;
+    group_sum(t->world, place, ranks);
+    while (place[first] != t->mesh.tp_rank)
+        first++;
+    free(place);
+    return first == rank;
+}
+
+/* What is whole on every rank is written once. */
+static bool is_written(const Trainer *t, const Parameter *p)
+{
+    return p->placement.kind == SHARD || t->mesh.tp_rank == 0;
+}
+
+static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder, Problem *problem)
+{
+    char step[32], *path = shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree);
+    snprintf(step, sizeof step, "%" PRId64, t->step);
+    const char *const metadata[] = {"step", step, NULL};
+    int states = saved_states(index), count = 0;
+    SafeTensor *tensors = calloc((size_t)(index->count * states), sizeof *tensors);
+    for (int state = 0; state < states; state++)
+        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+            if (is_written(t, p))
+                tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
+    SafetensorsWriter *writer = safetensors_begin(path, tensors, count, metadata, problem);
+    for (int state = 0; writer && state < states; state++)
+        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+            if (is_written(t, p))
+                safetensors_put(writer, state_of(t, p, state), tensor_count(p->value));
+    while (count > 0)
+        free((char *)tensors[--count].name);
+    free(tensors);
+    free(path);
+    return writer && safetensors_end(writer, problem);
+}
+
+static bool save(Trainer *t, Problem *problem)
+{
+    const char *folder = t->config->save;
+    bool first = group_rank(t->world) == 0, writes = writes_shard(t);
+    if (!agree(t->world, !first || checkpoint_begin(folder, t->step, problem), problem))
+        return false;
+    CheckpointIndex index = index_of(t);
+    char *partial = checkpoint_path(folder, t->step, true);
+    bool good = agree(t->world, !writes || write_shard(t, &index, partial, problem), problem);
+    if (good)
+        good = agree(t->world,
+                     !first || (checkpoint_index_write(&index, partial, problem) &&
+                                checkpoint_commit(folder, t->step, problem)),
+                     problem);
+    if (!good && first)
+        checkpoint_abandon(folder, t->step);
+    free(partial);
+    free(index.parameters);
+    t->saved_step = t->step;
+    return good;
+}
+
+bool checkpoint_save(Trainer *t, bool last, Problem *problem)
+{
+    const TrainConfig *c = t->config;
+    bool due = c->save && (last || (c->save_every && t->step % c->save_every == 0));
+    return !due || t->saved_step == t->step || save(t, problem);
+}
+
+/* ---- resuming ---------------------------------------------------------------------------------------------- */
+
+static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p, Problem *problem)
+{
+    const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
+    const char *hint = "name a checkpoint of this model: checkpoint info DIR lists what one holds";
+    char there[64], here[64];
+    if (!found)
+        return problem_set(problem, t->resumed, hint, "the checkpoint has no parameter %s", p->name);
+    if (!shape_equal(found->shape, p->shape))
+        return problem_set(problem, t->resumed, hint,
+                           "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
+                           shape_text(found->shape, there), shape_text(p->shape, here));
+    bool divided = p->placement.kind == SHARD, good = true;
+    int dim = divided ? p->placement.dim : 0;
+    Range held = divided ? p->held : (Range){0, p->shape.size[0]};
+    for (int state = 0; good && state < saved_states(&saved->index); state++)
+        good = saved_model_read(saved, state, found, dim, held, state_of(t, p, state), problem);
+    return good;
+}
+
+static bool read_checkpoint(Trainer *t, Problem *problem)
+{
+    SavedModel *saved = saved_model_open(t->resumed, problem);
+    if (!saved)
+        return false;
+    CheckpointIndex run = index_of(t);
+    bool good = checkpoint_index_fits(&saved->index, &run, t->resumed, problem);
+    if (good && saved->index.step > t->steps)
+        good = problem_set(problem, t->resumed, "choose more EPOCHS or STEPS",
+                           "the checkpoint is of step %" PRId64 ", this run ends at step %" PRId64,
+                           saved->index.step, t->steps);
+    if (good && saved->index.count != run.count)
+        good = problem_set(problem, t->resumed, "name a checkpoint of this model",
+                           "the checkpoint has %d parameters, this run's model has %d", saved->index.count,
+                           run.count);
+    for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
+        good = read_parameter(t, saved, p, problem);
+    if (good) {
+        t->step = t->first_step = t->saved_step = saved->index.step;
+        t->epoch = (Metrics){saved->index.loss_sum, saved->index.correct, saved->index.seen};
+        *optimizer_state(t->optimizer).steps = saved->index.optimizer_steps;
+    }
+    free(run.parameters);
+    saved_model_close(saved);
+    return good;
+}
+
+bool checkpoint_resume(Trainer *t, Problem *problem)
+{
+    if (!t->resumed)
+        return true;
+    if (!agree(t->world, read_checkpoint(t, problem), problem))
+        return false;
+    const char *metrics = t->config->metrics;
+    bool good =
+        group_rank(t->world) != 0 || !metrics || metrics_keep(metrics, t->step, t->steps_an_epoch, problem);
+    return agree(t->world, good, problem);
+}

@@ -1,0 +1,213 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/checkpoint_parts.h"
+
+enum { VERSION = 1 };
+static const char format[] = "balise checkpoint";
+static const char index_name[] = "index.json";
+
+/* Where a number stands in index.json, and what it is called for people. */
+static const struct {
+    const char *section, *key, *title;
+} fitting[FITTINGS] = {
+    [FIT_LAYERS] = {"model", "layers", "LAYERS"},
+    [FIT_HIDDEN] = {"model", "hidden", "HIDDEN_DIM"},
+    [FIT_HEADS] = {"model", "heads", "HEADS"},
+    [FIT_VOCABULARY] = {"model", "vocabulary", "a vocabulary size of "},
+    [FIT_CLASSES] = {"model", "classes", "a class count of "},
+    [FIT_POSITIONS] = {"model", "positions", "a count of learned positions of "},
+    [FIT_ROWS] = {"sampler", "rows", "a count of rows of data of "},
+    [FIT_BATCH] = {"sampler", "batch", "BATCH_SIZE"},
+    [FIT_SEQ] = {"sampler", "seq", "SEQ"},
+    [FIT_SEED] = {"sampler", "seed", "SEED"},
+};
+
+/* ---- writing ----------------------------------------------------------------------------------------------- */
+
+static json_t *parameters_of(const CheckpointIndex *index)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < index->count; i++) {
+        const SavedParameter *p = &index->parameters[i];
+        char placement[32];
+        json_t *shape = json_array();
+        for (int d = 0; d < p->shape.rank; d++)
+            json_array_append_new(shape, json_integer(p->shape.size[d]));
+        json_object_set_new(
+            all, p->name,
+            json_pack("{s:o, s:s}", "shape", shape, "placement", placement_text(p->placement, placement)));
+    }
+    return all;
+}
+
+static json_t *json_of(const CheckpointIndex *index)
+{
+    json_t *all = json_pack("{s:s, s:i, s:I, s:i, s:{}, s:{s:s}, s:{s:s, s:I}, s:{s:f, s:f, s:f}}", "format",
+                            format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
+                            "model", "sampler", "data", index->data_key, "optimizer", "kind",
+                            index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
+                            "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen);
+    for (int i = 0; i < FITTINGS; i++)
+        json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
+                            json_integer(index->fitting[i]));
+    int64_t an_epoch = index->fitting[FIT_ROWS] / index->fitting[FIT_BATCH];
+    json_object_set_new(json_object_get(all, "sampler"), "epoch", json_integer(index->step / an_epoch));
+    json_object_set_new(json_object_get(all, "sampler"), "step_in_epoch",
+                        json_integer(index->step % an_epoch));
+    json_object_set_new(all, "parameters", parameters_of(index));
+    return all;
+}
+
+bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem)
+{
+    char *path = path_in(folder, index_name);
+    json_t *all = json_of(index);
+    FILE *stream = fopen(path, "we");
+    bool good = stream && json_dumpf(all, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
+                putc('\n', stream) != EOF && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
+    int error = errno;
+    if (stream && fclose(stream) && good) {
+        good = false;
+        error = errno;
+    }
+    if (!good)
+        problem_set(problem, path, "free some space; the checkpoints before are untouched",
+                    "the checkpoint's index cannot be written: %s", strerror(error));
+    json_decref(all);
+    free(path);
+    return good;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------- */
+
+static bool read_placement(const json_t *entry, SavedParameter *p)
+{
+    const char *text = json_string_value(json_object_get(entry, "placement"));
+    char again[32];
+    p->placement = whole();
+    if (!text || !strcmp(text, "whole"))
+        return text != NULL;
+    p->placement = shard(0);
+    return sscanf(text, "shard(%d)", &p->placement.dim) == 1 &&
+           !strcmp(text, placement_text(p->placement, again)) && p->placement.dim >= 0 &&
+           p->placement.dim < p->shape.rank;
+}
+
+static bool read_parameter(const char *name, const json_t *entry, SavedParameter *p)
+{
+    const json_t *shape = json_object_get(entry, "shape");
+    const int ranks = (int)(sizeof p->shape.size / sizeof *p->shape.size);
+    int64_t count = 1;
+    p->name = strdup(name);
+    p->shape.rank = (int)json_array_size(shape);
+    if (p->shape.rank < 1 || p->shape.rank > ranks)
+        return false;
+    for (int d = 0; d < p->shape.rank; d++) {
+        p->shape.size[d] = json_integer_value(json_array_get(shape, (size_t)d));
+        if (p->shape.size[d] < 1 || __builtin_mul_overflow(count, p->shape.size[d], &count))
+            return false;
+    }
+    return count <= INT64_MAX / (int64_t)sizeof(real) && read_placement(entry, p);
+}
+
+static bool read_parameters(const json_t *all, CheckpointIndex *index)
+{
+    json_t *parameters = json_object_get(all, "parameters"), *entry;
+    const char *name;
+    index->parameters = calloc(json_object_size(parameters) + 1, sizeof *index->parameters);
+    json_object_foreach(
+        parameters, name,
+        entry) if (!read_parameter(name, entry, &index->parameters[index->count++])) return false;
+    return index->count > 0;
+}
+
+static bool read_all(json_t *all, CheckpointIndex *index)
+{
+    const char *found, *optimizer, *data;
+    int version;
+    json_int_t step, optimizer_steps;
+    if (json_unpack(all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}}", "format", &found,
+                    "version", &version, "step", &step, "tp", &index->tp, "sampler", "data", &data,
+                    "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch", "loss_sum",
+                    &index->loss_sum, "correct", &index->correct, "seen", &index->seen))
+        return false;
+    for (int i = 0; i < FITTINGS; i++) {
+        const json_t *number = json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
+        index->fitting[i] = json_integer_value(number);
+        if (!json_is_integer(number))
+            return false;
+    }
+    index->step = step;
+    index->optimizer_steps = optimizer_steps;
+    snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
+    snprintf(index->data_key, sizeof index->data_key, "%s", data);
+    return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
+           index->tp >= 1 && index->tp <= 1 << 20 && read_parameters(all, index);
+}
+
+bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
+{
+    json_error_t error;
+    char *path = path_in(folder, index_name);
+    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    *index = (CheckpointIndex){0};
+    bool good = false;
+    if (!all)
+        problem_set(problem, path,
+                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
+                    "the checkpoint's index cannot be read: %s", error.text);
+    else if (!(good = read_all(all, index)))
+        problem_set(problem, path,
+                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
+                    "this is no index of a checkpoint (of version %d)", VERSION);
+    if (all && !good)
+        checkpoint_index_clear(index);
+    json_decref(all);
+    free(path);
+    return good;
+}
+
+void checkpoint_index_clear(CheckpointIndex *index)
+{
+    for (int i = 0; i < index->count; i++)
+        free(index->parameters[i].name);
+    free(index->parameters);
+}
+
+const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name)
+{
+    for (int i = 0; i < index->count; i++)
+        if (!strcmp(index->parameters[i].name, name))
+            return &index->parameters[i];
+    return NULL;
+}
+
+/* ---- does a run go on from it? ----------------------------------------------------------------------------- */
+
+bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
+                           Problem *problem)
+{
+    const char *hint = "resume with what the checkpoint was trained with, or name another RESUME folder";
+    for (int i = 0; i < FITTINGS; i++) {
+        const char *title = fitting[i].title, *equals = strchr(title, ' ') ? "" : "=";
+        if (saved->fitting[i] != run->fitting[i])
+            return problem_set(problem, folder, hint,
+                               "the checkpoint was trained with %s%s%" PRId64 ", this run has %s%s%" PRId64,
+                               title, equals, saved->fitting[i], title, equals, run->fitting[i]);
+    }
+    if (strcmp(saved->optimizer, run->optimizer))
+        return problem_set(problem, folder, hint,
+                           "the checkpoint was trained with OPTIMIZER=%s, this run has OPTIMIZER=%s",
+                           saved->optimizer, run->optimizer);
+    if (strcmp(saved->data_key, run->data_key))
+        return problem_set(
+            problem, folder, hint,
+            "the checkpoint was trained on other data: their contents have the key %s, this run's %s",
+            saved->data_key, run->data_key);
+    return true;
+}

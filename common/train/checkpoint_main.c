@@ -1,0 +1,170 @@
+/* build/checkpoint: what a checkpoint holds (info), and its weights undivided in one file (merge). Runs without MPI.
+ * Exit status: 0, or 2 on bad input. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/run.h"
+#include "train/checkpoint_parts.h"
+
+enum { BAD_INPUT = 2 };
+
+/* No lab is linked here that could misuse a word; the words of tensor.h want to know whom to tell. */
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    problem_print(stderr, problem);
+    exit(BAD_INPUT);
+}
+
+void run_noted(Problem *problem, void *address)
+{
+    run_ends(problem, address);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    abort();
+}
+
+static SavedModel *open_newest(const char *folder, Problem *problem)
+{
+    char *path = checkpoint_find(folder);
+    SavedModel *saved = NULL;
+    if (path)
+        saved = saved_model_open(path, problem);
+    else
+        problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
+                    "there is no checkpoint");
+    if (saved)
+        printf("checkpoint  %s\n", path);
+    free(path);
+    return saved;
+}
+
+/* ---- info -------------------------------------------------------------------------------------------------- */
+
+static int name_width(const CheckpointIndex *index)
+{
+    int width = 4;
+    for (int i = 0; i < index->count; i++) {
+        int length = (int)strlen(index->parameters[i].name);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static bool info(const char *folder, Problem *problem)
+{
+    SavedModel *saved = open_newest(folder, problem);
+    if (!saved)
+        return false;
+    const CheckpointIndex *index = &saved->index;
+    const int64_t *fit = index->fitting;
+    int64_t numbers = 0;
+    printf("step        %" PRId64 ", seed %" PRId64 ", batches of %" PRId64 " from %" PRId64
+           " rows of up to %" PRId64 " tokens (contents %s)\n",
+           index->step, fit[FIT_SEED], fit[FIT_BATCH], fit[FIT_ROWS], fit[FIT_SEQ], index->data_key);
+    printf("model       %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, vocabulary %" PRId64
+           "%s\n",
+           fit[FIT_LAYERS], fit[FIT_HIDDEN], fit[FIT_HEADS], fit[FIT_VOCABULARY],
+           fit[FIT_POSITIONS] ? ", learned positions" : "");
+    printf("optimizer   %s, %" PRId64 " steps\n", index->optimizer, index->optimizer_steps);
+    printf("layout      %d tensor-parallel rank%s, a file each\n\n", index->tp, index->tp > 1 ? "s" : "");
+    int width = name_width(index);
+    printf("%-*s  %-20s  %s\n", width, "name", "shape", "placement");
+    for (int i = 0; i < index->count; i++) {
+        const SavedParameter *p = &index->parameters[i];
+        char shape[64], placement[32];
+        numbers += shape_count(p->shape);
+        printf("%-*s  %-20s  %s\n", width, p->name, shape_text(p->shape, shape),
+               placement_text(p->placement, placement));
+    }
+    printf("\n%d parameters, %" PRId64 " numbers%s\n", index->count, numbers,
+           saved_states(index) > 1 ? ", and as many of AdamW's m and of its v" : "");
+    saved_model_close(saved);
+    return true;
+}
+
+/* ---- merge ------------------------------------------------------------------------------------------------- */
+
+/* One undivided parameter at a time, so that no more than the largest is ever in memory. */
+static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)
+{
+    bool good = true;
+    for (int i = 0; good && i < saved->index.count; i++) {
+        const SavedParameter *p = &saved->index.parameters[i];
+        int64_t count = shape_count(p->shape);
+        real *values = malloc((size_t)count * sizeof *values);
+        good = saved_model_read(saved, 0, p, 0, (Range){0, p->shape.size[0]}, values, problem);
+        if (good)
+            safetensors_put(writer, values, count);
+        free(values);
+    }
+    return good;
+}
+
+static bool write_merged(const SavedModel *saved, const char *path, Problem *problem)
+{
+    char step[32];
+    snprintf(step, sizeof step, "%" PRId64, saved->index.step);
+    const char *const metadata[] = {"format", "pt", "step", step, NULL};
+    SafeTensor *tensors = calloc((size_t)saved->index.count, sizeof *tensors);
+    for (int i = 0; i < saved->index.count; i++)
+        tensors[i] =
+            (SafeTensor){.name = saved->index.parameters[i].name, .shape = saved->index.parameters[i].shape};
+    SafetensorsWriter *writer = safetensors_begin(path, tensors, saved->index.count, metadata, problem);
+    free(tensors);
+    if (!writer)
+        return false;
+    Problem reading;
+    bool good = put_weights(saved, writer, &reading), written = safetensors_end(writer, problem);
+    if (!good) {
+        unlink(path);
+        *problem = reading;
+    }
+    return good && written;
+}
+
+static bool merge(const char *folder, const char *out, Problem *problem)
+{
+    SavedModel *saved = open_newest(folder, problem);
+    if (!saved)
+        return false;
+    char *beside = malloc(strlen(out) + sizeof ".partial");
+    strcat(strcpy(beside, out), ".partial");
+    bool good = write_merged(saved, beside, problem);
+    if (good && rename(beside, out)) {
+        good = problem_set(problem, out, "name a file in a folder that can be written",
+                           "the merged file cannot be given its name: %s", strerror(errno));
+        unlink(beside);
+    }
+    if (good)
+        printf("merged      %s: %d undivided parameters of step %" PRId64 "\n", out, saved->index.count,
+               saved->index.step);
+    free(beside);
+    saved_model_close(saved);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    Problem problem = {0};
+    bool good;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    if (argc == 3 && !strcmp(argv[1], "info"))
+        good = info(argv[2], &problem);
+    else if (argc == 4 && !strcmp(argv[1], "merge"))
+        good = merge(argv[2], argv[3], &problem);
+    else
+        good = problem_set(
+            &problem, NULL,
+            "checkpoint info DIR, or checkpoint merge DIR OUT.safetensors; DIR is a SAVE folder or one "
+            "checkpoint in it",
+            "that is not how checkpoint is called");
+    if (!good)
+        problem_print(stderr, &problem);
+    return good ? 0 : BAD_INPUT;
+}

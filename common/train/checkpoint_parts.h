@@ -1,0 +1,128 @@
+/** @file
+ * A checkpoint on the disk, for training and for build/checkpoint alike: nothing here knows MPI or a model.
+ *
+ *     SAVE/step-000120/index.json                what was saved, and how it is cut (CheckpointIndex)
+ *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and of AdamW m/NAME and v/NAME;
+ *                                                of rank 0 alone also what is whole on every rank
+ *         /.step-000130.partial/                 one that is being written, or was when the run was killed
+ *         /.lock                                 held by the run that saves here
+ */
+#ifndef BALISE_CHECKPOINT_PARTS_H
+#define BALISE_CHECKPOINT_PARTS_H
+
+#include "train/safetensors.h"
+
+/* ---- checkpoint_index.c: what index.json says -------------------------------------------------------------- */
+
+/** The whole numbers that must be those of the run that resumes. */
+typedef enum Fitting {
+    FIT_LAYERS,
+    FIT_HIDDEN,
+    FIT_HEADS,
+    FIT_VOCABULARY,
+    FIT_CLASSES,
+    FIT_POSITIONS,
+    FIT_ROWS, /**< of the data */
+    FIT_BATCH,
+    FIT_SEQ,
+    FIT_SEED,
+    FITTINGS
+} Fitting;
+
+typedef struct SavedParameter {
+    char *name;
+    Shape shape;         /**< of the undivided parameter */
+    Placement placement; /**< whole() or shard(dim) */
+} SavedParameter;
+
+enum { DATA_KEY_SIZE = 17 };
+
+typedef struct CheckpointIndex {
+    int64_t step; /**< steps done; with rows and batch this is the sampler's position too */
+    int tp;       /**< into how many parts the shards are cut */
+    int64_t fitting[FITTINGS];
+    char optimizer[8];              /**< "sgd" or "adamw" */
+    int64_t optimizer_steps;        /**< for AdamW's bias correction */
+    char data_key[DATA_KEY_SIZE];   /**< of the contents of the training data */
+    double loss_sum, correct, seen; /**< of the epoch so far */
+    int count;
+    SavedParameter *parameters; /**< [count] */
+} CheckpointIndex;
+
+/** Writes FOLDER/index.json, on the disk when it returns true. */
+bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);
+
+/** Fills `index`; on success to be freed with checkpoint_index_clear. */
+bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
+void checkpoint_index_clear(CheckpointIndex *index);
+
+/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both values. */
+bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
+                           Problem *problem);
+
+/** NULL if there is none. */
+const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name);
+
+/* ---- checkpoint_folder.c: folders that come and go whole ---------------------------------------------------- */
+
+/** FOLDER/NAME, the caller's. */
+char *path_in(const char *folder, const char *name);
+
+/** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial; the caller's. */
+char *checkpoint_path(const char *folder, int64_t step, bool partial);
+
+/** The step of the newest complete checkpoint in FOLDER, or -1. */
+int64_t checkpoint_newest(const char *folder);
+
+/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; NULL if there is none. The
+ *  caller's. */
+char *checkpoint_find(const char *folder);
+
+/** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed run left
+ *  half-written.
+ *  @return the lock, to be closed at the end of the run; NULL with `problem` */
+FILE *checkpoint_folder_open(const char *folder, Problem *problem);
+
+/** Makes the empty partial folder of this step. */
+bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
+
+/** Gives the partial folder of this step its name, and then removes all complete checkpoints but the newest two. */
+bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
+
+/** Removes the partial folder of this step, if it is there. */
+void checkpoint_abandon(const char *folder, int64_t step);
+
+/** Waits until the names in FOLDER are on the disk. */
+bool folder_sync(const char *folder);
+
+/* ---- checkpoint_read.c: parts of tensors, out of the files that hold them ----------------------------------- */
+
+/** An open checkpoint. */
+typedef struct SavedModel {
+    CheckpointIndex index;
+    Safetensors **file; /**< [index.tp] */
+} SavedModel;
+
+/** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with AdamW there
+ *  are three. */
+enum { SAVED_STATES = 3 };
+extern const char *const saved_state[SAVED_STATES];
+
+/** "m/blocks.0.norm.weight", the caller's. */
+char *saved_name(int state, const char *parameter);
+int saved_states(const CheckpointIndex *index);
+
+/** FOLDER/rank-0-of-2.safetensors, the caller's. */
+char *shard_path(const char *folder, int rank, int tp);
+
+/** Opens the checkpoint in FOLDER: the index and all files, whose shapes must add up to what the index says.
+ *  @return NULL with `problem`; otherwise the caller's */
+SavedModel *saved_model_open(const char *folder, Problem *problem);
+void saved_model_close(SavedModel *saved);
+
+/** Reads the part `held` along `dim` of a parameter's state, all of it in the other dimensions.
+ *  @param values room for that part, row by row */
+bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
+                      Range held, real *values, Problem *problem);
+
+#endif

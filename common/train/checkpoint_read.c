@@ -1,0 +1,195 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/checkpoint_parts.h"
+
+const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
+
+char *saved_name(int state, const char *parameter)
+{
+    return path_in(saved_state[state], parameter);
+}
+
+int saved_states(const CheckpointIndex *index)
+{
+    return !strcmp(index->optimizer, "adamw") ? SAVED_STATES : 1;
+}
+
+char *shard_path(const char *folder, int rank, int tp)
+{
+    char name[64];
+    snprintf(name, sizeof name, "rank-%d-of-%d.safetensors", rank, tp);
+    return path_in(folder, name);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------- */
+
+static int holders(const CheckpointIndex *index, const SavedParameter *p)
+{
+    return p->placement.kind == SHARD ? index->tp : 1;
+}
+
+/* This file's part of a parameter, which begins where the one before ended; false when it cannot be one. */
+static const SafeTensor *part_in(const SavedModel *saved, int rank, int state, const SavedParameter *p)
+{
+    char *name = saved_name(state, p->name);
+    const SafeTensor *part = safetensors_find(saved->file[rank], name);
+    free(name);
+    return part;
+}
+
+static bool check_part(const SavedModel *saved, int rank, int state, const SavedParameter *p,
+                       Problem *problem)
+{
+    const SafeTensor *part = part_in(saved, rank, state, p);
+    const char *path = safetensors_path(saved->file[rank]), *hint = "take another copy of the checkpoint";
+    char here[64], whole_shape[64];
+    int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
+    if (!part)
+        return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);
+    bool good = part->shape.rank == p->shape.rank;
+    for (int d = 0; good && d < p->shape.rank; d++)
+        good = d == dim || part->shape.size[d] == p->shape.size[d];
+    return good || problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
+                               saved_state[state], p->name, shape_text(part->shape, here),
+                               shape_text(p->shape, whole_shape));
+}
+
+static bool check_parts(const SavedModel *saved, int state, const SavedParameter *p, const char *folder,
+                        Problem *problem)
+{
+    int64_t sum = 0;
+    for (int rank = 0; rank < holders(&saved->index, p); rank++) {
+        if (!check_part(saved, rank, state, p, problem))
+            return false;
+        sum += part_in(saved, rank, state, p)->shape.size[p->placement.dim];
+    }
+    char shape[64];
+    if (sum == p->shape.size[p->placement.dim])
+        return true;
+    return problem_set(problem, folder, "take another copy of the checkpoint",
+                       "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
+                       saved_state[state], p->name, (long long)sum, p->placement.dim,
+                       shape_text(p->shape, shape));
+}
+
+static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
+{
+    char *path = shard_path(folder, rank, saved->index.tp), step[32];
+    const char *hint = "copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...";
+    snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
+    if (access(path, F_OK))
+        problem_set(problem, path, hint,
+                    "a shard is missing: the checkpoint was written by %d tensor-parallel rank%s",
+                    saved->index.tp, saved->index.tp > 1 ? "s" : "");
+    else if ((saved->file[rank] = safetensors_open(path, problem))) {
+        const char *written = safetensors_metadata(saved->file[rank], "step");
+        if (!written || strcmp(written, step)) {
+            problem_set(problem, path, hint, "this shard is of step %.32s, its checkpoint of step %s",
+                        written ? written : "?", step);
+            safetensors_close(saved->file[rank]);
+            saved->file[rank] = NULL;
+        }
+    }
+    free(path);
+    return saved->file[rank] != NULL;
+}
+
+SavedModel *saved_model_open(const char *folder, Problem *problem)
+{
+    SavedModel *saved = calloc(1, sizeof *saved);
+    bool good = checkpoint_index_read(&saved->index, folder, problem);
+    if (!good) {
+        free(saved);
+        return NULL;
+    }
+    saved->file = calloc((size_t)saved->index.tp, sizeof(Safetensors *));
+    for (int rank = 0; good && rank < saved->index.tp; rank++)
+        good = open_file(saved, folder, rank, problem);
+    for (int i = 0; good && i < saved->index.count; i++)
+        for (int state = 0; good && state < saved_states(&saved->index); state++)
+            good = check_parts(saved, state, &saved->index.parameters[i], folder, problem);
+    if (good)
+        return saved;
+    saved_model_close(saved);
+    return NULL;
+}
+
+void saved_model_close(SavedModel *saved)
+{
+    for (int rank = 0; rank < saved->index.tp; rank++)
+        if (saved->file[rank])
+            safetensors_close(saved->file[rank]);
+    free(saved->file);
+    checkpoint_index_clear(&saved->index);
+    free(saved);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------- */
+
+enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
+
+/* A part of a tensor: where it lies in the undivided one, for each dimension; a tensor of fewer has others of size 1 before
+ * its own. */
+typedef struct Box {
+    Range range[DIMS];
+} Box;
+
+static Box box_of(const SavedParameter *p, int dim, Range held)
+{
+    Box box;
+    for (int i = 0; i < DIMS; i++) {
+        int d = i - (DIMS - p->shape.rank);
+        box.range[i] = d < 0 ? (Range){0, 1} : d == dim ? held : (Range){0, p->shape.size[d]};
+    }
+    return box;
+}
+
+static int64_t extent(const Box *box, int from)
+{
+    int64_t count = 1;
+    for (int i = from; i < DIMS; i++)
+        count *= box->range[i].end - box->range[i].begin;
+    return count;
+}
+
+/* Copies what two boxes have in common, from their dimension i on. */
+static void copy_common(const Box *from, const real *x, const Box *to, real *y, int i)
+{
+    Range a = from->range[i], b = to->range[i];
+    int64_t begin = a.begin > b.begin ? a.begin : b.begin, end = a.end < b.end ? a.end : b.end;
+    if (begin >= end)
+        return;
+    if (i == DIMS - 1) {
+        memcpy(y + (begin - b.begin), x + (begin - a.begin), (size_t)(end - begin) * sizeof(real));
+        return;
+    }
+    for (int64_t at = begin; at < end; at++)
+        copy_common(from, x + (at - a.begin) * extent(from, i + 1), to,
+                    y + (at - b.begin) * extent(to, i + 1), i + 1);
+}
+
+bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *p, int dim, Range held,
+                      real *values, Problem *problem)
+{
+    Box wanted = box_of(p, dim, held);
+    bool good = true;
+    int64_t begin = 0;
+    for (int rank = 0; good && rank < holders(&saved->index, p); rank++) {
+        const SafeTensor *part = part_in(saved, rank, state, p);
+        int64_t end = begin + part->shape.size[p->placement.dim];
+        bool same_dim = p->placement.kind == SHARD && p->placement.dim == dim;
+        if (begin < end && !(same_dim && (end <= held.begin || held.end <= begin))) {
+            Box box = box_of(p, p->placement.dim, (Range){begin, end});
+            real *numbers = malloc((size_t)shape_count(part->shape) * sizeof(real));
+            good = safetensors_read(saved->file[rank], part, numbers, problem);
+            if (good)
+                copy_common(&box, numbers, &wanted, values, 0);
+            free(numbers);
+        }
+        begin = end;
+    }
+    return good;
+}

@@ -1,0 +1,214 @@
+/* Reading. Nothing that the file says is believed before it was held against the file's size. */
+#include "train/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train/safetensors_format.h"
+
+enum { HEADER_MAX = 100000000 }; /* the format's own limit */
+
+struct Safetensors {
+    int fd;
+    char *path;
+    int64_t size, data; /* of the file, and where the tensors begin */
+    json_t *header;     /* owns the names */
+    int count;
+    SafeTensor *tensors; /* in the order of their data */
+};
+
+static bool damaged(const Safetensors *file, Problem *problem, const char *what, const char *which)
+{
+    return problem_set(problem, file->path,
+                       "the file is damaged, or no safetensors file: take another copy of it", "%s%s%.200s",
+                       what, *which ? " " : "", which);
+}
+
+static bool read_at(const Safetensors *file, void *bytes, int64_t count, int64_t from, Problem *problem)
+{
+    char *at = bytes;
+    while (count > 0) {
+        ssize_t got = pread(file->fd, at, (size_t)count, from);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return problem_set(problem, file->path, "check the disk", "the file cannot be read: %s",
+                               strerror(errno));
+        if (got == 0)
+            return damaged(file, problem, "the file became shorter while it was read", "");
+        at += got;
+        from += got;
+        count -= got;
+    }
+    return true;
+}
+
+static bool read_header(Safetensors *file, Problem *problem)
+{
+    uint64_t length = 0;
+    if (file->size < 8)
+        return damaged(file, problem, "the file is cut short: it has no header", "");
+    if (!read_at(file, &length, 8, 0, problem))
+        return false;
+    if (length > HEADER_MAX)
+        return damaged(file, problem, "the file's header is no safetensors header", "");
+    if (length > (uint64_t)file->size - 8)
+        return damaged(file, problem, "the file is cut short within its header", "");
+    char *text = malloc(length + 1);
+    json_error_t error;
+    bool good = read_at(file, text, (int64_t)length, 8, problem);
+    if (good) {
+        file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+        good = json_is_object(file->header) ||
+               damaged(file, problem, "the file's header is no JSON object:", error.text);
+    }
+    free(text);
+    file->data = 8 + (int64_t)length;
+    return good;
+}
+
+/* The numbers of a shape, or -1: no shape, or more than a file can have. */
+static int64_t read_shape(const json_t *sizes, Shape *shape)
+{
+    const int ranks = (int)(sizeof shape->size / sizeof *shape->size);
+    int64_t count = 1;
+    if (!json_is_array(sizes) || json_array_size(sizes) > (size_t)ranks)
+        return -1;
+    *shape = (Shape){.rank = (int)json_array_size(sizes)};
+    for (int i = 0; i < shape->rank; i++) {
+        const json_t *size = json_array_get(sizes, (size_t)i);
+        shape->size[i] = json_integer_value(size);
+        if (!json_is_integer(size) || shape->size[i] < 0 ||
+            __builtin_mul_overflow(count, shape->size[i], &count) ||
+            count > INT64_MAX / (int64_t)sizeof(real))
+            return -1;
+    }
+    return count;
+}
+
+static bool read_tensor(const Safetensors *file, const char *name, const json_t *entry, SafeTensor *tensor,
+                        Problem *problem)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    *tensor = (SafeTensor){.name = name};
+    int64_t count = read_shape(json_object_get(entry, "shape"), &tensor->shape);
+    if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
+        !json_is_integer(end))
+        return damaged(file, problem, "the header lacks the type, the shape or the place of", name);
+    if (strcmp(dtype, SAFETENSORS_DTYPE))
+        return problem_set(problem, file->path,
+                           "the numbers of a tensor are read in the precision of this program alone",
+                           "%.200s is of type %.20s", name, dtype);
+    tensor->begin = json_integer_value(begin);
+    if (tensor->begin < 0 || json_integer_value(end) < tensor->begin ||
+        json_integer_value(end) - tensor->begin != count * (int64_t)sizeof(real))
+        return damaged(file, problem, "shape and place do not fit together for", name);
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const SafeTensor *x = a, *y = b;
+    int64_t p = x->begin, q = y->begin;
+    if (p == q) { /* one of no numbers comes first */
+        p = shape_count(x->shape);
+        q = shape_count(y->shape);
+    }
+    return (p > q) - (p < q);
+}
+
+/* One after the other, without gaps, to the end of the file. */
+static bool check_places(const Safetensors *file, Problem *problem)
+{
+    int64_t end = 0, there = file->size - file->data;
+    for (int i = 0; i < file->count; i++) {
+        if (file->tensors[i].begin != end)
+            return damaged(file, problem, "there is a gap or an overlap before", file->tensors[i].name);
+        end += shape_count(file->tensors[i].shape) * (int64_t)sizeof(real);
+        if (end > there)
+            return damaged(file, problem, "the file is cut short: it ends before the end of",
+                           file->tensors[i].name);
+    }
+    return end == there || damaged(file, problem, "there are bytes behind the last tensor", "");
+}
+
+static bool read_tensors(Safetensors *file, Problem *problem)
+{
+    const char *name;
+    json_t *entry;
+    file->tensors = calloc(json_object_size(file->header) + 1, sizeof *file->tensors);
+    json_object_foreach(file->header, name, entry)
+    {
+        if (!strcmp(name, SAFETENSORS_METADATA))
+            continue;
+        if (!read_tensor(file, name, entry, &file->tensors[file->count], problem))
+            return false;
+        file->count++;
+    }
+    qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_place);
+    return check_places(file, problem);
+}
+
+Safetensors *safetensors_open(const char *path, Problem *problem)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode)) {
+        problem_set(problem, path, "check the path", "the tensors cannot be opened: %s",
+                    fd < 0 ? strerror(errno) : "this is no file");
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    Safetensors *file = calloc(1, sizeof *file);
+    *file = (Safetensors){.fd = fd, .path = strdup(path), .size = status.st_size};
+    if (read_header(file, problem) && read_tensors(file, problem))
+        return file;
+    safetensors_close(file);
+    return NULL;
+}
+
+void safetensors_close(Safetensors *file)
+{
+    close(file->fd);
+    json_decref(file->header);
+    free(file->tensors);
+    free(file->path);
+    free(file);
+}
+
+const char *safetensors_path(const Safetensors *file)
+{
+    return file->path;
+}
+
+int safetensors_count(const Safetensors *file)
+{
+    return file->count;
+}
+
+const SafeTensor *safetensors_find(const Safetensors *file, const char *name)
+{
+    for (int i = 0; i < file->count; i++)
+        if (!strcmp(file->tensors[i].name, name))
+            return &file->tensors[i];
+    return NULL;
+}
+
+const char *safetensors_metadata(const Safetensors *file, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(file->header, SAFETENSORS_METADATA), key));
+}
+
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem)
+{
+    return read_at(file, values, shape_count(tensor->shape) * (int64_t)sizeof(real),
+                   file->data + tensor->begin, problem);
+}

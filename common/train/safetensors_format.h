@@ -1,0 +1,12 @@
+/** @file
+ * What writing and reading of safetensors files share.
+ */
+#ifndef BALISE_SAFETENSORS_FORMAT_H
+#define BALISE_SAFETENSORS_FORMAT_H
+
+#include "base/real.h"
+
+#define SAFETENSORS_METADATA "__metadata__"
+#define SAFETENSORS_DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
+
+#endif

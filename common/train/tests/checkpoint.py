@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""A run that resumes from a checkpoint goes on as if it had never ended: bit by bit at the same layout, up to rounding at
+another (as much of it as layouts.py allows)."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from checkpoints import SMALL, contents, curve, losses, newest, succeed, tool, train, undivided
+from runs import ROOT, check, command
+
+LAYOUTS = [(1, 1), (2, 2), (4, 4), (1, 1)]
+REPLICAS = [(1, 1), (2, 1), (4, 2), (2, 2)]  # (ranks, tp): with dp, from balise 9 on
+
+
+def in_pieces(folder, metrics, layouts, *options):
+    """Trains to step 4, 8, ..., each piece at the next layout."""
+    for piece, (ranks, tp) in enumerate(layouts):
+        succeed(ranks, "--tp", tp, "--test", "", *options, "--steps", 4 * (piece + 1), "--save", folder, "--resume", folder,
+                "--metrics", metrics)
+    return losses(metrics)
+
+
+def same_layout(folder):
+    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one, and by Ctrl-C."""
+    run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
+    alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
+    one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)
+    saved = ["--save", f"{folder}/parted", "--resume", f"{folder}/parted", "--every", 5, "--metrics", parted]
+    first = succeed(2, *run, "--steps", 7, *saved)
+    check("holds no checkpoint yet: starts from scratch" in first.stdout,
+          "the first run with RESUME and SAVE of one folder says that it starts from scratch", first.stdout)
+    names = sorted(os.listdir(f"{folder}/parted"))
+    check(names == [".lock", "step-000005", "step-000007"], "EVERY=n saves every n steps and at the end", str(names))
+    with open(parted, "a", encoding="utf-8") as file:
+        file.write('{"step":8,"loss":0,"epoch":1}\n{"step":9,"lo')  # a killed run has gone further, and died writing
+    second = succeed(2, *run, "--steps", 16, *saved)
+    check("goes on after step 7" in second.stdout, "a run that resumes says where", second.stdout)
+    interrupt(command(2, *SMALL, *run, *saved), parted)
+    last = succeed(2, *run, *saved)
+    check(curve(parted) == curve(alone), "at the same layout a run in four pieces is bit by bit one run, evaluations too",
+          f"{curve(parted)}\n{curve(alone)}")
+    weights = [undivided(newest(f"{folder}/{name}"), state) for state in ("weight", "m", "v") for name in ("alone", "parted")]
+    check(weights[0] == weights[1] and weights[2] == weights[3] and weights[4] == weights[5],
+          "and ends with the same weights and the same state of AdamW")
+    names = sorted(os.listdir(f"{folder}/alone"))
+    check(names == [".lock", "step-000047", "step-000048"], "the last two checkpoints are kept", str(names))
+    again = succeed(2, *run, *saved)
+    check(table_of(again) == table_of(last) == table_of(one) and curve(parted) == curve(alone),
+          "a run that was done already is evaluated again and ends with the same table", again.stdout)
+
+
+def table_of(done):
+    return [line.split()[:3] for line in done.stdout.splitlines() if line.split()[:1] in (["0"], ["1"])]
+
+
+def interrupt(words, metrics):
+    before = os.path.getsize(metrics)
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          start_new_session=True) as job:
+        while os.path.getsize(metrics) < before + 500 and job.poll() is None:
+            time.sleep(0.01)
+        os.kill(job.pid, signal.SIGINT)
+        output, _ = job.communicate(timeout=60)
+    check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends a run that saves", output[-600:])
+
+
+def other_layouts(folder):
+    for name, options in {"AdamW with eps 1e-4, dropout 0.1": ["--eps", 1e-4],
+                          "SGD": ["--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]}.items():
+        def alone(*more, options=options):
+            path = f"{folder}/serial.jsonl"
+            succeed(1, "--test", "", *options, "--steps", 16, "--metrics", path, *more)
+            return losses(path)
+        serial = alone()
+        moved = max(apart(serial, alone("--perturb", k)) for k in (1, 2, 3))
+        for layouts in (LAYOUTS, REPLICAS):
+            sentence = f"a run goes on over the layouts {layouts} (ranks, tp) with the losses of one rank ({name})"
+            if layouts is REPLICAS and "before balise 9" in train(2, "--tp", 1, "--test", "", "--steps", 1).stderr:
+                print(f"skip - {sentence}: there is no data parallelism before balise 9")
+                continue
+            place = f"{folder}/{name[:3]}-{layouts is REPLICAS}"
+            parted = in_pieces(place, place + ".jsonl", layouts, *options)
+            check(len(parted) == 16 and 0 < moved and apart(serial, parted) <= 8 * moved, sentence,
+                  f"{apart(serial, parted):.3g} apart, {8 * moved:.3g} allowed\n{serial}\n{parted}")
+
+
+def apart(a, b):
+    return max((abs(x - y) for x, y in zip(a, b)), default=float("inf"))
+
+
+def partial_folders(folder):
+    place = f"{folder}/left"
+    succeed(2, "--tp", 2, "--test", "", "--steps", 2, "--save", place)
+    half = f"{place}/.step-000003.partial"
+    os.mkdir(half)
+    with open(f"{half}/rank-0-of-2.safetensors", "wb") as file:
+        file.write(b"half of it")
+    before = contents(newest(place))
+    succeed(2, "--tp", 2, "--test", "", "--steps", 3, "--save", place, "--resume", place)
+    check(sorted(os.listdir(place)) == [".lock", "step-000002", "step-000003"] and before == contents(f"{place}/step-000002"),
+          "what a killed run left half-written is removed, and the checkpoint before it is used", str(os.listdir(place)))
+    info = tool("info", place).stdout
+    check("step-000003" in info and "[968,64]" in info and "shard(" in info and "2 tensor-parallel ranks" in info,
+          "checkpoint info lists step, layout, names, shapes and placements", info)
+    older = succeed(2, "--tp", 2, "--test", "", "--steps", 3, "--resume", f"{place}/step-000002")
+    check("goes on after step 2" in older.stdout, "RESUME may name one checkpoint of several", older.stdout)
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    same_layout(temporary)
+    other_layouts(temporary)
+    partial_folders(temporary)

@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+"""A checkpoint that is damaged or another model's, and a folder that cannot be written, end a run before its first step
+with one error and exit status 2; nothing on the disk is changed by it."""
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from checkpoints import ON_TWO, SMALL, contents, newest, read_file, refusal, succeed, tool, train, write_file
+from runs import BUILD, check, command
+
+
+class Case:
+    """A copy of the checkpoint to be damaged."""
+
+    def __init__(self, good):
+        self.folder = good + "-damaged"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(good, self.folder)
+        self.checkpoint = newest(self.folder)
+        self.index = os.path.join(self.checkpoint, "index.json")
+        self.shard = os.path.join(self.checkpoint, "rank-1-of-2.safetensors")
+
+    def edit_index(self, edit):
+        with open(self.index, encoding="utf-8") as file:
+            index = json.load(file)
+        edit(index)
+        with open(self.index, "w", encoding="utf-8") as file:
+            json.dump(index, file)
+
+    def edit_shard(self, edit):
+        tensors, metadata = read_file(self.shard)
+        metadata, tensors = edit(metadata, tensors) or (metadata, tensors)
+        header, data = {"__metadata__": metadata}, b""
+        for name, (shape, values) in tensors.items():
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+            data += values
+        write_file(self.shard, header, data)
+
+
+def refused(sentence, words, done, folder, before):
+    why = refusal(done)
+    text = done.stderr + done.stdout
+    if not why and not all(word in text for word in words):
+        why = f"it does not say {words}\n{text}"
+    if not why and contents(folder) != before:
+        why = f"the folder was changed: {sorted(set(contents(folder)) ^ set(before))}"
+    check(not why and "step 3" not in done.stdout, sentence, why or text)
+
+
+def damaged(good, sentence, words, damage):
+    """Neither training nor the tool takes it."""
+    case = Case(good)
+    damage(case)
+    before = contents(case.folder)
+    done = train(2, *ON_TWO, "--steps", 4, "--save", case.folder, "--resume", case.folder)
+    refused(f"{sentence} is refused by training", words, done, case.folder, before)
+    info, merge = tool("info", case.folder), tool("merge", case.folder, f"{case.folder}/merged")
+    check(not refusal(info) and not refusal(merge) and contents(case.folder) == before, f"{sentence} is refused by checkpoint",
+          refusal(info) + refusal(merge))
+
+
+def cut(case, size):
+    os.truncate(case.shard, size)
+
+
+def transpose(case):
+    def edit(metadata, tensors):
+        tensors["weight/embedding.weight"] = (tensors["weight/embedding.weight"][0][::-1], tensors["weight/embedding.weight"][1])
+    case.edit_shard(edit)
+
+
+def shorter(case):
+    def edit(metadata, tensors):
+        (rows, columns), data = tensors["m/blocks.0.attention.query"]
+        tensors["m/blocks.0.attention.query"] = ([rows - 1, columns], data[:-4 * columns])
+    case.edit_shard(edit)
+
+
+def without(name):
+    def damage(case):
+        def edit(metadata, tensors):
+            del tensors[name]
+        case.edit_shard(edit)
+    return damage
+
+
+def other_step(case):
+    def edit(metadata, tensors):
+        metadata["step"] = "1"
+    case.edit_shard(edit)
+
+
+def damages(good):
+    size = os.path.getsize(Case(good).shard)
+    for what, bytes_left in (("in its length", 5), ("in its header", 500), ("in its data", size - 4)):
+        damaged(good, f"a shard cut short {what}", ["rank-1-of-2.safetensors", "cut short"],
+                lambda case, left=bytes_left: cut(case, left))
+    damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "2 tensor-parallel ranks"],
+            lambda case: os.remove(case.shard))
+    damaged(good, "a shard of another step", ["step 1,", "of step 2"], other_step)
+    damaged(good, "a shard with a transposed shape", ["embedding.weight", "[32,968]", "[968,64]"], transpose)
+    damaged(good, "a shard with a shorter part", ["m of blocks.0.attention.query", "63", "[64,64]"], shorter)
+    damaged(good, "a shard without a parameter's state", ["v of classifier.head.up.weight", "missing"],
+            without("v/classifier.head.up.weight"))
+    damaged(good, "an index that is cut short", ["index.json"], lambda case: os.truncate(case.index, 300))
+    damaged(good, "an index of a later version", ["index.json", "version 1"],
+            lambda case: case.edit_index(lambda index: index.update(version=2)))
+    damaged(good, "an index with another shape", ["embedding.weight"],
+            lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].update(shape=[969, 64])))
+    damaged(good, "an index without a parameter's placement", ["index.json"],
+            lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].pop("placement")))
+
+
+def other_runs(good, folder):
+    vocabulary, reviews = f"{folder}/vocabulary", f"{folder}/reviews"
+    with open("data/reviews/vocab.txt", encoding="utf-8") as file:
+        tokens = file.read()
+    with open(vocabulary, "w", encoding="utf-8") as file:
+        file.write(tokens.rstrip("\n") + "\nonemoretoken\n")
+    with open(reviews, "w", encoding="utf-8") as file:
+        file.write("review,label\n" + "a film,1\nno film,0\n" * 64)
+    before = contents(folder)
+    for words, options in [
+            (["HIDDEN_DIM=64", "HIDDEN_DIM=32"], ["--hidden-dim", 32]), (["LAYERS=2", "LAYERS=3"], ["--layers", 3]),
+            (["HEADS=4", "HEADS=8"], ["--heads", 8]), (["positions of 0", "positions of 48"], ["--positions", 1]),
+            (["vocabulary", "968", "969"], ["--vocab", vocabulary]), (["SEED=1", "SEED=7"], ["--seed", 7]),
+            (["BATCH_SIZE=8", "BATCH_SIZE=16"], ["--batch-size", 16]), (["SEQ=48", "SEQ=40"], ["--seq", 40]),
+            (["rows", "128", "120"], ["--samples", 120]), (["other data"], ["--data", reviews]),
+            (["OPTIMIZER=adamw", "OPTIMIZER=sgd"], ["--optimizer", "sgd"]), (["step 2", "step 1"], ["--steps", 1])]:
+        done = train(1, "--tp", 1, "--test", "", "--steps", 4, "--save", good, "--resume", good, *options)
+        name = " ".join(map(str, options)).replace(folder, "...")
+        refused(f"a run with {name} does not go on from this checkpoint", words, done, folder, before)
+
+
+def folders(good, folder):
+    empty, file = f"{folder}/empty", f"{folder}/file"
+    os.mkdir(empty)
+    with open(file, "w", encoding="utf-8"):
+        pass
+    before = contents(folder)
+    for sentence, words, options in [
+            ("a SAVE folder that cannot be made", ["/proc/nowhere"], ["--save", "/proc/nowhere"]),
+            ("a SAVE folder that cannot be written", ["/proc", "saved"], ["--save", "/proc"]),
+            ("a SAVE folder that is a file", [file], ["--save", file]),
+            ("a SAVE folder with another run's checkpoints", [good, "step 2"], ["--save", good]),
+            ("a SAVE folder with newer checkpoints than the run's", [good, "step 2"],
+             ["--save", good, "--resume", f"{good}/step-000001"]),
+            ("a RESUME folder that is not there", [f"{folder}/nowhere"], ["--resume", f"{folder}/nowhere"]),
+            ("a RESUME folder without checkpoints", [empty], ["--resume", empty]),
+            ("an empty RESUME folder that is not SAVE", [empty], ["--resume", empty, "--save", f"{folder}/new"]),
+            ("EVERY without SAVE", ["EVERY=5", "SAVE"], ["--every", 5])]:
+        refused(f"{sentence} is refused", words, train(2, *ON_TWO, "--steps", 4, *options), folder, before)
+    with open(f"{good}/.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = train(2, *ON_TWO, "--steps", 4, "--save", good, "--resume", good)
+        refused("a SAVE folder that another run saves into is refused", ["another run"], done, folder, before)
+
+
+def full_disk(folder):
+    """No file of rank 1 may grow beyond 8 MB; its shard has 11. What it meets is said by rank 0."""
+    place, big = f"{folder}/full", [*SMALL, *ON_TWO, "--hidden-dim", 256]
+    saved = [*big, "--steps", 2, "--save", place]
+    subprocess.run(command(2, *saved), check=True, capture_output=True)
+    before = contents(place)
+    limited = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then ulimit -f 8000; fi; exec "$@"'
+    words = command(2, *big, "--steps", 4, "--save", place, "--resume", place)
+    done = subprocess.run([*words[:4], "bash", "-c", limited, "-", *words[4:]], capture_output=True, text=True, check=False)
+    why = refusal(done)
+    check(not why and "rank-1-of-2.safetensors" in done.stderr and "cannot be written: File too large" in done.stderr and
+          contents(place) == before, "a disk that is full for one rank leaves the last checkpoint, and nothing else",
+          why or done.stderr + str(os.listdir(place)))
+    done = subprocess.run(command(2, *big, "--steps", 4, "--save", place, "--resume", place), capture_output=True, text=True,
+                          check=False)
+    check(done.returncode == 0 and "goes on after step 2" in done.stdout, "and the run goes on from it later", done.stderr)
+    target = f"{folder}/merged"
+    with open(target, "wb") as file:
+        file.write(b"what was here before")
+    before = contents(folder)
+    merge = subprocess.run(["bash", "-c", 'ulimit -f 1000; exec "$@"', "-", f"{BUILD}/checkpoint", "merge", place, target],
+                           capture_output=True, text=True, check=False)
+    check(not refusal(merge) and contents(folder) == before, "a merged file for which there is no space replaces nothing",
+          refusal(merge))
+    for where in (f"{folder}/nowhere/merged", folder):
+        check(not refusal(tool("merge", place, where)) and contents(folder) == before, "a merged file that cannot be created is refused")
+
+
+os.chdir(os.environ["ROOT"])
+with tempfile.TemporaryDirectory() as temporary:
+    SAVED = f"{temporary}/good"
+    succeed(2, *ON_TWO, "--steps", 2, "--save", SAVED, "--every", 1)
+    damages(SAVED)
+    other_runs(SAVED, temporary)
+    folders(SAVED, temporary)
+    full_disk(temporary)

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# What a lab does to its runner: each ends with a true reason, at once, and keeps the points of what was right.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree endings
+g='    return group_all_reduce(mesh->world, x);'
+
+# lab_1 CODE [INCLUDE]: lab 1 is solved, with CODE before the sum of g.
+lab_1() {
+    copy_solution 1
+    awk -v g="$g" -v code="$1" -v include="${2:-}" 'NR == 2 { print include } $0 == g { print code } { print }' \
+        "$(lab_file 1)" > lab.new && mv lab.new "$(lab_file 1)"
+}
+keeps() { # the point of the words and numbers that were right
+    grep -qE "^  ✓ $1 +" out
+}
+quick() {
+    awk -v s="$seconds" -v limit="$1" 'BEGIN { exit !(s < limit) }'
+}
+
+# In case 5 two ranks take part, so that one launch tells all.
+lab_1 '    if (mesh->tp_rank == 1)
+        return x;'
+grade LAB=1 CASE=5
+check "a rank that skips a collective is a failure" fails_saying "wait for each other for ever"
+check "a hang is told with the ranks that wait and the line" says "rank 0 waits in all_reduce"
+check "a hang names the line of the lab" says "at collectives.c:"
+check "a hang ends in seconds, build included" quick 15
+
+lab_1 '    for (volatile int go = mesh->tp_rank == 1; go;)
+        ;'
+grade LAB=1 CASE=5
+check "an endless loop on one rank is a failure" fails_saying "Rank 1 did not come back in the time allowed"
+check "an endless loop ends in seconds, build included" quick 30
+
+lab_1 '    if (mesh->tp_rank == 1)
+        *(volatile int *)8 = 1;'
+grade LAB=1 CASE=5
+check "a crash says which rank, by what, and the line" fails_saying "rank 1 was stopped by signal 11"
+check "a crash names the line of the lab" says "at collectives.c:"
+
+for call in "exit(0)" "_exit(0)" "abort()"; do
+    lab_1 "    if (mesh->tp_rank == 1)
+        $call;" '#include <stdlib.h>
+#include <unistd.h>'
+    grade LAB=1 CASE=5
+    check "$call on one rank is a failure that names it" fails_saying "${call%(*}() was called"
+    check "$call is told of its rank" says "(rank 1)"
+done
+for call in "MPI_Abort(MPI_COMM_WORLD, 0)" "MPI_Finalize()"; do
+    lab_1 "    $call;" '#include "balise_mpi.h"'
+    grade LAB=1 CASE=5
+    check "$call is a failure that names it" fails_saying "${call%%(*} was called"
+done
+
+# Lab 2 with a backward pass that crashes: what had passed stays.
+copy_solution 2
+cat >> "$(lab_file 2)" << 'END'
+static Tensor *same(Tensor *x, const Mesh *mesh)
+{
+    return x;
+}
+static Tensor *crash(Tensor *dy, const Mesh *mesh)
+{
+    if (mesh->tp_rank == 1)
+        *(volatile int *)8 = 1;
+    return dy;
+}
+static const Op crashes = {"crashes", same, crash};
+Tensor *with_crash(Tensor *x, const Mesh *mesh)
+{
+    return apply(&crashes, x, mesh);
+}
+END
+sed -i 's/^#include "balise.h"/&\nTensor *with_crash(Tensor *x, const Mesh *mesh);/; s/return all_gather(y, LAST, mesh);/return with_crash(all_gather(y, LAST, mesh), mesh);/' "$(lab_file 2)"
+grade LAB=2 CASE=3
+for name in forward "initial values" sharding; do
+    check "a crash in the backward pass keeps the points of: $name" keeps "$name"
+done
+check "a crash in the backward pass loses those of the gradients" fails_saying "rank 1 was stopped"
+
+lab_1 '    puts("Score: 100/100");
+    scale(x, 0);' '#include <stdio.h>'
+grade LAB=1
+check "a printed score changes nothing" scores 6/9
+
+lab_1 '    nonsense'
+grade LAB=1
+check "a lab that does not compile says so, with the compiler's words" fails_saying "lab 1 does not compile"
+check "a lab that does not compile gets no points" scores 0/9
+
+copy_solution 1
+sed -i 's/all_reduce_forward/all_reduce_forwards/' "$(lab_file 1)"
+grade LAB=1
+check "a function that is not there is named" fails_saying "lab 1 does not define all_reduce_forward"
+
+copy_solution 1
+sed -i 's/group_all_reduce(mesh->world, x)/group_all_reduces(mesh->world, x)/' "$(lab_file 1)"
+grade LAB=1
+check "a word that does not exist is named" fails_saying "group_all_reduces"
+
+rm "$(lab_file 1)"
+make --silent SEED=1 LAB=1 grade > out 2>&1
+status=$?
+check "a lab whose file is missing says how to get it" fails_saying "make start LAB=1"
+finish

@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Sourced by the grader's tests: a folder of their own that has the kit as it is, but labs/ as a student's copy, so that a
+# test can change it. Its build is the kit's: what is built there is not built again.
+set -uo pipefail
+ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+BUILD=${BUILD:-$ROOT/build}
+[[ $BUILD = /* ]] || BUILD=$ROOT/$BUILD
+unset MAKEFLAGS MAKELEVEL MFLAGS
+
+# make_tree NAME: sets $tree to it and goes there.
+make_tree() {
+    tree=$BUILD/trees/$1
+    rm -rf "$tree"
+    mkdir -p "$tree/build"
+    local path
+    for path in common grader solutions data Makefile; do
+        [ -e "$ROOT/$path" ] && ln -s "$ROOT/$path" "$tree/$path"
+    done
+    cp -r "$ROOT/labs" "$tree/labs"
+    local part # what does not depend on labs/
+    for part in float double generated start libbalise.a libbalise-double.a grade; do
+        [ -e "$BUILD/$part" ] && cp -rp "$BUILD/$part" "$tree/build/$part"
+    done
+    cd "$tree" || exit 2
+}
+
+lab_file() { # the student's file of a lab
+    echo labs/0"$1"-*/*.c
+}
+
+# copy_solution LAB: the student has solved it.
+copy_solution() {
+    local file
+    file=$(lab_file "$1")
+    cp "$ROOT/solutions/${file#labs/}" "$file"
+}
+
+failures=0
+# check SENTENCE COMMAND...: a test.
+check() {
+    local sentence=$1
+    shift
+    if "$@"; then
+        echo "ok - $sentence"
+    else
+        echo "not ok - $sentence"
+        [ ! -e out ] || sed 's/^/    | /' out
+        failures=$((failures + 1))
+    fi
+}
+
+# grade ARGUMENTS...: make grade, its words in the file out, its status in $status, its seconds in $seconds.
+grade() {
+    local begin=$EPOCHREALTIME
+    make --silent SEED=1 grade "$@" > out 2>&1
+    status=$?
+    # shellcheck disable=SC2034 # for the test
+    seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+}
+
+says() { # a line of the report has these words, wherever it is broken
+    tr -s ' \n' ' ' < out | grep -qF -- "$1"
+}
+fails_saying() {
+    [ "$status" != 0 ] && says "$1"
+}
+scores() {
+    [ "$(grep -c '^Score: ' out)" = 1 ] && [ "$(grep -v '^make' out | tail -1)" = "Score: $1" ]
+}
+finish() {
+    cd "$ROOT" && rm -rf "$tree"
+    [ "$failures" = 0 ]
+    exit
+}
