@@ -133,8 +133,8 @@ static CheckpointIndex index_of(const Trainer *t)
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
     OptimizerState optimizer = optimizer_state(t->optimizer);
-    real *const arenas[SAVED_STATES] = {model_weights(t->model), optimizer.m, optimizer.v};
-    return arenas[state] + (reals(p->value) - model_weights(t->model));
+    real *arena = state == 0 ? model_weights(t->model) : state == 1 ? optimizer.m : optimizer.v;
+    return arena + (reals(p->value) - model_weights(t->model));
 }
 
 /* ---- saving ------------------------------------------------------------------------------------------------ */
@@ -164,7 +164,7 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     snprintf(step, sizeof step, "%" PRId64, t->step);
     const char *const metadata[] = {"step", step, NULL};
     int states = saved_states(index), count = 0;
-    SafeTensor *tensors = calloc((size_t)(index->count * states), sizeof *tensors);
+    SafeTensor *tensors = calloc((size_t)index->count * (size_t)states, sizeof *tensors);
     for (int state = 0; state < states; state++)
         for (const Parameter *p = model_parameters(t->model); p; p = p->next)
             if (is_written(t, p))

@@ -66,8 +66,8 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
     return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, name, &offset);
 }
 
-/* 8 times the largest error of single precision with the sums in other orders, and of one rounding of the largest
- * number: a mean over the ranks of what they all hold is right, but not to the last bit. */
+/* 8 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
+ * an operand's and the result's: a mean over the ranks of what they all hold is right, but not to the last bit. */
 static double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double spread = 0, largest = 0;
@@ -78,7 +78,7 @@ static double tolerance_of(const Expected *expected, const Entry *exact)
         for (int64_t i = 0; i < exact->count; i++)
             spread = fmax(spread, fabs(numbers_of(other)[i] - numbers_of(exact)[i]));
     }
-    return 8 * (spread + unit * largest);
+    return 8 * (spread + 2 * unit * largest);
 }
 
 int64_t global_index(const Entry *got, int64_t local)

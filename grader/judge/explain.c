@@ -57,10 +57,13 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *te
 static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t size)
 {
     static Finder *const proofs[] = {
-        input_altered,       not_a_number,        nothing_flowed_back, suspected,       multiple,
+        input_altered,       not_a_number,        nothing_flowed_back, multiple,        suspected,
         added_up_over_ranks, right_on_first_rank, of_another_call,     of_another_rank, NULL};
     static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
                                     NULL};
+    if (e->trial->c->lab == 1 &&
+        suspected(e, text, size)) /* a number counted twice may be a number taken for the sum */
+        return true;
     return look_at_numbers(e, proofs, text, size) || (!has_note && look_at_numbers(e, signs, text, size));
 }
 

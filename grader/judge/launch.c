@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "grader/judge/judge.h"
-#include "grader/judge/processes.h"
 #include "grader/judge/watch.h"
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES };
@@ -93,13 +92,23 @@ static bool has_ended(Process *process)
     return process->ended;
 }
 
-/* The numbers of the ranks stand where a lab could write: only children of this mpirun are killed. */
-static void stop(Process *process, const Launch *launch, int ranks)
+/* What the ranks say of themselves stands where a lab could write: mpirun's own children are killed. */
+static void kill_children(pid_t parent)
+{
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *file = fopen(path, "r");
+    while (file && fscanf(file, "%d", &child) == 1)
+        kill(child, SIGKILL);
+    if (file)
+        fclose(file);
+}
+
+static void stop(Process *process)
 {
     if (!has_ended(process)) {
-        for (int r = 0; r < ranks; r++)
-            if (process_state(launch->rank[r].pid).parent == process->pid)
-                kill(launch->rank[r].pid, SIGKILL);
+        kill_children(process->pid);
         for (int i = 0; i < 2000 && !has_ended(process); i++)
             nap(1000);
     }
@@ -178,7 +187,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     bool started = wait_for_start(&process, launch, ranks);
     unlink(path);
     if (!started) {
-        stop(&process, launch, ranks);
+        stop(&process);
         problem_set(problem, NULL, "make doctor shows whether MPI starts", "mpirun could not start %s",
                     runner);
         return -1;
@@ -196,13 +205,13 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         failures += outcome->ending != COMPLETE;
         runs->looped = runs->looped || outcome->ending == LOOPED;
         if (failures)
-            stop(&process, launch, ranks);
+            stop(&process);
         mark_end(outcome, launch, cases[i].world);
     }
     atomic_store(&launch->control.posted, -1);
     for (int k = 0; k < 5000 && !has_ended(&process); k++)
         nap(200);
-    stop(&process, launch, ranks);
+    stop(&process);
     return i;
 }
 

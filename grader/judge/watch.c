@@ -12,8 +12,9 @@
  * long without an event anywhere, in seconds of CPU time, nothing will come: on a busy machine it only takes longer to know.
  * (Which calls they are in proves less: a rank may have left a collective that another one is still leaving.) */
 static const double asked_long_enough = 0.1;
-/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank. */
-static const double sleep_limit = 10;
+/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
+ * computing, in seconds of the clock. */
+static const double sleeps_per_cpu = 5;
 static const double first_look = 0.05;
 static const double look_delay = 0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
 
@@ -138,7 +139,7 @@ static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t 
         ProcessState process = process_state(watch->launch->rank[r].pid);
         waiting++;
         asked += cpu_since(watch, r, &process) > asked_long_enough ||
-                 (silence > sleep_limit && process.state == 'S');
+                 (silence > sleeps_per_cpu * watch->cpu_limit && process.state == 'S');
     }
     if (waiting == 0 || asked < waiting || events_of(watch) != watch->events)
         return COMPLETE;
@@ -152,8 +153,12 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
         if (left(watch, r) || in_mpi(watch, r))
             continue;
         ProcessState process = process_state(watch->launch->rank[r].pid);
+        if (process.state == 0 || process.state == 'Z') {
+            watch_crash(watch, story, size);
+            return CRASHED;
+        }
         bool computes = cpu_since(watch, r, &process) > watch->cpu_limit,
-             sleeps = silence > sleep_limit && process.state == 'S';
+             sleeps = silence > sleeps_per_cpu * watch->cpu_limit && process.state == 'S';
         if (computes || sleeps) {
             tell(watch, story, size);
             append(story, size, ". Rank %d did not come back in the time allowed", r);

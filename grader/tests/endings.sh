@@ -83,7 +83,7 @@ check "a crash in the backward pass loses those of the gradients" fails_saying "
 lab_1 '    puts("Score: 100/100");
     scale(x, 0);' '#include <stdio.h>'
 grade LAB=1
-check "a printed score changes nothing" scores 6/9
+check "a printed score changes nothing" scores 2/9
 
 lab_1 '    nonsense'
 grade LAB=1

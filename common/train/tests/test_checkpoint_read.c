@@ -1,0 +1,198 @@
+/* Whatever the ranks that saved held, any part of any parameter is read from their files: other degrees, another dimension,
+ * uneven and empty parts. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/checkpoint_parts.h"
+
+enum { RANKS = 4, PARAMETERS = 4 };
+
+static char folder[64];
+
+/* The number at an index of the undivided parameter. */
+static real number_at(const SavedParameter *p, int state, int64_t index)
+{
+    return (real)(index + 1000 * state + 100000 * p->shape.size[0]);
+}
+
+/* The part along `dim`, written down one number at a time. @return how many */
+static int64_t part_of(const SavedParameter *p, int state, int dim, Range held, real *values)
+{
+    int64_t inner = 1, count = 0;
+    for (int d = dim + 1; d < p->shape.rank; d++)
+        inner *= p->shape.size[d];
+    for (int64_t i = 0; i < shape_count(p->shape); i++) {
+        int64_t at = i / inner % p->shape.size[dim];
+        if (at >= held.begin && at < held.end)
+            values[count++] = number_at(p, state, i);
+    }
+    return count;
+}
+
+/* 5 rows over 3 ranks are 2, 2, 1; 7 over 4: 2, 2, 2, 1; 3 over 4: 1, 1, 1 and none. */
+static CheckpointIndex index_for(int tp, SavedParameter parameters[PARAMETERS])
+{
+    static char names[PARAMETERS][8] = {"rows", "columns", "cube", "whole"};
+    const SavedParameter made[PARAMETERS] = {{names[0], SHAPE(5, 3), shard(0)},
+                                             {names[1], SHAPE(3, 7), shard(1)},
+                                             {names[2], SHAPE(2, 3, 4), shard(1)},
+                                             {names[3], SHAPE(6), whole()}};
+    memcpy(parameters, made, sizeof made);
+    CheckpointIndex index = {.step = 3,
+                             .tp = tp,
+                             .optimizer = "adamw",
+                             .optimizer_steps = 3,
+                             .count = PARAMETERS,
+                             .parameters = parameters,
+                             .data_key = "0123456789abcdef",
+                             .loss_sum = 0.1};
+    for (int i = 0; i < FITTINGS; i++)
+        index.fitting[i] = 100 - i;
+    return index;
+}
+
+static void write_rank(const CheckpointIndex *index, int rank)
+{
+    enum { TENSORS = PARAMETERS * SAVED_STATES };
+    SafeTensor tensors[TENSORS] = {0};
+    real values[TENSORS][64];
+    int count = 0;
+    for (int state = 0; state < SAVED_STATES; state++)
+        for (int i = 0; i < PARAMETERS; i++) {
+            const SavedParameter *p = &index->parameters[i];
+            bool cut = p->placement.kind == SHARD;
+            int dim = cut ? p->placement.dim : 0;
+            Range held = cut ? chunk(p->shape.size[dim], rank, index->tp) : (Range){0, p->shape.size[0]};
+            if (!cut && rank)
+                continue;
+            part_of(p, state, dim, held, values[count]);
+            tensors[count++] = (SafeTensor){.name = saved_name(state, p->name),
+                                            .shape = shape_with(p->shape, dim, held.end - held.begin)};
+        }
+    Problem problem;
+    char *path = shard_path(folder, rank, index->tp);
+    const char *const metadata[] = {"step", "3", NULL};
+    SafetensorsWriter *writer = safetensors_begin(path, tensors, count, metadata, &problem);
+    for (int i = 0; i < count; i++) {
+        safetensors_put(writer, values[i], shape_count(tensors[i].shape));
+        free((char *)tensors[i].name);
+    }
+    ck_assert(safetensors_end(writer, &problem));
+    free(path);
+}
+
+static void write_all(int tp)
+{
+    Problem problem;
+    SavedParameter parameters[PARAMETERS];
+    CheckpointIndex index = index_for(tp, parameters);
+    for (int rank = 0; rank < tp; rank++)
+        write_rank(&index, rank);
+    ck_assert(checkpoint_index_write(&index, folder, &problem));
+}
+
+static void begin(void)
+{
+    strcpy(folder, "/tmp/balise-checkpoint-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_in(const char *name)
+{
+    char *path = path_in(folder, name);
+    unlink(path);
+    free(path);
+}
+
+static void end(void)
+{
+    remove_in("index.json");
+    for (int tp = 1; tp <= RANKS; tp++)
+        for (int rank = 0; rank < tp; rank++) {
+            char *path = shard_path(folder, rank, tp);
+            unlink(path);
+            free(path);
+        }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void check_read(const SavedModel *saved, const SavedParameter *p, int dim, int parts)
+{
+    for (int state = 0; state < SAVED_STATES; state++)
+        for (int part = 0; part < parts; part++) {
+            Problem problem = {0};
+            real expected[64], actual[64];
+            Range held = chunk(p->shape.size[dim], part, parts);
+            int64_t count = part_of(p, state, dim, held, expected);
+            memset(actual, 0xff, sizeof actual);
+            memset(expected + count, 0xff, sizeof expected - (size_t)count * sizeof(real));
+            ck_assert(saved_model_read(saved, state, p, dim, held, actual, &problem));
+            ck_assert_mem_eq(actual, expected, sizeof actual);
+        }
+}
+
+START_TEST(every_part_of_every_layout_is_read_from_every_layout)
+{
+    Problem problem = {0};
+    write_all(_i);
+    SavedModel *saved = saved_model_open(folder, &problem);
+    ck_assert_msg(saved, "%s", problem.what);
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int dim = 0; dim < saved->index.parameters[i].shape.rank; dim++)
+            for (int parts = 1; parts <= RANKS; parts++)
+                check_read(saved, &saved->index.parameters[i], dim, parts);
+    saved_model_close(saved);
+}
+END_TEST
+
+START_TEST(an_index_is_read_as_it_was_written)
+{
+    Problem problem;
+    SavedParameter parameters[PARAMETERS];
+    CheckpointIndex written = index_for(3, parameters), read;
+    ck_assert(checkpoint_index_write(&written, folder, &problem));
+    ck_assert(checkpoint_index_read(&read, folder, &problem));
+    ck_assert(checkpoint_index_fits(&read, &written, folder, &problem));
+    ck_assert(read.step == 3 && read.tp == 3 && read.optimizer_steps == 3 && read.loss_sum == 0.1);
+    for (int i = 0; i < PARAMETERS; i++) {
+        const SavedParameter *p = checkpoint_index_find(&read, parameters[i].name);
+        ck_assert(p && shape_equal(p->shape, parameters[i].shape) &&
+                  placement_equal(p->placement, parameters[i].placement));
+    }
+    for (int i = 0; i < FITTINGS; i++) {
+        read.fitting[i]++;
+        ck_assert(!checkpoint_index_fits(&read, &written, folder, &problem));
+        read.fitting[i]--;
+    }
+    checkpoint_index_clear(&read);
+}
+END_TEST
+
+START_TEST(a_part_too_few_is_refused)
+{
+    Problem problem = {0};
+    SavedParameter parameters[PARAMETERS];
+    CheckpointIndex index = index_for(3, parameters);
+    for (int rank = 0; rank < 3; rank++)
+        write_rank(&index, rank);
+    parameters[0].shape.size[0] = 6;
+    ck_assert(checkpoint_index_write(&index, folder, &problem));
+    ck_assert_ptr_null(saved_model_open(folder, &problem));
+    ck_assert_msg(strstr(problem.what, "5 rows") && strstr(problem.what, "[6,3]"), "%s", problem.what);
+}
+END_TEST
+
+Suite *suite(void);
+Suite *suite(void)
+{
+    Suite *all = suite_create("checkpoint");
+    TCase *cases = tcase_create("parts");
+    tcase_add_checked_fixture(cases, begin, end);
+    tcase_add_loop_test(cases, every_part_of_every_layout_is_read_from_every_layout, 1, RANKS + 1);
+    tcase_add_test(cases, an_index_is_read_as_it_was_written);
+    tcase_add_test(cases, a_part_too_few_is_refused);
+    suite_add_tcase(all, cases);
+    return all;
+}

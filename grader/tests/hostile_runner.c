@@ -1,0 +1,64 @@
+/* A runner that writes nonsense where ranks write their records: the judge must fail it, and come to its end. Started by
+ * mpirun like any runner, but it needs no MPI. argv[1] is the file shared with the judge; HOSTILE chooses the nonsense. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "grader/plays/play.h"
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 17;
+}
+
+static void fill(char *stream, RankHeader *header, uint64_t *state, int kind)
+{
+    int64_t used = 0;
+    for (int i = 0; i < 200; i++) {
+        Entry *entry = (Entry *)(stream + used);
+        for (size_t k = 0; k < sizeof *entry; k++)
+            ((unsigned char *)entry)[k] = (unsigned char)next(state);
+        entry->kind = (int32_t)(next(state) % 9);
+        entry->count = kind == 1 ? (int64_t)next(state) : (int64_t)(next(state) % 200);
+        if (kind == 2) {
+            strcpy(entry->name, i % 2 ? "output of the first layer, step 1" : "first.up.weight");
+            entry->shape.rank = (int)(next(state) % 6) - 1;
+            for (int d = 0; d < 4; d++)
+                entry->shape.size[d] = (int64_t)(next(state) % 50) * (next(state) % 7 ? 1 : 1000000007);
+            entry->placement_kind = (int32_t)(next(state) % 6);
+            entry->placement_dim = (int32_t)(next(state) % 9) - 4;
+            entry->begin = (int64_t)(next(state) % 60) - 10;
+            entry->end = entry->begin + (int64_t)(next(state) % 60);
+        }
+        used += (int64_t)sizeof *entry + (int64_t)(next(state) % 200) * 8;
+    }
+    atomic_store(&header->used, kind == 0 ? (int64_t)1 << 62 : used);
+    memset(header->where, 'x', sizeof header->where);
+    memset(&header->call, 0xff, sizeof header->call);
+    header->pid = 1;
+}
+
+int main(int argc, char **argv)
+{
+    int rank = atoi(getenv("OMPI_COMM_WORLD_RANK")), kind = atoi(getenv("HOSTILE")),
+        file = open(argv[1], O_RDWR);
+    char *base = mmap(NULL, LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_SHARED, file, 0);
+    Launch *launch = (Launch *)base;
+    RankHeader *header = &launch->rank[rank];
+    uint64_t state = (uint64_t)rank + 17;
+    atomic_store(&header->state, IDLE);
+    for (int done = 0;; done++) {
+        while (atomic_load(&launch->control.posted) == done)
+            usleep(50);
+        if (atomic_load(&launch->control.posted) < 0)
+            return 0;
+        fill(base + LAUNCH_BYTES + (size_t)rank * STREAM_BYTES, header, &state, kind);
+        if (kind == 3 && rank == 1)
+            _exit(0);
+        atomic_fetch_add(&header->done_cases, 1);
+    }
+}
