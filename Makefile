@@ -40,7 +40,8 @@ RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/
              autograd model optim train))))
 SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
-             common/base/*.c common/tensor/*.c common/backend/reference/*.c common/autograd/*.c common/model/*.c))
+             common/base/*.c common/tensor/*.c common/backend/reference/*.c common/autograd/*.c common/comm/*.c common/model/*.c \
+             common/train/buckets.c common/data/permutation.c))
 JUDGE := $(wildcard grader/judge/*.c)
 PLAYS := $(wildcard grader/plays/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
@@ -48,6 +49,7 @@ RUNNER := $(wildcard grader/runner/*.c)
 float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
+nn = $(if $(filter 10 11,$(1)),$(1),0$(1))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -98,6 +100,9 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 
 # A lab's object: compiled with the student in mind, only its exports visible, its code in a section of its own. What goes
 # wrong is written to NN.failed, for the judge to say; for a solution it ends make.
+# Lab 9 is lab 1 on other groups: both have one play.
+play_source = grader/plays/lab$(call nn,$(if $(filter 9,$(1)),1,$(1))).c
+
 define lab_rules
 $(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
@@ -105,10 +110,10 @@ $(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missin
 $(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
-$(BUILD)/float/play-$(1).o: grader/plays/lab0$(1).c
+$(BUILD)/float/play-$(1).o: $(call play_source,$(1))
 	mkdir -p $$(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
-$(BUILD)/double/play-$(1).o: grader/plays/lab0$(1).c
+$(BUILD)/double/play-$(1).o: $(call play_source,$(1))
 	mkdir -p $$(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -DPLAY=play_case_$(1) -MMD -MP -c $$< -o $$@
 endef
@@ -123,17 +128,18 @@ STACK ?=
 started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(BUILD)/start/$(call lab_file,$(1)) && echo yes)
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
 
-RUNNER_PARTS = $(call float,$(RUNNER) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c common/mesh/base/tp-group.c \
-                 common/mesh/base/dp-group.c)
+PLAY_PARTS = grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c grader/plays/groups.c \
+             grader/plays/lab11-shared.c
+RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
 define runner_rules
-$(BUILD)/runners/0$(1)-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+$(BUILD)/runners/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
 define mine_rules
-$(BUILD)/runners/0$(1)-mine: $(BUILD)/labs/student/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(BUILD)/libbalise.a grader/link-runner.sh
+$(BUILD)/runners/$(call nn,$(1))-mine: $(BUILD)/labs/student/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o) \
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
@@ -143,10 +149,11 @@ $(foreach lab,$(LABS),$(eval $(call mine_rules,$(lab))))
 endif
 
 SUSPECT_WORDS = attention gelu linear dropout_with add
-$(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) grader/plays/play.c grader/plays/layer.c) \
-        $(foreach lab,$(filter-out 1,$(LABS)),$(BUILD)/double/play-$(lab).o) $(BUILD)/double/grader/plays/lab01-shared.o \
-        $(call start_object,5,double) $(call start_object,7,double) $(BUILD)/libbalise-double.a
-	$(CC) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ -lm
+LAYER_LABS = 2 3 4 5 6 7
+$(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) $(PLAY_PARTS) grader/plays/model.c) \
+        $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
+        $(foreach lab,5 7 11,$(call start_object,$(lab),double)) $(BUILD)/libbalise-double.a
+	$(CC) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ $(MPI_LIBS) -lm
 comma := ,
 $(call double,$(JUDGE)): | $(BUILD)/generated/labs.h
 
@@ -158,7 +165,7 @@ GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
 OWN = $(if $(filter mine,$(AUTHOR)),$(strip $(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab)))))
 BELOW = $(if $(OWN),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade
-grade: $(foreach lab,$(BELOW),$(BUILD)/runners/0$(lab)-student) $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/0$(lab)-$(AUTHOR)) \
+grade: $(foreach lab,$(BELOW),$(BUILD)/runners/$(call nn,$(lab))-student) $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR)) \
        $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
 	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
@@ -178,20 +185,24 @@ include grader/tests.mk
 
 # At stage n (after lab n) a slot is provided by the highest lab up to n in its chain, or else by what the slot is before any
 # lab. UPTO goes back to an earlier stage; without it, the last one whose labs are all there.
-STAGES = 5 7
+STAGES = 5 7 9 11
 NEEDED_5 = 1 2 3 4 5
 NEEDED_7 = 1 3 4 6 7
+NEEDED_9 = 3 4 6 7 8 9
+NEEDED_11 = 3 4 6 7 8 9 10 11
 all_started = $(if $(filter-out $(foreach n,$(NEEDED_$(1)),$(if $(call started,$(n)),$(n))),$(NEEDED_$(1))),,$(1))
 MY_STAGE = $(or $(lastword $(foreach stage,$(STAGES),$(call all_started,$(stage)))),0)
 STAGE = $(if $(filter serial,$(STACK)),0,$(or $(UPTO),$(if $(filter mine,$(STACK)),$(MY_STAGE),$(lastword $(LABS)))))
 from = $(filter $(1),$(wordlist 1,$(STAGE),1 2 3 4 5 6 7 8 9 10 11))
 lab_object = $(BUILD)/labs/$(call author_of,$(1))/$(1).o
 plain = $(BUILD)/float/common/model/serial/$(1).o
-TRAIN_LABS = $(if $(call from,7),1 3 4 6 7,$(if $(call from,5),1 2 3 4 5,$(if $(call from,4),1 3 4,$(if $(call from,3),1 3))))
-TRAIN_PARTS = $(foreach lab,$(TRAIN_LABS),$(call lab_object,$(lab))) \
-    $(if $(call from,3),,$(call plain,embedding)) $(if $(call from,4),,$(call plain,attention)) \
-    $(if $(call from,5),,$(call start_object,5,float)) $(if $(call from,7),,$(call start_object,7,float)) \
-    $(call float,common/mesh/base/tp-group.c common/mesh/base/dp-group.c common/train/base/data-parallel.c)
+# slot: this lab's object from its stage on, what the slot is before the lab until then
+slot = $(if $(call from,$(1)),$(call lab_object,$(1)),$(2))
+TRAIN_PARTS = $(if $(call from,9),$(call lab_object,9),$(call slot,1)) $(call slot,3,$(call plain,embedding)) \
+    $(call slot,4,$(call plain,attention)) \
+    $(if $(call from,7),$(call lab_object,6) $(call lab_object,7),$(call slot,5,$(call start_object,5,float)) \
+        $(if $(call from,5),$(call lab_object,2)) $(call start_object,7,float)) \
+    $(foreach lab,8 10 11,$(call slot,$(lab),$(call start_object,$(lab),float)))
 TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
 
 $(TRAIN): $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh

@@ -71,6 +71,7 @@ typedef enum EntryKind {
     NOT_STARTED,
     LEFT_OVER, /**< requests that were started and not waited for */
     FINISHED,  /**< the case came to its end */
+    DEALT,     /**< the rows that a sampler dealt: the returned length, then what was written to `mine` */
 } EntryKind;
 
 /** A header in a stream; `count` doubles or, for texts, bytes follow, padded to 8 bytes. */

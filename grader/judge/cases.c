@@ -113,12 +113,50 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
     return count;
 }
 
+/* World and tp apart: labs 8 to 11. */
+static Case grouped(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = usual(lab, d, tp);
+    c.world = world;
+    c.integers = lab->number == 9;
+    c.reverse = draw(d, 0, 1);
+    c.V = draw(d, 12, 29); /* the rows that lab 11 deals out */
+    return c;
+}
+
+/* A global batch that every number of replicas up to 4 divides, and sizes that tp divides. */
+static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = grouped(lab, d, world, tp);
+    c.kind = 1;
+    c.B = 12;
+    c.S = 5;
+    c.H = tp == 3 ? 12 : 16;
+    c.A = tp == 3 ? 3 : 4;
+    c.p = 0.1;
+    return c;
+}
+
+static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = grouped(lab, d, world, tp);
+    if (lab->number == 9) {
+        cases[count] = grouped(lab, d, world, tp);
+        cases[count].integers = 0;
+        cases[count++].delay = 1;
+    }
+    if (lab->number == 11)
+        cases[count++] = whole_model(lab, d, world, tp);
+    return count;
+}
+
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES])
 {
     Draw d = {philox_key(seed, "cases", (uint64_t)lab->number), 0};
-    int count = 0;
-    for (const char *at = lab->layouts; *at; at++)
-        if (*at != ' ')
-            count += cases_at(lab, &d, atoi(at), cases + count);
+    int count = 0, world, tp;
+    for (const char *at = lab->layouts; (at = next_layout(at, &world, &tp));)
+        count += lab->number < 8 ? cases_at(lab, &d, world, cases + count)
+                                 : grouped_cases_at(lab, &d, world, tp, cases + count);
     return count;
 }

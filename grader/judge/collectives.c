@@ -29,7 +29,8 @@ static bool left_out(const World *world, int rank)
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
-    for (int rank = 0; rank < world->play.c.tp; rank++) {
+    int first = lab01_first(&world->play.c, world->rank);
+    for (int rank = first; rank < first + world->play.c.tp; rank++) {
         Tensor *x = left_out(world, rank) ? NULL : input_of(world, what, part, call, rank, shape);
         sum = sum && x ? add(sum, x) : sum ? sum : x;
     }
@@ -65,11 +66,12 @@ static Tensor *output_of(World *world, int part, int call)
     const Case *c = &world->play.c;
     Shape shape = lab01_shape(c, call);
     if (part == F)
-        return input_of(world, "x", part, call, -1, shape);
+        return input_of(world, "x", part, call, lab01_shared(&world->play.c, world->rank), shape);
     if (is_gather(part)) {
         Tensor *all = tape_tensor(world->play.tape, REAL, gathered(c, part, shape), whole());
         for (int rank = 0; rank < c->tp; rank++)
-            block(all, input_of(world, "x", part, call, rank, shape), part == GATHER_FIRST, rank, true);
+            block(all, input_of(world, "x", part, call, lab01_first(c, world->rank) + rank, shape),
+                  part == GATHER_FIRST, rank, true);
         return all;
     }
     Tensor *sum = sum_of_all(world, "x", part, call, shape);
@@ -81,7 +83,9 @@ static Tensor *output_of(World *world, int part, int call)
     int64_t width = shape_last(shape);
     if (part == WEIGHT_KEPT) {
         own = input_of(world, "x", part, call, world->rank, shape);
-        return add(sum, linear(own, input_of(world, "weight", part, call, -1, SHAPE(width, width))));
+        return add(sum,
+                   linear(own, input_of(world, "weight", part, call,
+                                        lab01_shared(&world->play.c, world->rank), SHAPE(width, width))));
     }
     return sum;
 }
@@ -90,7 +94,8 @@ static Tensor *gradient_of(World *world, int part, int call)
 {
     const Case *c = &world->play.c;
     Shape shape = lab01_shape(c, call);
-    Tensor *dy = input_of(world, "dy", part, call, -1, gathered(c, part, shape));
+    Tensor *dy = input_of(world, "dy", part, call, lab01_shared(&world->play.c, world->rank),
+                          gathered(c, part, shape));
     Tape *tape = world->play.tape;
     if (part == F) {
         Tensor *sum = sum_of_all(world, "dy", part, call, shape);
@@ -100,10 +105,10 @@ static Tensor *gradient_of(World *world, int part, int call)
     }
     if (is_gather(part)) {
         Tensor *mine = tape_tensor(tape, REAL, shape, whole());
-        block(dy, mine, part == GATHER_FIRST, world->rank, false);
+        block(dy, mine, part == GATHER_FIRST, world->rank % c->tp, false);
         return mine;
     }
-    dy = input_of(world, "dy", part, call, -1, shape);
+    dy = input_of(world, "dy", part, call, lab01_shared(&world->play.c, world->rank), shape);
     if (part == G)
         return dy;
     Tensor *own = input_of(world, "x", part, call, world->rank, shape);

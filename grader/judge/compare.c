@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "grader/judge/lines.h"
+#include "grader/judge/plays.h"
 #include "grader/judge/trial.h"
 
 /* How many runs in emulated single precision give the tolerance, and how often a check is explained: to play
@@ -45,8 +46,12 @@ static void fail_by_numbers(LabResult *result, Check check, int case_index, bool
 
 const char *case_text(const Case *c, char text[160])
 {
-    int length =
-        snprintf(text, 160, "%d rank%s, B=%d S=%d H=%d", c->world, c->world > 1 ? "s" : "", c->B, c->S, c->H);
+    int length = snprintf(text, 160, "%d rank%s", c->world, c->world > 1 ? "s" : "");
+    if (c->lab >= 8)
+        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
+    if (c->lab == 8 || c->lab == 10)
+        return text;
+    length += snprintf(text + length, 160 - (size_t)length, ", B=%d S=%d H=%d", c->B, c->S, c->H);
     if (c->lab == 4 || c->lab == 7)
         length += snprintf(text + length, 160 - (size_t)length, " A=%d", c->A);
     if (c->lab == 5 || c->lab == 6)
@@ -55,7 +60,7 @@ const char *case_text(const Case *c, char text[160])
         length += snprintf(text + length, 160 - (size_t)length, " out=%d", c->out);
     if (c->lab == 3)
         length += snprintf(text + length, 160 - (size_t)length, " V=%d", c->V);
-    if (c->lab > 4)
+    if (c->lab > 4 && c->lab < 8)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
     return text;
 }
@@ -213,6 +218,8 @@ static void compare_expected(Trial *t)
             compare_parameter(t, got, want);
         else if (want->kind == TRAFFIC && t->rank == 0)
             compare_traffic(t, want);
+        else if (want->kind == DEALT && t->rank == 0)
+            compare_rows(t, want);
         else if (want->kind == VALUES)
             compare_values(t, got, want);
     }
@@ -249,7 +256,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
         if (reached_todo(&t))
             break;
-        if (t.rank == 0 || c->lab == 1) { /* what every rank of a layer must see is the same */
+        if (t.rank == 0 || !play_of_case(c)) { /* what every rank of a layer must see is the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

@@ -105,7 +105,7 @@ void look_for_more(Trial *t)
                  "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
                  case_text(t->c, text));
         if (entry->kind == LEFT_OVER)
-            fail(t->result, FORWARD, t->index,
+            fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
                  "an exchange was started and not waited for: a result was read before the exchange was "
                  "complete (%s)",
                  case_text(t->c, text));
@@ -115,7 +115,7 @@ void look_for_more(Trial *t)
 void compare_traffic(Trial *t, const Entry *want)
 {
     char text[160];
-    double sent = 0, calls = 0, n = t->c->tp;
+    double sent = 0, calls = 0, n = t->c->lab == 11 ? replicas_of(t->c) : t->c->tp;
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
         got = entry_of_rank(t, rank, TRAFFIC, want->name);
@@ -126,7 +126,7 @@ void compare_traffic(Trial *t, const Entry *want)
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
-    double padding = 2 * (n - 1) * (n - 1) * usual;
+    double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding))
         fail(t->result, COMMUNICATION, t->index,
              "%s: the ranks sent %.0f numbers, and %.0f suffice%s: something is exchanged that need not be "

@@ -1,4 +1,5 @@
 #include "grader/judge/evidence.h"
+#include "grader/judge/plays.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
 bool multiple(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    bool copy = c->lab == 1 && strstr(e->want->name, "output of duplication");
+    bool copy = !play_of_case(c) && strstr(e->want->name, "output of duplication");
     const struct {
         double factor;
         const char *says;
@@ -100,11 +101,17 @@ static bool gives(const Evidence *e, const double *whole)
     return true;
 }
 
+/* Labs 1 and 9 have suspects of their own, and so has lab 11. */
+static int suspects_of(const Case *c)
+{
+    return play_of_case(c) ? 0 : c->lab == 9 ? 1 : c->lab;
+}
+
 bool suspected(const Evidence *e, char *text, size_t size)
 {
     for (int s = 0; s < suspect_count(); s++) {
         const Suspect *suspect = suspect_at(s);
-        if (suspect->lab != (e->trial->c->lab == 1 ? 1 : 0))
+        if (suspect->lab != suspects_of(e->trial->c))
             continue;
         const Expected *wrong = played(e->trial, s);
         int64_t offset = 0;
@@ -139,7 +146,7 @@ bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
 bool of_another_rank(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    for (int rank = 0; c->lab == 1 && rank < c->world; rank++) {
+    for (int rank = 0; !play_of_case(c) && rank < c->world; rank++) {
         if (rank == e->trial->rank)
             continue;
         Expected other = expect(c, rank, NO_SUSPECT, 0);
@@ -212,7 +219,7 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
     const Entry *first = as_seen_by(e, 0);
-    for (int rank = 1; rank < c->world && first && c->lab != 1; rank++) {
+    for (int rank = 1; rank < c->world && first && play_of_case(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
             snprintf(text, size,

@@ -47,9 +47,12 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
     double *numbers;
     by_rows.vocabulary = 1;
     stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
-    numbers[0] = (double)lab->elements[budget](play->c.tp, sizes);
-    numbers[1] = (double)lab->calls[budget](play->c.tp, sizes);
-    numbers[2] = (double)lab->elements[budget](play->c.tp, &by_rows);
+    /* Lab 11 exchanges over the replicas, all others over the ranks that split a model; all groups together are charged. */
+    int replicas = replicas_of(&play->c), n = lab->number == 11 ? replicas : play->c.tp,
+        groups = play->c.world / n;
+    numbers[0] = (double)(groups * lab->elements[budget](n, sizes));
+    numbers[1] = (double)lab->calls[budget](n, sizes);
+    numbers[2] = (double)(groups * lab->elements[budget](n, &by_rows));
 }
 
 static void play_serially(const Case *c, Stream stream)
@@ -60,7 +63,7 @@ static void play_serially(const Case *c, Stream stream)
     play.tape = tape_new(play.pool, &mesh);
     for (int i = 0; i < 64; i++)
         play.samples[i] = random_below(&play, "sample", i, 1 << 20);
-    play_of_lab(c->lab)(&play);
+    play_of_case(c)(&play);
     tape_free(play.tape);
     model_free(play.model);
     pool_free(play.pool);
@@ -69,10 +72,10 @@ static void play_serially(const Case *c, Stream stream)
 static void play_expected(const Case *c, int rank, int suspect, Stream stream)
 {
     suspect_begin(suspect, c);
-    if (c->lab == 1)
-        expect_collectives(c, rank, suspect, stream);
-    else
+    if (play_of_case(c))
         play_serially(c, stream);
+    else
+        expectation_of_case(c)(c, rank, suspect, stream);
     suspect_end();
 }
 

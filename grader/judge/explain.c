@@ -71,6 +71,10 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
 {
     char note[700];
     bool found, has_note = noted(t, note, sizeof note);
+    if (want->check == GROUPS) {
+        group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);
+        return true;
+    }
     if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {
         found = wrong_size(t->c, got, want, text, size);
     } else {

@@ -38,16 +38,19 @@ static bool is_students(const Options *o)
 static bool is_untouched(LabResult *result, const Options *o)
 {
     char start[600], file[600];
-    const Lab *lab = result->lab;
-    if (!lab->starts_working || !is_students(o))
+    const Lab *lab = result->lab, *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
+    if (lab->start == EMPTY || !is_students(o))
         return false;
-    snprintf(start, sizeof start, "%s/%s/%s", o->start, lab->folder, lab->file);
+    snprintf(start, sizeof start, "%s/%s/%s", from == lab ? o->start : o->labs, from->folder, from->file);
     snprintf(file, sizeof file, "%s/%s/%s", o->labs, lab->folder, lab->file);
-    if (!same_tokens(start, file))
+    bool missing = from != lab && access(file, F_OK) != 0;
+    if (!missing && !same_tokens(start, file))
         return false;
     result->state = NOT_STARTED_YET;
-    snprintf(result->remark, sizeof result->remark,
-             "%s is as it was at the start: it works, but nothing is split yet", lab->file);
+    snprintf(result->remark, sizeof result->remark, "%s",
+             missing       ? "it begins from your own lab 1: make start LAB=9 copies it"
+             : from != lab ? "it is your lab 1 as it was: the group is still to be exchanged"
+                           : "the file is as it was at the start: it works, but nothing is split yet");
     return true;
 }
 

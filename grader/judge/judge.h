@@ -10,8 +10,13 @@
 typedef struct Lab {
     int number;
     const char *folder, *file, *title, *layouts, *checks, *cuts;
-    const char *needs;   /**< "1 2": the labs whose functions it calls */
-    bool starts_working; /**< the start file runs: not started while its tokens are unchanged */
+    const char *needs; /**< "1 2": the labs whose functions it calls */
+    enum {
+        EMPTY,
+        WORKING,
+        FROM_LAB_1
+    } start; /**< a TODO is reached; or not started while the tokens are those of the start
+                                                    file, or of the student's lab 1 */
     int64_t (*elements[2])(int64_t n, const Sizes *sizes); /**< by Budget */
     int64_t (*calls[2])(int64_t n, const Sizes *sizes);
 } Lab;
@@ -27,6 +32,10 @@ int lab_points(const Lab *lab, Check check);
 /** How the parameter may be cut: a set of CUT_... */
 int lab_cuts(const Lab *lab, const char *parameter);
 int lab_largest_world(const Lab *lab);
+
+/** Reads one of a lab's layouts, "4" (tp is the world) or "6x2" (world 6, tp 2); returns what follows it, or NULL at the
+ *  end. */
+const char *next_layout(const char *at, int *world, int *tp);
 
 extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
 

@@ -6,10 +6,12 @@
 #include "labs.h" /* generated */
 
 const char *const check_names[CHECKS] = {"forward",        "input gradient", "weight gradient", "step",
-                                         "initial values", "sharding",       "communication"};
+                                         "initial values", "sharding",       "communication",   "groups",
+                                         "rows",           "gradient",       "metrics",         "layout"};
 
-static const char *const check_keys[CHECKS] = {"forward",        "input_gradient", "weight_gradient", "step",
-                                               "initial_values", "sharding",       "communication"};
+static const char *const check_keys[CHECKS] = {
+    "forward", "input_gradient", "weight_gradient", "step",    "initial_values", "sharding", "communication",
+    "groups",  "rows",           "gradient",        "metrics", "layout"};
 
 int lab_count(void)
 {
@@ -60,11 +62,23 @@ int lab_cuts(const Lab *lab, const char *parameter)
     return CUT_NOT;
 }
 
+const char *next_layout(const char *at, int *world, int *tp)
+{
+    char *end;
+    while (*at == ' ')
+        at++;
+    if (!*at)
+        return NULL;
+    *world = *tp = (int)strtol(at, &end, 10);
+    if (*end == 'x')
+        *tp = (int)strtol(end + 1, &end, 10);
+    return end;
+}
+
 int lab_largest_world(const Lab *lab)
 {
-    int largest = 1;
-    for (const char *at = lab->layouts; *at; at++)
-        if (*at != ' ' && atoi(at) > largest)
-            largest = atoi(at);
+    int largest = 1, world, tp;
+    for (const char *at = lab->layouts; (at = next_layout(at, &world, &tp));)
+        largest = world > largest ? world : largest;
     return largest;
 }

@@ -8,10 +8,14 @@
 
 typedef void PlayFunction(Play *play);
 
-/** The play of a lab of layers. */
-PlayFunction *play_of_lab(int number);
+/** What the plain model on one rank plays in this case, which every rank must see; NULL where each rank must see something of
+ *  its own. */
+PlayFunction *play_of_case(const Case *c);
 
-/** What rank `rank` must write down in lab 1: computed from the inputs of all ranks. */
-void expect_collectives(const Case *c, int rank, int suspect, Stream stream);
+/** What rank `rank` must write down where play_of_case() has nothing to play: computed from the inputs of all ranks. */
+typedef void ExpectFunction(const Case *c, int rank, int suspect, Stream stream);
+ExpectFunction *expectation_of_case(const Case *c);
+
+ExpectFunction expect_collectives, expect_groups, expect_replicas;
 
 #endif

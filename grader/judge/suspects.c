@@ -13,6 +13,15 @@ static const Suspect suspects[SUSPECTS] = {
     [PAIRS_ONLY] =
         {1, "each rank has the sum of two contributions only: the exchange does not reach the whole group"},
     [CHANGED_INPUT] = {1, "all_reduce altered its input; another operation still needs the old values"},
+    [NOT_DIVIDED] = {11, "gradients grow with the number of replicas: this is their sum, not their mean"},
+    [DIVIDED_TWICE] = {11,
+                       "the gradients are averaged twice: divided by the number of replicas once too often"},
+    [OVER_THE_WORLD] =
+        {11, "it is taken over the world: different pieces of the weights, or a sample once per tp rank, are "
+             "counted together"},
+    [OVER_THE_WORLD_BY_DP] =
+        {11, "gradients of different pieces of a weight were added together: the group is the world"},
+    [ONE_REPLICA] = {11, "it describes one replica's data only: nothing was exchanged"},
     [FACTOR_HIDDEN] =
         {0, "attention scores are scaled by the hidden size; it is the size of one head that counts"},
     [FACTOR_MISSING] = {0, "attention scores are not scaled: the factor 1/sqrt(head size) is missing"},

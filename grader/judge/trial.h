@@ -32,6 +32,8 @@ int64_t global_index(const Entry *got, int64_t local);
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);
+/** The rows that the replicas of lab 11 read, judged as sets. */
+void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 
 /** Parameters that the plain layer does not have, and requests that nobody waited for. */

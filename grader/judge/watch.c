@@ -28,7 +28,8 @@ static double wall_now(void)
 double watch_cpu_limit(const Case *c)
 {
     double rows = (double)c->B * c->S, passes = 24;
-    double products = c->lab == 1 ? rows * c->H * c->world : rows * c->H * (4.0 * c->H + c->F + c->out);
+    double products =
+        c->lab == 1 || c->lab >= 8 ? rows * c->H * c->world : rows * c->H * (4.0 * c->H + c->F + c->out);
     return 2 + 100 * 1e-9 * passes * products;
 }
 

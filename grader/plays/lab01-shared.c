@@ -7,6 +7,16 @@ Shape lab01_shape(const Case *c, int call)
     return call != 1 ? SHAPE(c->B, c->S, c->H) : SHAPE(c->B + 1, c->S, c->H / 2 + 1);
 }
 
+int lab01_shared(const Case *c, int rank)
+{
+    return -1 - rank / c->tp;
+}
+
+int lab01_first(const Case *c, int rank)
+{
+    return rank / c->tp * c->tp;
+}
+
 void lab01_name(char name[NAME_SIZE], const char *what, int part, int call)
 {
     static const char *const parts[PARTS] = {"duplication",

@@ -12,7 +12,8 @@ static Pass forward(Play *play, int part, int call)
     char name[NAME_SIZE];
     Pass pass;
     lab01_name(name, "x", part, call);
-    int rank = part == F ? -1 : mesh->tp_rank;
+    int world_rank = group_rank(mesh->world), shared = lab01_shared(&play->c, world_rank);
+    int rank = part == F ? shared : world_rank;
     pass.x = random_input(play, name, rank, lab01_shape(&play->c, call), true);
     if (part == F)
         pass.y = duplication(pass.x, mesh);
@@ -26,7 +27,7 @@ static Pass forward(Play *play, int part, int call)
     } else { /* nor what linear has kept for its weight's gradient */
         lab01_name(name, "weight", part, call);
         int64_t width = shape_last(pass.x->shape);
-        Tensor *w = random_input(play, name, -1, SHAPE(width, width), true);
+        Tensor *w = random_input(play, name, shared, SHAPE(width, width), true);
         Tensor *h = linear(placed(pass.x, whole()), w);
         pass.y = add(all_reduce(pass.x, mesh), h);
         pass.x = w;
@@ -38,7 +39,8 @@ static void backward(Play *play, const Pass *pass, int part, int call)
 {
     char name[NAME_SIZE];
     lab01_name(name, "dy", part, call);
-    int rank = part == F ? play->mesh->tp_rank : -1;
+    int world_rank = group_rank(play->mesh->world);
+    int rank = part == F ? world_rank : lab01_shared(&play->c, world_rank);
     tape_backward(play->tape, pass->y, random_input(play, name, rank, pass->y->shape, false));
 }
 
@@ -79,9 +81,20 @@ static void play_part(Play *play, int part)
     }
 }
 
+/* A replica has nothing to wait for in another: one of them makes a call more. */
+static void one_call_more(Play *play)
+{
+    if (replicas_of(&play->c) < 2 || group_rank(play->mesh->world) >= play->c.tp)
+        return;
+    at(play, "g once more, in the first replica only");
+    all_reduce(random_input(play, "one more", group_rank(play->mesh->world), lab01_shape(&play->c, 0), true),
+               play->mesh);
+}
+
 void PLAY(Play *play)
 {
     int parts = play->c.kind == LARGE ? G + 1 : PARTS;
     for (int part = 0; part < parts; part++)
         play_part(play, part);
+    one_call_more(play);
 }

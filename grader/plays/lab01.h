@@ -15,6 +15,12 @@ enum { F, G, GATHER_LAST, GATHER_FIRST, READ_TWICE, WEIGHT_KEPT, PARTS };
 /** The shape of the input of `part`; the second of three calls has another. */
 Shape lab01_shape(const Case *c, int call);
 
+/** Whose input a tensor is that is the same on the ranks of a group: no rank's, and another one in each replica. */
+int lab01_shared(const Case *c, int rank);
+
+/** The first rank of the group that `rank` is in. */
+int lab01_first(const Case *c, int rank);
+
 void lab01_name(char name[NAME_SIZE], const char *what, int part, int call);
 
 #endif

@@ -19,6 +19,11 @@ typedef enum Check {
     INITIAL_VALUES,
     SHARDING,
     COMMUNICATION,
+    GROUPS,   /**< members, order, ranks, degrees */
+    ROWS,     /**< which rows each replica reads */
+    GRADIENT, /**< the mean over the replicas */
+    METRICS,
+    LAYOUT, /**< the whole model: losses and weights are those of one rank */
     CHECKS
 } Check;
 
@@ -72,6 +77,12 @@ void write_parameters(Play *play);
 void write_arena(Play *play, Check check, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
+
+/** How many groups of tp ranks the case has. */
+static inline int replicas_of(const Case *c)
+{
+    return c->world / c->tp;
+}
 
 /** What the play is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
  * delayed cases. */

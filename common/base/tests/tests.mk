@@ -26,9 +26,9 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) -lm
 
-SLOTS_FLOAT = $(call float,$(SERIAL) $(wildcard common/mesh/base/*.c common/train/base/*.c) solutions/$(call lab_file,1)) \
-              $(call start_object,5,float) $(call start_object,7,float)
-SLOTS_DOUBLE = $(call double,$(SERIAL)) $(call start_object,5,double) $(call start_object,7,double)
+SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
+              $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
+SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
@@ -80,10 +80,10 @@ run-tests-fast run-tests-slow: run-tests-%:
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)
 .PHONY: objects
-objects: $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c) \
-         $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c) \
+objects: $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(PLAY_PARTS) grader/plays/model.c) \
+         $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(PLAY_PARTS) grader/plays/model.c) \
          $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(foreach lab,$(LABS),$(BUILD)/float/play-$(lab).o $(call float,solutions/$(call lab_file,$(lab)))) \
-         $(foreach lab,$(filter-out 1,$(LABS)),$(BUILD)/double/play-$(lab).o) \
+         $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
          $(TESTS_FLOAT:$(BUILD)/tests/%=$(BUILD)/float/%.o) $(TESTS_DOUBLE:$(BUILD)/tests/%=$(BUILD)/double/%.o)
 
 # The checks of the sources alone.

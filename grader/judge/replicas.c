@@ -1,0 +1,92 @@
+/* Lab 11: the mean of the gradients over the replicas, and the sums of the metrics. The rows that the replicas read are
+ * judged as sets; see rows.c. */
+#include "grader/judge/plays.h"
+#include "grader/judge/suspects.h"
+#include "grader/plays/lab11.h"
+
+#include <stdio.h>
+
+/* The ranks whose gradients are averaged: those that hold the same shard, or what a suspect takes for them. */
+typedef struct Averaged {
+    int first, stride, count;
+    double divisor;
+} Averaged;
+
+static Averaged averaged(const Case *c, int rank, int suspect)
+{
+    int dp = c->world / c->tp;
+    Averaged a = {rank % c->tp, c->tp, dp, dp};
+    if (suspect == NOT_DIVIDED)
+        a.divisor = 1;
+    if (suspect == DIVIDED_TWICE)
+        a.divisor = (double)dp * dp;
+    if (suspect == OVER_THE_WORLD || suspect == OVER_THE_WORLD_BY_DP)
+        a = (Averaged){0, 1, c->world, suspect == OVER_THE_WORLD ? c->world : dp};
+    if (suspect == ONE_REPLICA)
+        a = (Averaged){rank, 1, 1, 1};
+    return a;
+}
+
+static void expect_buckets(Play *play, int rank, int suspect, int round)
+{
+    char name[NAME_SIZE];
+    Sizes sizes = {.part = 0};
+    Averaged a = averaged(&play->c, rank, suspect);
+    tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    for (int i = 0; i < BUCKETS; i++)
+        sizes.N += lab11_bucket_size(&play->c, i);
+    snprintf(name, sizeof name, "gradients, round %d", round + 1);
+    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    for (int i = 0; i < BUCKETS; i++) {
+        Tensor *sum = NULL;
+        lab11_bucket_name(name, i, round);
+        for (int k = 0; k < a.count; k++) {
+            Tensor *x = random_input(play, name, a.first + k * a.stride,
+                                     SHAPE(lab11_bucket_size(&play->c, i)), false);
+            sum = sum ? add(sum, x) : x;
+        }
+        kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
+        write_values(play, GRADIENT, name, sum);
+    }
+}
+
+static void expect_metrics(Play *play, int rank, int suspect)
+{
+    double *values;
+    Sizes sizes = {.part = 1};
+    Metrics sum = {0};
+    int dp = play->c.world / play->c.tp, mine = rank / play->c.tp;
+    for (int replica = 0; replica < dp; replica++) {
+        Metrics m = lab11_metrics(play, replica);
+        double times = suspect == OVER_THE_WORLD ? play->c.tp : suspect == ONE_REPLICA ? replica == mine : 1;
+        sum.loss_sum += times * m.loss_sum;
+        sum.correct += times * m.correct;
+        sum.count += times * m.count;
+    }
+    traffic_end(play, "metrics", FORWARD_BUDGET, &sizes);
+    stream_entry(&play->stream, VALUES, METRICS, "loss sum, correct, count", 3, &values)->shape = SHAPE(3);
+    values[0] = sum.loss_sum;
+    values[1] = sum.correct;
+    values[2] = sum.count;
+}
+
+void expect_replicas(const Case *c, int rank, int suspect, Stream stream)
+{
+    static const Tail tails[] = {PAD, DROP, EVERY_ROW_ONCE};
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Play play = {.c = *c, .mesh = &mesh, .stream = stream};
+    char name[NAME_SIZE];
+    double *none;
+    play.pool = pool_new(0, false);
+    play.tape = tape_new(play.pool, &mesh);
+    for (int i = 0; i < 3; i++)
+        for (int epoch = 0; epoch < EPOCHS; epoch++) {
+            lab11_rows_name(name, tails[i], epoch);
+            stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
+        }
+    for (int round = 0; round < ROUNDS; round++)
+        expect_buckets(&play, rank, suspect, round);
+    expect_metrics(&play, rank, suspect);
+    tape_free(play.tape);
+    pool_free(play.pool);
+}

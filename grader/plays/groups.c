@@ -1,0 +1,30 @@
+#include "grader/plays/groups.h"
+
+#include <stdio.h>
+
+void groups_name(char text[NAME_SIZE], const char *what, const char *name)
+{
+    snprintf(text, NAME_SIZE, "%s of the %s group", what, name);
+}
+
+static double *numbers(Play *play, const char *what, const char *name, int64_t count)
+{
+    char text[NAME_SIZE];
+    double *values;
+    groups_name(text, what, name);
+    stream_entry(&play->stream, VALUES, GROUPS, text, count, &values)->shape = SHAPE(count);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = 0;
+    return values;
+}
+
+void write_group(Play *play, const char *name, Group *group, int rank, int degree)
+{
+    int size = group_size(group), place = group_rank(group);
+    double *members = numbers(play, "members", name, size);
+    at(play, "exchange in the %s group", name);
+    members[place] = group_rank(play->mesh->world);
+    group_sum(group, members, size); /* the others' places are zero here */
+    *numbers(play, "rank", name, 1) = rank;
+    *numbers(play, "degree", name, 1) = degree;
+}

@@ -1,0 +1,7 @@
+#include "grader/plays/groups.h"
+
+void PLAY(Play *play)
+{
+    const Mesh *mesh = play->mesh;
+    write_group(play, "tp", mesh->tp, mesh->tp_rank, mesh->tp_degree);
+}

@@ -1,0 +1,72 @@
+/* The whole model at a layout: two steps of a small BERT. The rows of a step are dealt here, not by a lab's sampler, so that
+ * each step has the same global batch at every layout. */
+#include <stdio.h>
+
+#include "grader/plays/lab11.h"
+#include "model/bert.h"
+#include "train/buckets.h"
+
+enum { MODEL_STEPS = 2 };
+
+static const double rate = 0.5;
+
+/* This replica's rows of a global batch of c->B rows: every dp-th, from dp_rank on. */
+static Tensor *logits_of(Play *play, const Bert *bert, int step, Tensor **labels)
+{
+    const Case *c = &play->c;
+    const Mesh *mesh = play->mesh;
+    int64_t local = c->B / mesh->dp_degree;
+    tape_reset(play->tape, (TapeBatch){c->key, step, play->samples, true});
+    model_use_tape(play->model, play->tape);
+    Tensor *ids = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
+    Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
+    *labels = tape_tensor(play->tape, INT32, SHAPE(local), whole());
+    for (int64_t b = 0; b < local; b++) {
+        int64_t row = (int64_t)step * c->B + mesh->dp_rank + b * mesh->dp_degree;
+        int64_t tokens = 1 + random_below(play, "tokens", row, c->S);
+        play->samples[b] = row;
+        ints(*labels)[b] = (int32_t)random_below(play, "label", row, 2);
+        for (int64_t s = 0; s < c->S; s++) {
+            ints(ids)[b * c->S + s] = (int32_t)random_below(play, "id", row * c->S + s, c->V);
+            ints(mask)[b * c->S + s] = s < tokens;
+        }
+    }
+    return bert_forward(bert, ids, mask, mesh);
+}
+
+static void one_step(Play *play, const Bert *bert, BucketSet *buckets, int step)
+{
+    char name[NAME_SIZE];
+    double *values;
+    Tensor *labels;
+    at(play, "step %d of the whole model", step + 1);
+    model_clear_gradients(play->model);
+    Tensor *logits = logits_of(play, bert, step, &labels);
+    Tensor *loss = cross_entropy_mean(logits, labels, labels->shape.size[0], NULL);
+    double mean = (double)reals(loss)[0];
+    bucket_set_begin(buckets, play->tape);
+    tape_backward(play->tape, loss, NULL);
+    bucket_set_finish(buckets, play->tape);
+    kernel_sgd_step(model_arena_size(play->model), model_weights(play->model), model_gradients(play->model),
+                    rate, 0);
+    if (play->mesh->dp)
+        group_sum(play->mesh->dp, &mean, 1);
+    snprintf(name, sizeof name, "loss of step %d of the whole model", step + 1);
+    stream_entry(&play->stream, VALUES, LAYOUT, name, 1, &values)->shape = SHAPE(1);
+    values[0] = mean / play->mesh->dp_degree;
+    write_arena(play, LAYOUT, step + 1);
+}
+
+void play_model(Play *play)
+{
+    const Case *c = &play->c;
+    BertConfig config = {
+        .vocabulary = c->V, .hidden = c->H, .layers = 2, .heads = c->A, .classes = 2, .dropout = c->p};
+    play->model = model_new(play->pool, play->mesh, c->key);
+    Bert *bert = bert_new(model_builder(play->model), &config);
+    model_finish(play->model);
+    BucketSet *buckets = bucket_set_new(play->model, 4096);
+    for (int step = 0; step < MODEL_STEPS; step++)
+        one_step(play, bert, buckets, step);
+    bucket_set_free(buckets);
+}
