@@ -16,6 +16,13 @@ if [ "$stage" -lt 5 ] && [ "$ranks" -gt 1 ]; then
     give_up "at stage $stage (STACK=$stack) the layers are whole on every rank: NTASKS=$ranks would train $ranks equal models" \
         "NTASKS=1 TP=1, or go on to balise 5"
 fi
+tp=1
+for ((i = 1; i <= $#; i++)); do
+    [ "${!i}" != --tp ] || { next=$((i + 1)) tp=${!next:-1}; }
+done
+if [ "$stage" -lt 9 ] && [ "$stage" -ge 5 ] && [ "$tp" != "$ranks" ]; then
+    give_up "NTASKS=$ranks and TP=$tp: before balise 9 all ranks split one model" "choose TP equal to NTASKS"
+fi
 [ "$stack" != mine ] || printf 'stack     mine, at the stage after lab %s\n' "$stage"
 
 cores=$(nproc)

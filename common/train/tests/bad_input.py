@@ -29,7 +29,9 @@ with tempfile.TemporaryDirectory() as folder:
     refused("a hidden size that the heads do not divide is refused", ["HIDDEN_DIM=100", "HEADS=8"], 1, "--hidden-dim", 100,
             "--heads", 8)
     refused("TP that does not divide NTASKS is refused", ["TP=2", "NTASKS=3"], 3, "--tp", 2)
-    refused("before balise 9, TP smaller than NTASKS is refused", ["NTASKS=2", "TP=1"], 2, "--tp", 1)
+    refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
+    refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--accumulate", 3)
+    refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
     refused("an empty CSV is refused", ["empty.csv"], 2, "--tp", 2, "--data", file_with(folder, "empty.csv", b""))
     for what, name, row, words in [
@@ -59,5 +61,8 @@ no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
 check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,
       "an MPI that is not installed is named", no_mpi.stderr)
+early = subprocess.run(command(2, "--tp", 1, stage=7), cwd=ROOT, capture_output=True, text=True)
+check(early.returncode == 2 and "before balise 9" in early.stderr, "before balise 9, TP smaller than NTASKS is refused",
+      early.stderr)
 stages = subprocess.run(command(2, "--tp", 2, stack="serial", stage=0), cwd=ROOT, capture_output=True, text=True)
 check(stages.returncode == 2 and "STACK=serial" in stages.stderr, "the serial stack on two ranks is refused", stages.stderr)

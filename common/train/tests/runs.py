@@ -8,7 +8,7 @@ ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 
 
-def command(ranks, *options, stack="solutions", stage=7):
+def command(ranks, *options, stack="solutions", stage=11):
     return ["common/train/launch.sh", str(ranks), stack, str(stage), f"{BUILD}/train", "--cache", f"{BUILD}/cache",
             *map(str, options)]
 
