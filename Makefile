@@ -125,7 +125,7 @@ missing-lab:
 
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
 STACK ?=
-started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(BUILD)/start/$(call lab_file,$(1)) && echo yes)
+started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),solutions/$(call lab_file,$(1))) && echo yes)
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
 
 PLAY_PARTS = grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c grader/plays/groups.c \
@@ -137,8 +137,17 @@ $(BUILD)/runners/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(L
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
+# What a program is linked of may change without any of it being newer (make start): the list has a file of its own.
+.PHONY: always
+define list_rule
+$(1).list: always
+	mkdir -p $$(@D)
+	printf '%s\n' '$(2)' | cmp -s - $$@ || printf '%s\n' '$(2)' > $$@
+endef
+mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o)
 define mine_rules
-$(BUILD)/runners/$(call nn,$(1))-mine: $(BUILD)/labs/student/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o) \
+$(call list_rule,$(BUILD)/runners/$(call nn,$(1))-mine,$(call mine_labs,$(1)))
+$(BUILD)/runners/$(call nn,$(1))-mine: $(BUILD)/runners/$(call nn,$(1))-mine.list $(BUILD)/labs/student/$(1).o $(call mine_labs,$(1)) \
         $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
@@ -174,10 +183,12 @@ grade: $(foreach lab,$(BELOW),$(BUILD)/runners/$(call nn,$(lab))-student) $(BUIL
 UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
 refuse_unknown = { printf "error: there is no lab '%s'\n  HINT: the labs are: $(LABS)\n" '$(LAB)' >&2; exit 2; }
 .PHONY: start
-start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(BUILD)/start/$(call lab_file,$(LAB)))
+start_of = $(if $(filter 9,$(1)),labs/$(call lab_file,1),$(BUILD)/start/$(call lab_file,$(1)))
+start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 	$(if $(LAB),,printf "error: which lab?\n  HINT: make start LAB=2; the labs are: $(LABS)\n" >&2; exit 2)
 	$(if $(UNKNOWN),$(refuse_unknown))
-	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(BUILD)/start/$(call lab_file,$(LAB))
+	$(if $(filter 9,$(LAB)),$(if $(call started,1),,printf "error: lab 9 begins from your own lab 1, which is not started\n  HINT: make grade LAB=1\n" >&2; exit 2))
+	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_of,$(LAB))
 
 include grader/tests.mk
 
@@ -186,6 +197,7 @@ include grader/tests.mk
 # At stage n (after lab n) a slot is provided by the highest lab up to n in its chain, or else by what the slot is before any
 # lab. UPTO goes back to an earlier stage; without it, the last one whose labs are all there.
 STAGES = 5 7 9 11
+BAD_STAGE = $(if $(UPTO),$(if $(and $(filter 1,$(words $(UPTO))),$(filter $(LABS),$(UPTO))),,bad))
 NEEDED_5 = 1 2 3 4 5
 NEEDED_7 = 1 3 4 6 7
 NEEDED_9 = 3 4 6 7 8 9
@@ -193,7 +205,7 @@ NEEDED_11 = 3 4 6 7 8 9 10 11
 all_started = $(if $(filter-out $(foreach n,$(NEEDED_$(1)),$(if $(call started,$(n)),$(n))),$(NEEDED_$(1))),,$(1))
 MY_STAGE = $(or $(lastword $(foreach stage,$(STAGES),$(call all_started,$(stage)))),0)
 STAGE = $(if $(filter serial,$(STACK)),0,$(or $(UPTO),$(if $(filter mine,$(STACK)),$(MY_STAGE),$(lastword $(LABS)))))
-from = $(filter $(1),$(wordlist 1,$(STAGE),1 2 3 4 5 6 7 8 9 10 11))
+from = $(filter $(1),$(wordlist 1,$(if $(BAD_STAGE),0,$(STAGE)),1 2 3 4 5 6 7 8 9 10 11))
 lab_object = $(BUILD)/labs/$(call author_of,$(1))/$(1).o
 plain = $(BUILD)/float/common/model/serial/$(1).o
 # slot: this lab's object from its stage on, what the slot is before the lab until then
@@ -203,9 +215,13 @@ TRAIN_PARTS = $(if $(call from,9),$(call lab_object,9),$(call slot,1)) $(call sl
     $(if $(call from,7),$(call lab_object,6) $(call lab_object,7),$(call slot,5,$(call start_object,5,float)) \
         $(if $(call from,5),$(call lab_object,2)) $(call start_object,7,float)) \
     $(foreach lab,8 10 11,$(call slot,$(lab),$(call start_object,$(lab),float)))
+# The labs in it, and those of them that the student has not started.
+TRAIN_LABS = $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS))))
+referenced = $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab)))
 TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
 
-$(TRAIN): $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh
+$(eval $(call list_rule,$(TRAIN),$(TRAIN_PARTS)))
+$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh
 	mkdir -p $(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-train.sh $@ $(filter %.o %.a,$^)
 
@@ -235,10 +251,13 @@ bench: $(BUILD)/bench-kernels $(BUILD)/train $(BUILD)/grade
 	common/train/bench.sh $(BUILD)
 
 .PHONY: train
-train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(TRAIN))
+train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
+	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')
 	common/train/launch.sh '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
 
-.PHONY: no-such-stack
+.PHONY: no-such-stack no-such-stage
+no-such-stage:
+	printf "error: UPTO cannot be '%s'\n  HINT: it is the number of a lab: $(LABS)\n" '$(UPTO)' >&2; exit 2
 no-such-stack:
 	printf "error: there is no stack '%s'\n  HINT: STACK=solutions, STACK=mine or STACK=serial\n" '$(STACK)' >&2; exit 2
 
@@ -252,7 +271,7 @@ doctor:
 	common/setup/doctor.sh
 
 data:
-	common/setup/setup.sh core test
+	common/setup/setup.sh core data
 	data/download.sh
 
 # A sub-make, so that what pkg-config and mpicc say is asked after they are there.

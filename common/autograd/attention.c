@@ -52,6 +52,9 @@ static void check_mask(const Tensor *q, Tensor *mask)
 
 Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
 {
+    must_be_real("attention", q);
+    must_be_real("attention", k);
+    must_be_real("attention", v);
     check_heads(q, k, v, heads);
     check_mask(q, mask);
     Tape *tape = tape_of("attention", q, k);

@@ -14,6 +14,7 @@ static const Placement unknown = {UNKNOWN, 0};
 Tensor *group_all_reduce(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce");
+    must_be_real("group_all_reduce", x);
     Tape *tape = tape_of("group_all_reduce", x, NULL);
     Tensor *sum = tape_tensor(tape, REAL, x->shape, unknown);
     comm_all_reduce(group, reals(ready(x)), reals(sum), tensor_count(x));
@@ -32,6 +33,7 @@ static int64_t blocks_before(Shape shape, int dim)
 Tensor *group_all_gather(Group *group, Tensor *x, int dim)
 {
     group_must_exist(group, "group_all_gather");
+    must_be_real("group_all_gather", x);
     Tape *tape = tape_of("group_all_gather", x, NULL);
     dim = shape_dim("group_all_gather", x->shape, dim);
     int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim];
@@ -52,6 +54,7 @@ static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 {
     group_must_exist(group, "group_reduce_scatter");
+    must_be_real("group_reduce_scatter", x);
     Tape *tape = tape_of("group_reduce_scatter", x, NULL);
     dim = shape_dim("group_reduce_scatter", x->shape, dim);
     must_divide("group_reduce_scatter", x, dim, group_size(group));
@@ -64,6 +67,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 Tensor *group_broadcast(Group *group, Tensor *x, int root)
 {
     group_must_exist(group, "group_broadcast");
+    must_be_real("group_broadcast", x);
     Tape *tape = tape_of("group_broadcast", x, NULL);
     if (root < 0 || root >= group_size(group))
         misuse("ranks count from 0 within a group", "group_broadcast: there is no rank %d in a group of %d",
@@ -76,6 +80,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
 
 Tensor *part(Tensor *x, int dim, int k, int n)
 {
+    must_be_real("part", x);
     Tape *tape = tape_of("part", x, NULL);
     dim = shape_dim("part", x->shape, dim);
     must_divide("part", x, dim, n);
@@ -91,6 +96,7 @@ Tensor *part(Tensor *x, int dim, int k, int n)
 Pending *group_all_reduce_start(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce_start");
+    must_be_real("group_all_reduce_start", x);
     ready(x);
     if (x->is_gradient)
         unshare(x);

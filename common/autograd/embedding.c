@@ -31,6 +31,9 @@ static void check_ids(Tensor *ids, const Tensor *weight)
 
 Tensor *lookup(Tensor *ids, Tensor *weight)
 {
+    must_be_real("lookup", weight);
+    if (!ids)
+        misuse("pass the ids on as they came", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
     if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: what they give is added */

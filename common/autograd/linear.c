@@ -44,6 +44,8 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
 {
+    must_be_real("linear", x);
+    must_be_real("linear", weight);
     check_linear(x, weight, bias);
     Tape *tape = tape_of("linear", x, weight);
     must_be_cut_evenly(tape, "linear", weight);

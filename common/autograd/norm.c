@@ -30,6 +30,7 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
 
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 {
+    must_be_real("layer_norm", x);
     char a[96], b[96];
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     if (columns != weight->shape.size[0])

@@ -53,6 +53,7 @@ static void f_gradient(Node *node, Tensor *dy)
 Tensor *duplication(Tensor *x, const Mesh *mesh)
 {
     Tensor *y;
+    must_be_real("duplication", x);
     Tape *tape = tape_of("duplication", x, NULL);
     Placement placement = place_duplication(tape, x);
     bool recording = tape_record(tape, false);
@@ -75,6 +76,7 @@ static void g_gradient(Node *node, Tensor *dy)
 Tensor *all_reduce(Tensor *x, const Mesh *mesh)
 {
     Tensor *y;
+    must_be_real("all_reduce", x);
     Tape *tape = tape_of("all_reduce", x, NULL);
     Placement placement = place_all_reduce(tape, x);
     bool recording = tape_record(tape, false);
@@ -97,6 +99,7 @@ static void gather_gradient(Node *node, Tensor *dy)
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
 {
     Tensor *y;
+    must_be_real("all_gather", x);
     Tape *tape = tape_of("all_gather", x, NULL);
     dim = shape_dim("all_gather", x->shape, dim);
     Placement placement = place_all_gather(tape, x, dim);

@@ -18,6 +18,7 @@ static void gelu_compute(Node *node)
 
 Tensor *gelu(Tensor *x)
 {
+    must_be_real("gelu", x);
     Tape *tape = tape_of("gelu", x, NULL);
     Tensor *y = tape_later(tape, x->shape, place_not_partial(tape, "gelu", x));
     Node *node = tape_operation(tape, "gelu", gelu_gradient, y, 1, &x);
@@ -71,11 +72,14 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
 
 Tensor *dropout_with(Tensor *x, const char *name, double probability)
 {
+    must_be_real("dropout", x);
     Tape *tape = tape_of("dropout", x, NULL);
     if (!tape_batch(tape)->training || probability == 0)
         return x;
-    if (x->shape.rank < 2)
-        misuse("the first dimension counts samples", "dropout takes [B,..,H]");
+    char text[96];
+    if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape_batch(tape)->count)
+        misuse("the first dimension counts the samples of the batch",
+               "dropout takes [B,H] or [B,S,H], not %s", tensor_text(x, text));
     DropoutMask mask = mask_of(tape, x, name, probability);
     int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;
     Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
@@ -105,6 +109,8 @@ static void add_gradient(Node *node, Tensor *dy)
 Tensor *add(Tensor *x, Tensor *y)
 {
     char a[96], b[96];
+    must_be_real("add", x);
+    must_be_real("add", y);
     if (!shape_equal(x->shape, y->shape))
         misuse("both must have the same shape", "add: %s and %s", tensor_text(x, a), tensor_text(y, b));
     Tape *tape = tape_of("add", x, y);
@@ -127,6 +133,7 @@ static void first_token_gradient(Node *node, Tensor *dy)
 Tensor *first_token(Tensor *x)
 {
     char text[96];
+    must_be_real("first_token", x);
     if (x->shape.rank != 3)
         misuse("it takes [B,S,H]", "first_token: x %s", tensor_text(x, text));
     Tape *tape = tape_of("first_token", x, NULL);

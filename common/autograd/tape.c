@@ -49,11 +49,6 @@ void tape_free(Tape *tape)
     free(tape);
 }
 
-Pool *tape_pool(const Tape *tape)
-{
-    return tape->pool;
-}
-
 const Mesh *tape_mesh(const Tape *tape)
 {
     return tape->mesh;
@@ -162,6 +157,16 @@ Tensor *node_keep(Node *node, int slot, Tensor *x)
     node->saved[slot] = tape_view(tape, ready(x), x->placement);
     node->saved[slot]->kept = true;
     return node->saved[slot];
+}
+
+void must_be_real(const char *word, const Tensor *x)
+{
+    char text[64];
+    if (!x)
+        misuse("is every field of the layer set in its ..._new function?", "%s: an argument is NULL", word);
+    if (x->dtype != REAL)
+        misuse("lookup makes vectors of ids", "%s: %s are ids, not numbers", word,
+               shape_text(x->shape, text));
 }
 
 Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)

@@ -17,6 +17,7 @@ typedef struct Node Node;
 typedef struct TapeBatch {
     uint64_t seed;
     int64_t step;
+    int64_t count;          /**< B */
     const int64_t *samples; /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
     bool training;          /**< dropout drops */
 } TapeBatch;
@@ -49,7 +50,6 @@ void tape_free(Tape *tape);
 /** Drops all operations and tensors and begins a new pass over `batch`. */
 void tape_reset(Tape *tape, TapeBatch batch);
 
-Pool *tape_pool(const Tape *tape);
 const Mesh *tape_mesh(const Tape *tape);
 const TapeBatch *tape_batch(const Tape *tape);
 
@@ -84,7 +84,7 @@ void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /* ---- for the words ------------------------------------------------------------------------------------- */
 
-/** A new tensor, its numbers unset, taken from the pool as `category`. */
+/** A new tensor, its numbers unset. */
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** A new tensor that shares x's buffer. It does not need a gradient and has no producer. */
@@ -100,6 +100,9 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
 
 /** A view that keeps x's numbers alive until the operation's backward has run. */
 Tensor *node_keep(Node *node, int slot, Tensor *x);
+
+/** Ends the run where an argument of the word is no tensor (a field of a layer that was not set, say) or holds ids. */
+void must_be_real(const char *word, const Tensor *x);
 
 /** The tape of the first argument that has one; the word's name is for the message when there is none. */
 Tape *tape_of(const char *word, const Tensor *x, const Tensor *y);

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,10 @@ void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
  * size. */
 static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 {
+    if (rows > INT_MAX || columns > INT_MAX)
+        misuse("gather along another dimension, or in parts",
+               "all_gather: %lld rows of %lld numbers are more than MPI counts", (long long)rows,
+               (long long)columns);
     MPI_Datatype row, block, resized;
     MPI_Type_contiguous((int)columns, MPI_REAL_TYPE, &row);
     MPI_Type_create_hvector((int)rows, 1, (MPI_Aint)(stride * (int64_t)sizeof(real)), row, &block);

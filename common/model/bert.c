@@ -21,9 +21,6 @@ bool bert_check(const BertConfig *config, int tp, Problem *problem)
         return problem_set(problem, NULL,
                            "each rank takes the same number of heads: choose HEADS as a multiple of TP",
                            "%d heads cannot be shared out over %d ranks", config->heads, tp);
-    if (config->hidden % tp)
-        return problem_set(problem, NULL, "choose HIDDEN_DIM as a multiple of TP",
-                           "HIDDEN_DIM=%d cannot be cut into %d equal parts", config->hidden, tp);
     return true;
 }
 

@@ -75,7 +75,7 @@ static _Noreturn void refuse(const Pool *pool, int64_t bytes, Category category)
     static const char *const names[] = {"weights", "gradients", "optimiser state", "activations"};
     const double mb = 1e6;
     const int64_t *now = pool->use.now;
-    char cap[64] = "this machine has";
+    char cap[64] = "what this machine has";
     if (pool->limit)
         snprintf(cap, sizeof cap, "the %.0f MB that MEM allows", (double)pool->limit / mb);
     misuse("split the model over more ranks (TP), take a smaller BATCH_SIZE or SEQ, or raise MEM",

@@ -30,7 +30,7 @@ struct Node;
 struct Parameter;
 
 struct Tensor {
-    Buffer *buffer; /**< NULL: not computed yet (see autograd/lazy.h), or released */
+    Buffer *buffer; /**< NULL: not computed yet (see tape_later()), or released */
     void *data;
     DType dtype;
     Shape shape;

@@ -10,7 +10,7 @@ typedef struct Filling {
 
 struct BucketSet {
     Model *model;
-    int count, early;
+    int count;
     Bucket *bucket;
     Filling *filling;
     int *bucket_of; /* by the parameter's number */
@@ -73,7 +73,6 @@ static void parameter_complete(void *context, Tensor *parameter)
     BucketSet *set = context;
     int i = set->bucket_of[number_of(set, parameter)];
     if (--set->filling[i].missing == 0) {
-        set->early++;
         bucket_ready(&set->bucket[i], model_mesh(set->model));
     }
 }
@@ -87,7 +86,6 @@ static void between_operations(void *context)
 
 void bucket_set_begin(BucketSet *set, Tape *tape)
 {
-    set->early = 0;
     for (int i = 0; i < set->count; i++) {
         set->filling[i].missing = set->filling[i].parameters;
         set->filling[i].gradients.tape = tape;
@@ -106,9 +104,4 @@ double bucket_set_finish(BucketSet *set, Tape *tape)
             bucket_ready(&set->bucket[i], model_mesh(set->model));
     buckets_finish(set->bucket, set->count, model_mesh(set->model));
     return MPI_Wtime() - begin;
-}
-
-int bucket_set_early(const BucketSet *set)
-{
-    return set->early;
 }

@@ -25,7 +25,4 @@ void bucket_set_begin(BucketSet *set, Tape *tape);
  *  @return the seconds that this took: what of the reduction the backward pass did not hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);
 
-/** How many buckets were given out before the backward pass had ended. */
-int bucket_set_early(const BucketSet *set);
-
 #endif

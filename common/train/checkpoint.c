@@ -11,7 +11,7 @@
 #include "train/checkpoint_metrics.h"
 #include "train/checkpoint_parts.h"
 
-/* ---- the folders ------------------------------------------------------------------------------------------- */
+/* ---- the folders --------------------------------------------------------------------------------------- */
 
 static bool same_folder(const char *a, const char *b)
 {
@@ -87,7 +87,7 @@ void checkpoint_describe(const Trainer *t)
     fflush(stdout);
 }
 
-/* ---- what is saved ----------------------------------------------------------------------------------------- */
+/* ---- what is saved ------------------------------------------------------------------------------------- */
 
 static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
 {
@@ -137,7 +137,7 @@ static real *state_of(const Trainer *t, const Parameter *p, int state)
     return arena + (reals(p->value) - model_weights(t->model));
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------------ */
+/* ---- saving -------------------------------------------------------------------------------------------- */
 
 /* A shard is written by the lowest rank that holds it, whatever the grid says of replicas. */
 static bool writes_shard(const Trainer *t)
@@ -210,7 +210,7 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem)
     return !due || t->saved_step == t->step || save(t, problem);
 }
 
-/* ---- resuming ---------------------------------------------------------------------------------------------- */
+/* ---- resuming ------------------------------------------------------------------------------------------ */
 
 static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p, Problem *problem)
 {

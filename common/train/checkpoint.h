@@ -1,9 +1,9 @@
 /** @file
- * Checkpoints of a run (SAVE, EVERY, RESUME): a run that resumes goes on as if it had never ended, bit by bit at the same
- * layout and up to rounding at another. What lies on the disk: checkpoint_parts.h.
+ * Checkpoints of a run (SAVE, EVERY, RESUME): a run that resumes goes on as if it had never ended, bit by bit
+ * at the same layout and up to rounding at another. What lies on the disk: checkpoint_parts.h.
  *
- * Sampler and dropout are keyed by seed and step, so weights, the optimiser's state and the step are all there is to save.
- * All functions are collective, and succeed or fail on all ranks with the same problem.
+ * Sampler and dropout are keyed by seed and step, so weights, the optimiser's state and the step are all
+ * there is to save. All functions are collective, and succeed or fail on all ranks with the same problem.
  */
 #ifndef BALISE_CHECKPOINT_H
 #define BALISE_CHECKPOINT_H
@@ -13,8 +13,8 @@
 /** Before anything else is done: can SAVE be written, and is there something to RESUME from? */
 bool checkpoint_prepare(Trainer *t, Problem *problem);
 
-/** Reads weights and the optimiser's state, and sets the step, if there is something to resume from. The data must be
- *  open and the model built; the metrics file then ends at this step. */
+/** Reads weights and the optimiser's state, and sets the step, if there is something to resume from. The data
+ * must be open and the model built; the metrics file then ends at this step. */
 bool checkpoint_resume(Trainer *t, Problem *problem);
 
 /** Prints where the run begins and where it saves. On rank 0. */

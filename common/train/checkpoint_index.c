@@ -27,7 +27,7 @@ static const struct {
     [FIT_SEED] = {"sampler", "seed", "SEED"},
 };
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static json_t *parameters_of(const CheckpointIndex *index)
 {
@@ -83,7 +83,7 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
     return good;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 static bool read_placement(const json_t *entry, SavedParameter *p)
 {
@@ -187,7 +187,7 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
     return NULL;
 }
 
-/* ---- does a run go on from it? ----------------------------------------------------------------------------- */
+/* ---- does a run go on from it? ------------------------------------------------------------------------- */
 
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
                            Problem *problem)

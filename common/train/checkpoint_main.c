@@ -1,5 +1,5 @@
-/* build/checkpoint: what a checkpoint holds (info), and its weights undivided in one file (merge). Runs without MPI.
- * Exit status: 0, or 2 on bad input. */
+/* build/checkpoint: what a checkpoint holds (info), and its weights undivided in one file (merge). Runs
+   without MPI. Exit status: 0, or 2 on bad input. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ static SavedModel *open_newest(const char *folder, Problem *problem)
     return saved;
 }
 
-/* ---- info -------------------------------------------------------------------------------------------------- */
+/* ---- info ---------------------------------------------------------------------------------------------- */
 
 static int name_width(const CheckpointIndex *index)
 {
@@ -88,7 +88,7 @@ static bool info(const char *folder, Problem *problem)
     return true;
 }
 
-/* ---- merge ------------------------------------------------------------------------------------------------- */
+/* ---- merge --------------------------------------------------------------------------------------------- */
 
 /* One undivided parameter at a time, so that no more than the largest is ever in memory. */
 static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)

@@ -2,8 +2,8 @@
  * A checkpoint on the disk, for training and for build/checkpoint alike: nothing here knows MPI or a model.
  *
  *     SAVE/step-000120/index.json                what was saved, and how it is cut (CheckpointIndex)
- *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and of AdamW m/NAME and v/NAME;
- *                                                of rank 0 alone also what is whole on every rank
+ *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's m/NAME,
+ *                                                v/NAME; of rank 0 alone also what is whole on every rank
  *         /.step-000130.partial/                 one that is being written, or was when the run was killed
  *         /.lock                                 held by the run that saves here
  */
@@ -12,7 +12,7 @@
 
 #include "train/safetensors.h"
 
-/* ---- checkpoint_index.c: what index.json says -------------------------------------------------------------- */
+/* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
 
 /** The whole numbers that must be those of the run that resumes. */
 typedef enum Fitting {
@@ -56,14 +56,15 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both values. */
+/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both
+ * values. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
                            Problem *problem);
 
 /** NULL if there is none. */
 const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name);
 
-/* ---- checkpoint_folder.c: folders that come and go whole ---------------------------------------------------- */
+/* ---- checkpoint_folder.c: folders that come and go whole ----------------------------------------------- */
 
 /** FOLDER/NAME, the caller's. */
 char *path_in(const char *folder, const char *name);
@@ -74,19 +75,20 @@ char *checkpoint_path(const char *folder, int64_t step, bool partial);
 /** The step of the newest complete checkpoint in FOLDER, or -1. */
 int64_t checkpoint_newest(const char *folder);
 
-/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; NULL if there is none. The
- *  caller's. */
+/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; NULL if there is
+ * none. The caller's. */
 char *checkpoint_find(const char *folder);
 
-/** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed run left
- *  half-written.
+/** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed
+ * run left half-written.
  *  @return the lock, to be closed at the end of the run; NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 
 /** Makes the empty partial folder of this step. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Gives the partial folder of this step its name, and then removes all complete checkpoints but the newest two. */
+/** Gives the partial folder of this step its name, and then removes all complete checkpoints but the newest
+ * two. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
 /** Removes the partial folder of this step, if it is there. */
@@ -95,7 +97,7 @@ void checkpoint_abandon(const char *folder, int64_t step);
 /** Waits until the names in FOLDER are on the disk. */
 bool folder_sync(const char *folder);
 
-/* ---- checkpoint_read.c: parts of tensors, out of the files that hold them ----------------------------------- */
+/* ---- checkpoint_read.c: parts of tensors, out of the files that hold them ------------------------------ */
 
 /** An open checkpoint. */
 typedef struct SavedModel {
@@ -103,8 +105,8 @@ typedef struct SavedModel {
     Safetensors **file; /**< [index.tp] */
 } SavedModel;
 
-/** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with AdamW there
- *  are three. */
+/** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with
+ * AdamW there are three. */
 enum { SAVED_STATES = 3 };
 extern const char *const saved_state[SAVED_STATES];
 

@@ -24,14 +24,14 @@ char *shard_path(const char *folder, int rank, int tp)
     return path_in(folder, name);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static int holders(const CheckpointIndex *index, const SavedParameter *p)
 {
     return p->placement.kind == SHARD ? index->tp : 1;
 }
 
-/* This file's part of a parameter, which begins where the one before ended; false when it cannot be one. */
+/* This rank's part of a parameter; it begins where that of the rank before ends. NULL if it is missing. */
 static const SafeTensor *part_in(const SavedModel *saved, int rank, int state, const SavedParameter *p)
 {
     char *name = saved_name(state, p->name);
@@ -127,12 +127,12 @@ void saved_model_close(SavedModel *saved)
     free(saved);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------------------------------------- */
 
 enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
 
-/* A part of a tensor: where it lies in the undivided one, for each dimension; a tensor of fewer has others of size 1 before
- * its own. */
+/* A part of a tensor: where it lies in the undivided one, for each dimension; a tensor of fewer has others of
+   size 1 before its own. */
 typedef struct Box {
     Range range[DIMS];
 } Box;

@@ -1,5 +1,6 @@
 #include "train/config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -9,7 +10,7 @@
 
 #include "mesh/mesh.h"
 
-typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, POSITIONS } Kind;
+typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL } Kind;
 
 /* One option: --name VALUE, make's NAME=VALUE. */
 typedef struct Known {
@@ -34,7 +35,7 @@ static bool read_number(const Known *option, const char *value, double *number, 
     *number = strtod(value, &end);
     bool good = *value && !*end && !errno && *number >= option->low && *number <= option->high &&
                 (real_number || *number == floor(*number));
-    snprintf(expected, sizeof expected, "%s from %.15g to %.15g", real_number ? "a number" : "a whole number",
+    snprintf(expected, sizeof expected, "%s from %.6g to %.6g", real_number ? "a number" : "a whole number",
              option->low, option->high);
     return good || refuse(problem, option->name, value, expected);
 }
@@ -44,10 +45,11 @@ static bool read_bytes(const char *value, int64_t *bytes, Problem *problem)
     char *end;
     double number = strtod(value, &end);
     const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    bool good = end != value && number > 0 && number < 1e15 && (!*end || (unit && !end[1]));
+    bool good = end != value && number > 0 && (!*end || (isalpha((unsigned char)*end) && unit && !end[1]));
     for (const char *u = units; good && unit && u <= unit; u++)
         number *= 1024;
-    *bytes = (int64_t)number;
+    good = good && number >= 1 && number < 0x1p63;
+    *bytes = good ? (int64_t)number : 0;
     return good || refuse(problem, "mem", value, "a size such as 800M or 6G");
 }
 
@@ -88,7 +90,7 @@ static bool read_option(TrainConfig *config, const Known *option, const char *va
     }
     if (!read_number(option, value, &number, problem))
         return false;
-    if (option->kind == INTEGER || option->kind == POSITIONS)
+    if (option->kind == INTEGER)
         *(int *)option->target = (int)number;
     else if (option->kind == LONG)
         *(int64_t *)option->target = (int64_t)number;
@@ -105,6 +107,7 @@ static const TrainConfig defaults = {
     .vocabulary = "data/reviews/vocab.txt",
     .cache = "build/cache",
     .tp = 1,
+    .threads = 1,
     .epochs = 1,
     .batch = 32,
     .seq = 128,
@@ -137,7 +140,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"epochs", INTEGER, &config->epochs, 1, 1 << 20},
         {"batch-size", INTEGER, &config->batch, 1, 1 << 20},
         {"seq", INTEGER, &config->seq, 2, 1 << 20},
-        {"threads", INTEGER, &config->threads, 0, 1024},
+        {"threads", INTEGER, &config->threads, 1, 1024},
         {"samples", LONG, &config->samples, 1, 0x1p53},
         {"steps", LONG, &config->steps, 1, 0x1p53},
         {"seed", SEED, &config->seed, 0, 0x1p53},
@@ -155,7 +158,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"hidden-dim", INTEGER, &bert->hidden, 1, 1 << 20},
         {"heads", INTEGER, &bert->heads, 1, 1 << 20},
         {"dropout", REAL_NUMBER, &bert->dropout, 0, 0.999},
-        {"positions", POSITIONS, &bert->positions, 0, 1},
+        {"positions", INTEGER, &bert->positions, 0, 1},
         {"save", TEXT, &config->save, 0, 0},
         {"every", LONG, &config->save_every, 1, 0x1p53},
         {"resume", TEXT, &config->resume, 0, 0},

@@ -12,10 +12,9 @@ typedef struct TrainConfig {
     const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
     const char *metrics;                  /**< JSON Lines file, or NULL */
     const char *cache;                    /**< folder of the token cache */
-    int tp, epochs, batch, seq,
-        threads;            /**< threads: 0 for the cores of the machine shared out over the ranks */
-    int64_t samples, steps; /**< rows used of the data, steps in all: 0 for no limit */
-    int64_t memory;         /**< bytes of tensors a rank may hold: 0 for no limit */
+    int tp, epochs, batch, seq, threads;  /**< threads: of a rank */
+    int64_t samples, steps;               /**< rows used of the data, steps in all: 0 for no limit */
+    int64_t memory;                       /**< bytes of tensors a rank may hold: 0 for no limit */
     uint64_t seed;
     Schedule schedule;
     double clip;      /**< the most that the norm of the gradient may be: 0 for no limit */

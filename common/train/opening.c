@@ -48,6 +48,9 @@ bool trainer_open_data(Trainer *t, Problem *problem)
         t->steps = c->steps;
     t->step_seconds = calloc((size_t)t->steps, sizeof *t->step_seconds);
     t->wait_seconds = calloc((size_t)t->steps, sizeof *t->wait_seconds);
+    if (!t->step_seconds || !t->wait_seconds)
+        return problem_set(problem, NULL, "take fewer EPOCHS",
+                           "%lld steps are more than this machine can count", (long long)t->steps);
     t->sampler = sampler_of(t->rows, c->seed, DROP);
     if (t->test)
         t->test_sampler = sampler_of(t->test->rows, c->seed, EVERY_ROW_ONCE);

@@ -33,6 +33,7 @@ typedef struct Trainer {
     int64_t local_batch;                 /* rows of a step on this replica */
     double *step_seconds, *wait_seconds; /* of each step; the reduction's part that was not hidden */
     Counter sent;                        /* in all steps */
+    int64_t sent_tp, sent_dp;
     Metrics epoch;
 } Trainer;
 

@@ -1,6 +1,8 @@
 #include "train/report.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +14,7 @@ struct Report {
     bool terminal;
     int64_t first, steps;
     double begin, last_line;
+    bool lost;     /* a line of the metrics file could not be written */
     bool bar_open; /* the cursor stands behind a progress bar */
 };
 
@@ -40,6 +43,9 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
 
 void report_close(Report *report)
 {
+    if (report->bar_open)
+        putchar('\n'); /* an error ended the run: it is not to stand behind the bar */
+    fflush(stdout);
     if (report->metrics)
         fclose(report->metrics);
     free(report);
@@ -65,12 +71,27 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
     fflush(stdout);
 }
 
+/* JSON knows no NaN and no infinity: what has diverged is null. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* What cannot be written is said at once; the run goes on, and its exit status tells. */
 static void write_line(Report *report, json_t *object)
 {
-    json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    putc('\n', report->metrics);
-    fflush(report->metrics);
+    bool good = !json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
+                putc('\n', report->metrics) != EOF && !fflush(report->metrics);
+    if (!good && !report->lost)
+        fprintf(stderr, "warning: the metrics cannot be written any more: %s\n", strerror(errno));
+    report->lost = report->lost || !good;
     json_decref(object);
+}
+
+bool report_is_complete(const Report *report, const TrainConfig *config, Problem *problem)
+{
+    return !report->lost || problem_set(problem, config->metrics, "free some space and train again",
+                                        "the metrics file lacks lines that could not be written");
 }
 
 static void progress(Report *report, const StepReport *s)
@@ -101,13 +122,14 @@ void report_step(Report *report, const StepReport *s)
     progress(report, s);
     if (!report->metrics)
         return;
-    json_t *line =
-        json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f}", "step", (json_int_t)s->step, "epoch",
-                  s->epoch, "loss", s->loss, "accuracy", s->accuracy, "lr", s->rate, "step_s", s->seconds,
-                  "tokens_per_s", s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
-                  s->comm_seconds, "comm_not_hidden_s", s->wait_seconds);
-    if (s->gradient_norm >= 0)
-        json_object_set_new(line, "grad_norm", json_real(s->gradient_norm));
+    json_t *line = json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I}", "step",
+                             (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
+                             s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
+                             s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
+                             s->comm_seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
+                             (json_int_t)s->comm_bytes_tp, "comm_bytes_dp", (json_int_t)s->comm_bytes_dp);
+    if (!(s->gradient_norm < 0))
+        json_object_set_new(line, "grad_norm", number(s->gradient_norm));
     write_line(report, line);
 }
 
@@ -125,19 +147,20 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
            (long long)rows);
     fflush(stdout);
     if (report->metrics)
-        write_line(report, json_pack("{s:i, s:f, s:f, s:I}", "epoch", epoch, "test_loss", loss,
+        write_line(report, json_pack("{s:i, s:o, s:f, s:I}", "epoch", epoch, "test_loss", number(loss),
                                      "test_accuracy", accuracy, "test_rows", (json_int_t)rows));
 }
 
 static json_t *summary_of(const RankReport *r, int rank)
 {
-    return json_pack("{s:i, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f}", "rank", rank,
-                     "loss", r->loss, "accuracy", r->accuracy, "parameters", (json_int_t)r->parameters,
-                     "peak_bytes", (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights,
-                     "gradients", (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser,
-                     "activations", (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
-                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
-                     r->wait_seconds);
+    return json_pack("{s:i, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
+                     "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
+                     (json_int_t)r->parameters, "peak_bytes", (json_int_t)r->peak_bytes, "peak", "weights",
+                     (json_int_t)r->weights, "gradients", (json_int_t)r->gradients, "optimiser",
+                     (json_int_t)r->optimiser, "activations", (json_int_t)r->activations, "step_s",
+                     r->step_seconds, "comm_bytes", (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds,
+                     "comm_not_hidden_s", r->wait_seconds, "comm_bytes_tp", (json_int_t)r->comm_bytes_tp,
+                     "comm_bytes_dp", (json_int_t)r->comm_bytes_dp);
 }
 
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
@@ -146,17 +169,17 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
     close_bar(report);
     if (interrupted)
         printf("interrupted: what was trained so far\n");
-    puts("\n                    parameters                   peak MB                            step   sent  "
-         " comm  "
-         "not hidden\nrank   loss accuracy     held M     total = weights  grads   optim activations        "
-         "ms     MB"
-         "      s          ms");
+    puts("\n                    parameters                    peak MB                          step     MB "
+         "sent     comm "
+         "not hidden\nrank   loss accuracy     held M     total = weights  grads   optim activations     ms  "
+         "  tp    dp"
+         "        s         ms");
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %9.1f %6.0f %6.2f  %10.2f\n", i,
-               r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
+        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %6.0f %5.0f %5.0f %8.2f %10.2f\n",
+               i, r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
                r->gradients / mb, r->optimiser / mb, r->activations / mb, 1e3 * r->step_seconds,
-               r->comm_bytes / mb, r->comm_seconds, 1e3 * r->wait_seconds);
+               r->comm_bytes_tp / mb, r->comm_bytes_dp / mb, r->comm_seconds, 1e3 * r->wait_seconds);
     }
     fflush(stdout);
     if (!report->metrics)

@@ -15,6 +15,8 @@ typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
     double loss, accuracy, rate, seconds, tokens_per_second;
+    int64_t comm_bytes_tp,
+        comm_bytes_dp;  /**< those over the ranks that split a model, and over the replicas */
     int64_t comm_bytes; /**< sent by this rank in this step */
     double comm_seconds;
     double wait_seconds;  /**< of the reduction over the replicas, what the backward pass did not hide */
@@ -28,7 +30,8 @@ typedef struct RankReport {
     double peak_bytes;     /**< of tensors */
     double weights, gradients, optimiser, activations; /**< bytes, at the peak */
     double step_seconds;                               /**< median */
-    double comm_bytes, comm_seconds;                   /**< of all steps */
+    double comm_bytes_tp, comm_bytes_dp;
+    double comm_bytes, comm_seconds; /**< of all steps */
     double
         wait_seconds; /**< of a median step's reduction over the replicas, what the backward pass did not hide */
 } RankReport;
@@ -40,6 +43,8 @@ typedef struct Report Report;
  *  @param first how many steps were done before this run; 0 unless it resumes
  *  @param steps how many there will be at its end */
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
+/** Has every line of the metrics been written? Otherwise false with `problem`. */
+bool report_is_complete(const Report *report, const TrainConfig *config, Problem *problem);
 void report_close(Report *report);
 
 /** Prints what is trained on what: sizes, parameters, layout, backend. */

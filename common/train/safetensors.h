@@ -1,8 +1,10 @@
 /** @file
- * Files of named tensors in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch's world reads:
+ * Files of named tensors in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch's
+ * world reads:
  *
  *     8 bytes    N, little-endian
- *     N bytes    JSON: {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...},
+ *     N bytes    JSON: {"__metadata__": {"key": "text"},
+ *                       "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...},
  *                padded with blanks so that the data begin at a multiple of 8
  *     the rest   the tensors' numbers, row by row, little-endian, one tensor after the other without gaps
  *
@@ -21,7 +23,8 @@ typedef struct SafeTensor {
     int64_t begin; /**< its place behind the header, in bytes; not looked at in writing */
 } SafeTensor;
 
-/* ---- Writing ---------------------------------------------------------------------------------------------- */
+/* ---- Writing ----------------------------------------------------------------------------------------------
+   */
 
 typedef struct SafetensorsWriter SafetensorsWriter;
 
@@ -35,15 +38,17 @@ SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors
 /** Appends the numbers of the next tensor. What goes wrong is said by safetensors_end. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
-/** Ends the file once it is on the disk, and frees the writer. On failure, now or before, the file is removed. */
+/** Ends the file once it is on the disk, and frees the writer. On failure, now or before, the file is
+ * removed. */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 
-/* ---- Reading ---------------------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------------------
+   */
 
 typedef struct Safetensors Safetensors;
 
-/** Opens a file and checks its header against the format and the file's size: a file that was cut short, tensors that
- *  overlap or lie outside, other types of numbers, names that come twice are a problem.
+/** Opens a file and checks its header against the format and the file's size: a file that was cut short,
+ * tensors that overlap or lie outside, other types of numbers, names that come twice are a problem.
  *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
 Safetensors *safetensors_open(const char *path, Problem *problem);
 void safetensors_close(Safetensors *file);

@@ -5,7 +5,7 @@
 static Tensor *logits_of(Trainer *t, bool training)
 {
     const Batch *b = t->batch;
-    tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->samples, training});
+    tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
     model_use_tape(t->model, t->tape);
     tape_record(t->tape, training);
     Tensor *ids = tape_ints(t->tape, SHAPE(b->count, b->seq), b->ids);

@@ -18,8 +18,8 @@ static void ask_to_stop(int signal_number)
     stop = 1;
 }
 
-/* Open MPI 4.1 unloads its plugins in MPI_Finalize while a thread of its own may still be about to call into one: under load
- * one run in some dozens crashed there. What stays loaded cannot be missed. */
+/* Open MPI 4.1 unloads its plugins in MPI_Finalize while a thread of its own may still be about to call into
+   one: under load one run in some dozens crashed there. What stays loaded cannot be missed. */
 int dlclose(void *handle)
 {
     return 0;
@@ -33,7 +33,7 @@ _Noreturn void run_ends(Problem *problem, void *address)
     callsite_describe(address, problem->where, sizeof problem->where);
     if (rank != 0) {
         signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank, when rank 0 has spoken */
-        sleep(2);
+        sleep(2 * (unsigned)rank);
         fprintf(stderr, "rank %d: ", rank);
     }
     problem_print(stderr, problem);

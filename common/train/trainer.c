@@ -14,18 +14,24 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static Counter sent_so_far(const Mesh *mesh)
+/* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
+typedef struct Sent {
+    Counter tp, dp, all;
+} Sent;
+
+static Counter plus(Counter a, Counter b)
 {
-    Counter sum = group_total(mesh->world);
-    Group *const groups[] = {mesh->tp, mesh->dp};
-    for (int i = 0; i < 2; i++)
-        if (groups[i] && groups[i] != mesh->world) {
-            Counter more = group_total(groups[i]);
-            sum.calls += more.calls;
-            sum.bytes += more.bytes;
-            sum.seconds += more.seconds;
-        }
-    return sum;
+    return (Counter){a.calls + b.calls, a.bytes + b.bytes, a.seconds + b.seconds};
+}
+
+static Sent sent_so_far(const Mesh *mesh)
+{
+    Sent sent = {.all = group_total(mesh->world)};
+    if (mesh->dp)
+        sent.dp = group_total(mesh->dp);
+    sent.tp = mesh->tp ? group_total(mesh->tp) : sent.all;
+    sent.all = plus(sent.all, plus(mesh->tp ? sent.tp : (Counter){0}, sent.dp));
+    return sent;
 }
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
@@ -37,14 +43,15 @@ static bool anybody_stops(const Trainer *t, const volatile sig_atomic_t *stop)
     return stops > 0;
 }
 
-static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
-                       Counter before)
+static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds, Sent before)
 {
-    Counter after = sent_so_far(&t->mesh);
+    Sent after = sent_so_far(&t->mesh);
     t->step_seconds[t->step - 1] = seconds;
     t->wait_seconds[t->step - 1] = step->wait_seconds;
-    t->sent.bytes += step->comm_bytes = after.bytes - before.bytes;
-    t->sent.seconds += step->comm_seconds = after.seconds - before.seconds;
+    t->sent.bytes += step->comm_bytes = after.all.bytes - before.all.bytes;
+    t->sent.seconds += step->comm_seconds = after.all.seconds - before.all.seconds;
+    t->sent_tp += step->comm_bytes_tp = after.tp.bytes - before.tp.bytes;
+    t->sent_dp += step->comm_bytes_dp = after.dp.bytes - before.dp.bytes;
     metrics_synchronise(&metrics, &t->mesh);
     t->epoch.loss_sum += metrics.loss_sum;
     t->epoch.correct += metrics.correct;
@@ -68,7 +75,7 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         t->epoch = (Metrics){0};
     while (!t->interrupted && t->step < t->steps && t->step < first + t->steps_an_epoch) {
         Metrics metrics = {0};
-        Counter before = sent_so_far(&t->mesh);
+        Sent before = sent_so_far(&t->mesh);
         double begin = now();
         StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
@@ -80,8 +87,8 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
     return true;
 }
 
-/* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. A run that resumes at the end of
- * an epoch begins with its evaluation, which may not have been done. */
+/* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. A run that resumes at
+   the end of an epoch begins with its evaluation, which may not have been done. */
 static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
@@ -94,6 +101,7 @@ static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem 
         if (t->report)
             report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,
                          t->epoch.correct / t->epoch.count, (int64_t)t->epoch.count);
+        t->interrupted = anybody_stops(t, stop);
     }
     return true;
 }
@@ -132,6 +140,8 @@ static void report_end(Trainer *t)
                      .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
                      .comm_bytes = (double)t->sent.bytes,
                      .comm_seconds = t->sent.seconds,
+                     .comm_bytes_tp = (double)t->sent_tp,
+                     .comm_bytes_dp = (double)t->sent_dp,
                      .wait_seconds = median(t->wait_seconds + t->first_step, t->step - t->first_step)};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
     if (t->report)
@@ -152,16 +162,10 @@ static bool check_stage(const Trainer *t, Problem *problem)
                        t->config->tp);
 }
 
-static void set_threads(const TrainConfig *config, const Group *world)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / group_size(world);
-    backend_set_threads(config->threads ? config->threads : share > 1 ? (int)share : 1);
-}
-
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem)
 {
     Trainer t = {.config = config, .world = world};
-    set_threads(config, world);
+    backend_set_threads(config->threads);
     mesh_open(&t.mesh, world, config->tp);
     bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem);
     if (good) {
@@ -171,6 +175,8 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     good = good && train_epochs(&t, stop, problem);
     if (good)
         report_end(&t);
+    if (good && t.report)
+        good = report_is_complete(t.report, config, problem);
     trainer_close(&t);
     return good;
 }

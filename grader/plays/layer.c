@@ -116,7 +116,7 @@ static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS
 {
     Pass pass[LAYERS];
     model_fill(play->model, any_weight, &(Weights){play->c.key, step});
-    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->samples, play->c.training != 0});
+    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
     model_use_tape(play->model, play->tape);
     model_clear_gradients(play->model);
     for (int i = 0; i < LAYERS; i++)

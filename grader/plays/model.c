@@ -16,7 +16,7 @@ static Tensor *logits_of(Play *play, const Bert *bert, int step, Tensor **labels
     const Case *c = &play->c;
     const Mesh *mesh = play->mesh;
     int64_t local = c->B / mesh->dp_degree;
-    tape_reset(play->tape, (TapeBatch){c->key, step, play->samples, true});
+    tape_reset(play->tape, (TapeBatch){c->key, step, local, play->samples, true});
     model_use_tape(play->model, play->tape);
     Tensor *ids = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
     Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());

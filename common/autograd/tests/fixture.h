@@ -21,7 +21,7 @@ static const int64_t SAMPLES[MOST_SAMPLES] = {11, 3, 70000000000, 4, 0, 8, 12, 1
 
 static inline void next_step(int64_t step)
 {
-    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .samples = SAMPLES, .training = true});
+    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = SAMPLES, .training = true});
 }
 
 /** As rank `rank` of `ranks`: what communicates must not be called. */

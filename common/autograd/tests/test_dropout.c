@@ -11,7 +11,7 @@ static const double probability = 0.25;
 static void draw(int rank, int ranks, const int64_t *samples, int64_t step, const char *name, real *kept)
 {
     rank_up(rank, ranks);
-    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .samples = samples, .training = true});
+    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = samples, .training = true});
     real ones[COUNT];
     for (int i = 0; i < COUNT; i++)
         ones[i] = 1;
@@ -123,7 +123,7 @@ END_TEST
 START_TEST(evaluation_drops_nothing)
 {
     tape_up();
-    tape_reset(tape, (TapeBatch){.seed = 7, .samples = SAMPLES, .training = false});
+    tape_reset(tape, (TapeBatch){.seed = 7, .count = 64, .samples = SAMPLES, .training = false});
     Tensor *x = normal("x", SHAPE(B, S, H), whole());
     ck_assert_ptr_eq(dropout_with(x, "dropout", 0.5), x);
     next_step(1);

@@ -61,13 +61,12 @@ $(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_ma
 
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
             SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-NAME ?=
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
-# make test [NAME=part of a path]. In steps: what setup installs has to be seen by the make that uses it.
+# make test [TESTS=part of a path]. In steps: what setup installs has to be seen by the make that uses it.
 .PHONY: test test-slow test-programs run-tests-fast run-tests-slow lint
 test test-slow: test%:
-	common/setup/setup.sh core test
+	common/setup/setup.sh core data test
 	$(MAKE) run-tests$(if $*,-slow,-fast)
 
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(DUMP_MODEL)
@@ -75,7 +74,7 @@ test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(DUMP_MODEL)
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(JOBS) build test-programs $(BUILD)/generated/grading.sh
 	$(MAKE) $(JOBS) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh $* '$(NAME)'
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh $* '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)

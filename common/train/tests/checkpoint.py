@@ -41,7 +41,8 @@ def same_layout(folder):
     last = succeed(2, *run, *saved)
     check(curve(parted) == curve(alone), "at the same layout a run in four pieces is bit by bit one run, evaluations too",
           f"{curve(parted)}\n{curve(alone)}")
-    weights = [undivided(newest(f"{folder}/{name}"), state) for state in ("weight", "m", "v") for name in ("alone", "parted")]
+    weights = [undivided(newest(f"{folder}/{name}"), state) for state in ("weight", "m", "v")
+               for name in ("alone", "parted")]
     check(weights[0] == weights[1] and weights[2] == weights[3] and weights[4] == weights[5],
           "and ends with the same weights and the same state of AdamW")
     names = sorted(os.listdir(f"{folder}/alone"))
@@ -49,6 +50,15 @@ def same_layout(folder):
     again = succeed(2, *run, *saved)
     check(table_of(again) == table_of(last) == table_of(one) and curve(parted) == curve(alone),
           "a run that was done already is evaluated again and ends with the same table", again.stdout)
+
+
+def epoch_in_two_pieces(folder):
+    """Without a test set the table has the averages of the last epoch's training: they are saved too."""
+    run = [2, "--tp", 2, "--test", "", "--epochs", 2]
+    one = table_of(succeed(*run))
+    succeed(*run, "--steps", 25, "--save", f"{folder}/averages")
+    two = table_of(succeed(*run, "--resume", f"{folder}/averages"))
+    check(one == two and len(one) == 2, "the averages of an epoch that was trained in two pieces are those of one", f"{one}\n{two}")
 
 
 def table_of(done):
@@ -110,5 +120,6 @@ def partial_folders(folder):
 
 with tempfile.TemporaryDirectory() as temporary:
     same_layout(temporary)
+    epoch_in_two_pieces(temporary)
     other_layouts(temporary)
     partial_folders(temporary)

@@ -143,7 +143,7 @@ def folders(good, folder):
     before = contents(folder)
     for sentence, words, options in [
             ("a SAVE folder that cannot be made", ["/proc/nowhere"], ["--save", "/proc/nowhere"]),
-            ("a SAVE folder that cannot be written", ["/proc", "saved"], ["--save", "/proc"]),
+            ("a SAVE folder that cannot be written", ["/proc", "cannot be saved here: "], ["--save", "/proc"]),
             ("a SAVE folder that is a file", [file], ["--save", file]),
             ("a SAVE folder with another run's checkpoints", [good, "step 2"], ["--save", good]),
             ("a SAVE folder with newer checkpoints than the run's", [good, "step 2"],

@@ -36,7 +36,7 @@ check(ranks[0]["parameters"] < 0.6 * serial["parameters"] and ranks[0]["peak_byt
       "two ranks hold about half of the parameters each, and need less memory")
 
 table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
-check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "sent", "comm", "not hidden")),
+check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "MB sent", "comm", "not hidden")),
       "the run ends with a table, a row a rank", table)
 learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]

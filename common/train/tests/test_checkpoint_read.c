@@ -1,5 +1,5 @@
-/* Whatever the ranks that saved held, any part of any parameter is read from their files: other degrees, another dimension,
- * uneven and empty parts. */
+/* Whatever the ranks that saved held, any part of any parameter is read from their files: other degrees,
+   another dimension, uneven and empty parts. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

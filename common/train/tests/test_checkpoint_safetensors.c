@@ -1,4 +1,4 @@
-/* Reading believes nothing that a file says: whatever is done to one, it is read as it was meant or refused. */
+/* Reading believes nothing that a file says: whatever is done to one, it is read rightly or refused. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 static const real numbers[] = {1, 2, 3, 4, 5, 6, -1, 0.5};
 static char path[64];
 
-static void write_good(void)
+static void write_with(const char *step)
 {
     const SafeTensor tensors[] = {{.name = "matrix", .shape = SHAPE(2, 3)},
                                   {.name = "empty", .shape = SHAPE(0, 3)},
                                   {.name = "row", .shape = SHAPE(2)}};
-    const char *const metadata[] = {"step", "7", NULL};
+    const char *const metadata[] = {"step", step, NULL};
     Problem problem;
     SafetensorsWriter *writer = safetensors_begin(path, tensors, 3, metadata, &problem);
     ck_assert_ptr_nonnull(writer);
@@ -22,6 +22,11 @@ static void write_good(void)
     safetensors_put(writer, numbers, 0);
     safetensors_put(writer, numbers + 6, 2);
     ck_assert(safetensors_end(writer, &problem));
+}
+
+static void write_good(void)
+{
+    write_with("7");
 }
 
 static void begin(void)
@@ -93,13 +98,16 @@ END_TEST
 
 START_TEST(data_begin_at_a_multiple_of_eight)
 {
-    char bytes[1024];
-    uint64_t length;
-    write_good();
-    ck_assert_uint_gt(read_bytes(bytes, sizeof bytes), 8);
-    memcpy(&length, bytes, sizeof length);
-    ck_assert_uint_eq(length % 8, 0);
-    ck_assert_mem_eq(bytes + 8 + length, numbers, 6 * sizeof(real));
+    const char step[] = "1000000000";
+    for (size_t digits = 1; digits < sizeof step; digits++) {
+        char bytes[1024], text[sizeof step] = "";
+        uint64_t length;
+        write_with(memcpy(text, step, digits));
+        ck_assert_uint_gt(read_bytes(bytes, sizeof bytes), 8);
+        memcpy(&length, bytes, sizeof length);
+        ck_assert_uint_eq(length % 8, 0);
+        ck_assert_mem_eq(bytes + 8 + length, numbers, 6 * sizeof(real));
+    }
 }
 END_TEST
 
