@@ -243,6 +243,11 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
     $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)
 
+# One model at every layout, as a table; DATA= and VOCAB= as in make train.
+.PHONY: layouts
+layouts: $(BUILD)/train $(BUILD)/checkpoint
+	DATA='$(DATA)' VOCAB='$(VOCAB)' common/train/layouts.sh $(BUILD)
+
 # Never a test: prints what this machine does.
 .PHONY: bench
 $(BUILD)/bench-kernels: $(BUILD)/float/common/backend/bench_main.o $(BUILD)/libbalise.a

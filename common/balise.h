@@ -125,6 +125,8 @@ int shard_begin(const Tensor *parameter);
 
 /** The same builder, with `name` and a dot before the names of what is made with it. */
 Builder *within(Builder *b, const char *name);
+
+/** Zeroed memory for a layer, which belongs to the builder; NEW(b, Type) takes as much as a Type needs. */
 void *new_layer(Builder *b, int64_t bytes);
 #define NEW(b, Type) ((Type *)new_layer((b), sizeof(Type)))
 
@@ -211,7 +213,7 @@ typedef struct Bucket {
 } Bucket;
 Pending *group_all_reduce_start(Group *group,
                                 Tensor *x); /**< in place; x is not to be touched before the wait */
-void pending_wait(Pending *pending);
+void pending_wait(Pending *pending);        /**< returns when the sum is there; once for each start */
 
 void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< backward has just filled this bucket */
 void buckets_finish(Bucket *buckets, int count,
@@ -235,13 +237,14 @@ Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive
 /** x's numbers, row by row, ready to read and write until the next word. What x is (whole, shard, partial) is
  * then yours to know, or to say with placed(). */
 float *tensor_data(Tensor *x);
-Tensor *placed(Tensor *x, Placement placement);
-Tensor *tensor_copy(Tensor *x);
-int64_t tensor_count(const Tensor *x);
+Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */
+Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their own; not on the tape */
+int64_t tensor_count(const Tensor *x); /**< how many numbers x has */
 /* #include "balise_mpi.h" gives MPI_Comm group_comm(const Group *group) for calling MPI yourself. */
 
 /* ---- An exercise that is still to do ------------------------------------------------------------------- */
 
+/** Ends the case: this part of the balise is still to do. TODO(n) calls it with the function that it stands in. */
 _Noreturn void todo(int balise, const char *function);
 #define TODO(balise) todo((balise), __func__)
 

@@ -5,31 +5,21 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-static void apply_gradient(Node *node, Tensor *dy)
+static Tensor *apply_forward(Tensor *x, const PairCall *call)
 {
-    char a[96], b[96];
-    Tensor *dx = node->with.pair.op->backward(dy, node->with.pair.mesh), *x = node->input[0];
-    if (!dx || !shape_equal(dx->shape, x->shape))
-        misuse("the gradient of an argument has its shape", "%s, backward: it returned %s for an argument %s",
-               node->name, dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
-    gradient_add(x, ready(dx));
+    return call->op->forward(x, call->mesh);
+}
+
+static Tensor *apply_backward(Tensor *dy, const PairCall *call)
+{
+    return call->op->backward(dy, call->mesh);
 }
 
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh)
 {
-    Tape *tape = tape_of(op->name, x, NULL);
-    bool recording = tape_record(tape, false);
-    Tensor *value = op->forward(ready(x), mesh);
-    tape_record(tape, recording);
-    if (!value)
-        misuse("return a tensor", "%s, forward: it returned NULL", op->name);
-    Tensor *y = tape_view(tape, ready(value), is_split(tape) ? unknown : whole());
-    Node *node = tape_operation(tape, op->name, apply_gradient, y, 1, &x);
-    if (node) {
-        node->with.pair.mesh = mesh;
-        node->with.pair.op = op;
-    }
-    return y;
+    must_be_real(op->name, x);
+    PairCall call = {op->name, apply_forward, apply_backward, .mesh = mesh, .op = op};
+    return call_pair(call, x, is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
 }
 
 static void placed_gradient(Node *node, Tensor *dy)

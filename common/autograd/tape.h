@@ -22,6 +22,16 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops */
 } TapeBatch;
 
+/** A call of an operation that somebody wrote as a pair of plain functions of values: f, g, the gather, apply(). */
+typedef struct PairCall {
+    const char *name;
+    Tensor *(*forward)(Tensor *x, const struct PairCall *call);
+    Tensor *(*backward)(Tensor *dy, const struct PairCall *call);
+    const Mesh *mesh;
+    const Op *op; /**< of apply() */
+    int dim;      /**< of the gather */
+} PairCall;
+
 /** One operation that was done. */
 struct Node {
     const char *name;
@@ -35,11 +45,7 @@ struct Node {
     union {
         AttentionShape attention;
         DropoutMask mask;
-        struct {
-            const Mesh *mesh;
-            const Op *op;
-            int dim;
-        } pair;
+        PairCall pair;
     } with;
     Node *previous;
 };
@@ -103,6 +109,10 @@ Tensor *node_keep(Node *node, int slot, Tensor *x);
 
 /** Ends the run where an argument of the word is no tensor (a field of a layer that was not set, say) or holds ids. */
 void must_be_real(const char *word, const Tensor *x);
+
+/** Runs the pair's forward on x with the tape switched off, and puts the pair on the tape. What forward returns may be its
+ *  argument: the result is a view. */
+Tensor *call_pair(PairCall call, Tensor *x, Placement placement);
 
 /** The tape of the first argument that has one; the word's name is for the message when there is none. */
 Tape *tape_of(const char *word, const Tensor *x, const Tensor *y);

@@ -48,19 +48,23 @@ void group_reset_counters(Group *group);
  * used. */
 void group_must_exist(const Group *group, const char *word);
 
-/** result may be x itself. */
+/** The sum over the ranks of x [count], on every rank. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
 
 /** The blocks of all ranks, [rows, columns] each, side by side: result [rows, size·columns]. rows = 1 joins
- * along the first dimension without a copy. */
+ * along the first dimension without a copy. result must not overlap x. */
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
-/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns]. */
+/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns], which must not
+ * overlap x. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
+/** x [count] of rank `root` of the group, on every rank. */
 void comm_broadcast(Group *group, real *x, int64_t count, int root);
+/** Sends x [count] to a rank of the group, which receives it with the same count. Both may wait for each other. */
 void comm_send(Group *group, const real *x, int64_t count, int to);
 void comm_receive(Group *group, real *x, int64_t count, int from);
+/** Returns when every rank of the group has called it. */
 void comm_barrier(Group *group);
 
 /** Starts a sum in place; comm_wait() ends it and frees the request. */

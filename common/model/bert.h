@@ -19,6 +19,7 @@ typedef struct Bert Bert;
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
 bool bert_check(const BertConfig *config, int tp, Problem *problem);
 
+/** The layers of a BERT of these sizes, which belong to the builder's model. Sizes must have passed bert_check(). */
 Bert *bert_new(Builder *b, const BertConfig *config);
 
 /** ids [B,S], mask [B,S] (1 where a token is) -> logits [B,classes], whole. Values that no backward needs are

@@ -48,10 +48,10 @@ struct Tensor {
                          written */
 };
 
-int64_t shape_count(Shape shape);
-bool shape_equal(Shape a, Shape b);
-int64_t shape_last(Shape shape); /**< the size of the last dimension; 1 for rank 0 */
-Shape shape_with(Shape shape, int dim, int64_t size);
+int64_t shape_count(Shape shape);                     /**< how many numbers: 1 for rank 0 */
+bool shape_equal(Shape a, Shape b);                   /**< the same rank and sizes */
+int64_t shape_last(Shape shape);                      /**< the size of the last dimension; 1 for rank 0 */
+Shape shape_with(Shape shape, int dim, int64_t size); /**< the same, but for the size of one dimension */
 
 /** dim, with LAST and other negative ones counted from the end; ends the run when the tensor has no such
  * dimension. */

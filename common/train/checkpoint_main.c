@@ -1,7 +1,9 @@
-/* build/checkpoint: what a checkpoint holds (info), and its weights undivided in one file (merge). Runs
+/* build/checkpoint: what a checkpoint holds (info), its weights undivided in one file (merge), and how far two are apart
+   (compare). Runs
    without MPI. Exit status: 0, or 2 on bad input. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +151,55 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
+/* ---- compare ------------------------------------------------------------------------------------------- */
+
+static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem *problem)
+{
+    real *values = malloc((size_t)shape_count(p->shape) * sizeof *values);
+    if (saved_model_read(saved, 0, p, 0, (Range){0, p->shape.size[0]}, values, problem))
+        return values;
+    free(values);
+    return NULL;
+}
+
+/* The largest difference of two states of one parameter; -1 with `problem` where they cannot be compared. */
+static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p, Problem *problem)
+{
+    const SavedParameter *other = checkpoint_index_find(&b->index, p->name);
+    if (!other || !shape_equal(other->shape, p->shape)) {
+        problem_set(problem, NULL, "compare checkpoints of one model", "parameter %s is not in both",
+                    p->name);
+        return -1;
+    }
+    real *x = undivided(a, p, problem), *y = x ? undivided(b, other, problem) : NULL;
+    double largest = y ? 0 : -1;
+    for (int64_t i = 0, count = shape_count(p->shape); y && i < count; i++)
+        if (!(fabs((double)x[i] - (double)y[i]) <= largest)) /* written so that NaN is seen */
+            largest = fabs((double)x[i] - (double)y[i]);
+    free(x);
+    free(y);
+    return largest;
+}
+
+/* Prints the largest difference of any weight, whatever the layouts of the two. */
+static bool compare(const char *folder_a, const char *folder_b, Problem *problem)
+{
+    SavedModel *a = open_newest(folder_a, problem), *b = a ? open_newest(folder_b, problem) : NULL;
+    double largest = 0, one = 0;
+    for (int i = 0; b && one >= 0 && i < a->index.count; i++) {
+        one = apart(a, b, &a->index.parameters[i], problem);
+        largest = one > largest ? one : largest;
+    }
+    if (b && one >= 0)
+        printf("largest difference of a weight: %.9g\n", largest);
+    bool good = b && one >= 0;
+    if (a)
+        saved_model_close(a);
+    if (b)
+        saved_model_close(b);
+    return good;
+}
+
 int main(int argc, char **argv)
 {
     Problem problem = {0};
@@ -158,12 +209,14 @@ int main(int argc, char **argv)
         good = info(argv[2], &problem);
     else if (argc == 4 && !strcmp(argv[1], "merge"))
         good = merge(argv[2], argv[3], &problem);
+    else if (argc == 4 && !strcmp(argv[1], "compare"))
+        good = compare(argv[2], argv[3], &problem);
     else
-        good = problem_set(
-            &problem, NULL,
-            "checkpoint info DIR, or checkpoint merge DIR OUT.safetensors; DIR is a SAVE folder or one "
-            "checkpoint in it",
-            "that is not how checkpoint is called");
+        good = problem_set(&problem, NULL,
+                           "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, or checkpoint compare "
+                           "DIR DIR; DIR is a SAVE folder or one "
+                           "checkpoint in it",
+                           "that is not how checkpoint is called");
     if (!good)
         problem_print(stderr, &problem);
     return good ? 0 : BAD_INPUT;

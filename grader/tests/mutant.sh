@@ -8,6 +8,7 @@ cd "$ROOT" || exit 2
 file=$1
 name=$(basename "${file%.*}")
 lab=$((10#${name%%-*}))
+number=$(printf %02d "$lab")
 work=$BUILD/mutants/$(basename "$(dirname "$file")")/$name
 
 field() { # every line of this field, without its name
@@ -20,7 +21,7 @@ variable() {
 
 build() {
     mkdir -p "$work/student"
-    rm -f "$work"/0*
+    rm -f "$work"/[01][0-9]-*
     local source
     source=$work/student/$(basename "$(variable FILE)")
     case $file in
@@ -29,7 +30,7 @@ build() {
     esac
     grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "$(variable EXPORTS)" 2> "$work/warnings" || true
     # shellcheck disable=SC2046 # a list of files
-    grader/link-runner.sh "$lab" "$work/0$lab-mutant" "$work/student/$lab.o" $(variable OBJECTS)
+    grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" $(variable OBJECTS)
 }
 
 # points CHECK: what the report gives for it, "2/2"

@@ -37,12 +37,12 @@ trap 'rm -f "$results"' EXIT
 printf '%s\n' "${files[@]}" | xargs -P 2 -n 1 bash "$here/mutant.sh" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'
-for lab in 1 2 3 4 5 6 7; do
-    count() { printf '%s\n' "${files[@]}" | grep -c "/$1/0$lab-"; }
+for lab in 1 2 3 4 5 6 7 8 9 10 11; do
+    count() { printf '%s\n' "${files[@]}" | grep -c "/$1/$(printf %02d "$lab")-"; }
     right() { grep -c "^ok - lab $lab $1" "$results"; }
     printf '  %3d   %7d/%-7d  %7d/%d\n' "$lab" "$(right mutant)" "$(count mutants)" "$(right accept)" "$(count accepts)"
 done
-score=$(grep -c '^ok - lab . mutant' "$results")
+score=$(grep -c '^ok - lab [0-9]* mutant' "$results")
 of=$(printf '%s\n' "${files[@]}" | grep -c '/mutants/')
 printf 'mutation score %d/%d\n' "$score" "$of"
 [ "$(grep -c '^ok' "$results")" = ${#files[@]} ]

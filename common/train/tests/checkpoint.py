@@ -87,13 +87,28 @@ def other_layouts(folder):
         moved = max(apart(serial, alone("--perturb", k)) for k in (1, 2, 3))
         for layouts in (LAYOUTS, REPLICAS):
             sentence = f"a run goes on over the layouts {layouts} (ranks, tp) with the losses of one rank ({name})"
-            if layouts is REPLICAS and "before balise 9" in train(2, "--tp", 1, "--test", "", "--steps", 1).stderr:
+            if layouts is REPLICAS and no_replicas():
                 print(f"skip - {sentence}: there is no data parallelism before balise 9")
                 continue
             place = f"{folder}/{name[:3]}-{layouts is REPLICAS}"
             parted = in_pieces(place, place + ".jsonl", layouts, *options)
             check(len(parted) == 16 and 0 < moved and apart(serial, parted) <= 8 * moved, sentence,
                   f"{apart(serial, parted):.3g} apart, {8 * moved:.3g} allowed\n{serial}\n{parted}")
+
+
+def same_replicas(folder):
+    sentence = "at two replicas of two ranks a run in two pieces is bit by bit one run"
+    if no_replicas():
+        print(f"skip - {sentence}: there is no data parallelism before balise 9")
+        return
+    alone = f"{folder}/replicas.jsonl"
+    succeed(4, "--tp", 2, "--test", "", "--steps", 8, "--metrics", alone)
+    parted = in_pieces(f"{folder}/replicas", f"{folder}/replicas-parted.jsonl", [(4, 2), (4, 2)])
+    check(parted == losses(alone) and len(parted) == 8, sentence, f"{losses(alone)}\n{parted}")
+
+
+def no_replicas():
+    return "before balise 9" in train(2, "--tp", 1, "--test", "", "--steps", 1).stderr
 
 
 def apart(a, b):
@@ -121,5 +136,6 @@ def partial_folders(folder):
 with tempfile.TemporaryDirectory() as temporary:
     same_layout(temporary)
     epoch_in_two_pieces(temporary)
+    same_replicas(temporary)
     other_layouts(temporary)
     partial_folders(temporary)

@@ -165,9 +165,13 @@ def full_disk(folder):
     saved = [*big, "--steps", 2, "--save", place]
     subprocess.run(command(2, *saved), check=True, capture_output=True)
     before = contents(place)
-    limited = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then ulimit -f 8000; fi; exec "$@"'
+    limited = f"{folder}/limited.sh"
+    with open(limited, "w", encoding="utf-8") as file:
+        file.write('#!/bin/bash\n[ "$OMPI_COMM_WORLD_RANK" != 1 ] || ulimit -f 8000\n' f'exec {BUILD}/train "$@"\n')
+    os.chmod(limited, 0o755)
     words = command(2, *big, "--steps", 4, "--save", place, "--resume", place)
-    done = subprocess.run([*words[:4], "bash", "-c", limited, "-", *words[4:]], capture_output=True, text=True, check=False)
+    done = subprocess.run([limited if word == f"{BUILD}/train" else word for word in words], capture_output=True, text=True,
+                          check=False)
     why = refusal(done)
     check(not why and "rank-1-of-2.safetensors" in done.stderr and "cannot be written: File too large" in done.stderr and
           contents(place) == before, "a disk that is full for one rank leaves the last checkpoint, and nothing else",
@@ -179,12 +183,13 @@ def full_disk(folder):
     with open(target, "wb") as file:
         file.write(b"what was here before")
     before = contents(folder)
-    merge = subprocess.run(["bash", "-c", 'ulimit -f 1000; exec "$@"', "-", f"{BUILD}/checkpoint", "merge", place, target],
+    merge = subprocess.run(["bash", "-c", f'ulimit -f 1000; exec {BUILD}/checkpoint merge {place} {target}'],
                            capture_output=True, text=True, check=False)
     check(not refusal(merge) and contents(folder) == before, "a merged file for which there is no space replaces nothing",
           refusal(merge))
     for where in (f"{folder}/nowhere/merged", folder):
-        check(not refusal(tool("merge", place, where)) and contents(folder) == before, "a merged file that cannot be created is refused")
+        check(not refusal(tool("merge", place, where)) and contents(folder) == before,
+              f"a merged file that cannot be created is refused ({'no' if 'nowhere' in where else 'a'} folder)")
 
 
 os.chdir(os.environ["ROOT"])

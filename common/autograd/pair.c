@@ -1,0 +1,29 @@
+#include "autograd/tape.h"
+#include "base/run.h"
+
+static void pair_gradient(Node *node, Tensor *dy)
+{
+    char a[96], b[96];
+    const PairCall *call = &node->with.pair;
+    Tensor *x = node->input[0], *dx = call->backward(dy, call);
+    if (!dx || !shape_equal(dx->shape, x->shape))
+        misuse("the gradient of an argument has its shape", "%s, backward: it returned %s for an argument %s",
+               call->name, dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
+    gradient_add(x, ready(dx));
+}
+
+Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
+{
+    Tape *tape = tape_of(call.name, x, NULL);
+    bool recording =
+        tape_record(tape, false); /* what the pair computes by the way is not part of the model */
+    Tensor *value = call.forward(ready(x), &call);
+    tape_record(tape, recording);
+    if (!value)
+        misuse("return a tensor", "%s, forward: it returned NULL", call.name);
+    Tensor *y = tape_view(tape, ready(value), placement);
+    Node *node = tape_operation(tape, call.name, pair_gradient, y, 1, &x);
+    if (node)
+        node->with.pair = call;
+    return y;
+}

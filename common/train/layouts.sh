@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# layouts.sh BUILD: one model at nine layouts, as a table: loss at the last step, the largest difference of a loss and of a
+# weight to one rank, memory, bytes and time. How large a difference rounding may make is measured: 8 times that of serial
+# runs whose initial weights are moved by one unit in the last place. Exit status 1 where a layout is further apart.
+# OPTIONS replaces the sizes; DATA, TEST and VOCAB are those of make train.
+set -euo pipefail
+build=$1
+read -r -a options <<< "${OPTIONS:---layers 2 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
+if [ -n "${DATA:-}" ]; then options+=(--data "$DATA" --vocab "${VOCAB:-data/reviews/vocab.txt}"); fi
+work=$(mktemp -d "$build/layouts.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+# run NAME RANKS OPTIONS...
+run() {
+    local name=$1 ranks=$2
+    shift 2
+    common/train/launch.sh "$ranks" solutions 11 "$build/train" --cache "$build/cache" --test "" --threads 1 \
+        "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out"
+    sed -n 's/.*"loss":\([-0-9.e+]*\),"accuracy".*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
+}
+
+losses_apart() {
+    paste "$work/serial.loss" "$work/$1.loss" |
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.3g", m }'
+}
+
+weights_apart() {
+    "$build/checkpoint" compare "$work/serial" "$work/$1" | sed -n 's/^largest difference of a weight: //p'
+}
+
+# field NAME KEY: a number of rank 0 in the summary
+field() {
+    sed -n '$s/.*"rank":0,[^]]*\("'"$2"'":[-0-9.e+]*\).*/\1/p' "$work/$1.jsonl" | head -1 | sed 's/.*://'
+}
+
+table() {
+    local optimizer=$1 loss=0 weight=0 name tp dp mark status=0
+    shift
+    options+=("$@")
+    run serial 1 --tp 1
+    for k in 1 2 3; do
+        run "moved$k" 1 --tp 1 --perturb "$k"
+        loss=$(printf '%s %s\n' "$loss" "$(losses_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
+        weight=$(printf '%s %s\n' "$weight" "$(weights_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
+    done
+    printf '\n%s, allowed: losses %.3g, weights %.3g apart\n' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
+        "$(awk "BEGIN { print 8 * $weight }")"
+    printf '%4s %3s %12s %14s %15s %12s %9s %9s %9s\n' tp dp "last loss" "losses apart" "weights apart" "peak MB" "tp MB" "dp MB" "step ms"
+    for layout in "1 1" "2 1" "4 1" "1 2" "1 4" "2 2" "4 2" "2 3" "3 2"; do
+        read -r tp dp <<< "$layout"
+        name=$tp-$dp
+        run "$name" $((tp * dp)) --tp "$tp"
+        mark=$(awk "BEGIN { print ($(losses_apart "$name") <= 8 * $loss && $(weights_apart "$name") <= 8 * $weight) ? \"✓\" : \"✗\" }")
+        [ "$mark" = ✓ ] || status=1
+        printf '%4s %3s %12s %14s %15.3g %12.1f %9.1f %9.1f %9.1f %s\n' "$tp" "$dp" "$(tail -1 "$work/$name.loss")" \
+            "$(losses_apart "$name")" "$(weights_apart "$name")" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
+            "$(awk "BEGIN { print $(field "$name" comm_bytes_tp) / 1e6 }")" "$(awk "BEGIN { print $(field "$name" comm_bytes_dp) / 1e6 }")" \
+            "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"
+    done
+    rm -rf "${work:?}"/*
+    options=("${options[@]:0:${#options[@]}-$#}")
+    return "$status"
+}
+
+result=0
+table "SGD, rate 0.3" --optimizer sgd --lr 0.3 --weight-decay 0 || result=1
+table "AdamW, rate 1e-3, eps 1e-4" --lr 1e-3 --eps 1e-4 || result=1
+table "AdamW, rate 1e-3, eps 1e-8" --lr 1e-3 || result=1
+exit "$result"
