@@ -238,7 +238,7 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(call option,batch-size,BATCH_SIZE) $(call option,seq,SEQ) $(call option,data,DATA) \
     $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,warmup,WARMUP) $(call option,decay,DECAY) $(call option,clip,CLIP) \
-    $(call option,accumulate,ACCUMULATE) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
+    $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
     $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
     $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)

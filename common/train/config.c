@@ -114,6 +114,7 @@ static const TrainConfig defaults = {
     .seed = 1,
     .schedule = {.rate = 3e-4},
     .accumulate = 1,
+    .check = 100,
     .optimizer = {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
     .bert = {.hidden = 128, .layers = 2, .heads = 4, .classes = 2, .dropout = 0.1},
 };
@@ -149,6 +150,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"warmup", LONG, &config->schedule.warmup, 0, 0x1p53},
         {"decay", LONG, &config->schedule.decay, 0, 0x1p53},
         {"clip", REAL_NUMBER, &config->clip, 0, 1e12},
+        {"check", LONG, &config->check, 0, 0x1p53},
+        {"map", INTEGER, &config->map, 0, 1},
         {"accumulate", INTEGER, &config->accumulate, 1, 1 << 20},
         {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},

@@ -6,6 +6,9 @@
 
 #include "mesh/mesh.h"
 #include "train/checkpoint.h"
+#include "train/equal.h"
+#include "train/map.h"
+#include "train/parts.h"
 
 static double now(void)
 {
@@ -81,6 +84,9 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         t->step++;
         report_one(t, &step, epoch, metrics, now() - begin, before);
         t->interrupted = anybody_stops(t, stop);
+        if (t->config->check && t->step % t->config->check == 0 &&
+            !weights_are_equal(t->model, t->step, problem))
+            return false;
         if (!checkpoint_save(t, t->interrupted || t->step == t->steps, problem))
             return false;
     }
@@ -172,6 +178,8 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
         trainer_build_model(&t, config);
         good = checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);
     }
+    if (good)
+        map_report(&t.mesh, config->map);
     good = good && train_epochs(&t, stop, problem);
     if (good)
         report_end(&t);

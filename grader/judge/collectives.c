@@ -29,8 +29,10 @@ static bool left_out(const World *world, int rank)
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
-    int first = lab01_first(&world->play.c, world->rank);
-    for (int rank = first; rank < first + world->play.c.tp; rank++) {
+    bool over_world = world->suspect == OTHER_REPLICAS;
+    int first = over_world ? 0 : lab01_first(&world->play.c, world->rank),
+        count = over_world ? world->play.c.world : world->play.c.tp;
+    for (int rank = first; rank < first + count; rank++) {
         Tensor *x = left_out(world, rank) ? NULL : input_of(world, what, part, call, rank, shape);
         sum = sum && x ? add(sum, x) : sum ? sum : x;
     }

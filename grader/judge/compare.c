@@ -250,6 +250,24 @@ static void forget_suspects(Trial *t)
     t->suspected = NULL;
 }
 
+/* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
+static void fail_unfinished(Trial *t)
+{
+    char why[1500], text[160];
+    int check = COMMUNICATION;
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE;
+    for (int i = 0; i < CHECKS; i++)
+        failed = failed || t->result->check[i].failed;
+    if (failed)
+        return;
+    while (!lab_points(t->result->lab, (Check)check))
+        check = (check + 1) % CHECKS;
+    story_of(t, why, sizeof why);
+    fail(t->result, (Check)check, t->index, "%s%.1500s\nall results are there, but the case does not end (%s)",
+         t->c->lab == 9 ? "one replica waits for another although they have nothing to exchange here: " : "",
+         why, case_text(t->c, text));
+}
+
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
 {
     Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
@@ -266,6 +284,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         compare_expected(&t);
         look_for_more(&t);
     }
+    fail_unfinished(&t);
     forget_suspects(&t);
     if (t.expected.base[0])
         expected_free(&t.expected);

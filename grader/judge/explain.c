@@ -5,6 +5,7 @@
 
 #include "grader/judge/evidence.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/plays.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
  * mattered. */
@@ -29,7 +30,9 @@ static bool wrong_size(const Case *c, const Entry *got, const Entry *want, char 
 {
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
     const char *says = NULL;
-    if (got->count == 0 && want->check == INPUT_GRADIENT)
+    if (c->lab == 9 && c->world > c->tp && is * c->tp == right * c->world)
+        says = "the pieces of other replicas are joined to it: the group is the world";
+    else if (got->count == 0 && want->check == INPUT_GRADIENT)
         says = "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
                "all_gather are on "
                "the tape";
@@ -61,7 +64,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t
         added_up_over_ranks, right_on_first_rank, of_another_call,     of_another_rank, NULL};
     static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
                                     NULL};
-    if (e->trial->c->lab == 1 &&
+    if (!play_of_case(e->trial->c) &&
         suspected(e, text, size)) /* a number counted twice may be a number taken for the sum */
         return true;
     return look_at_numbers(e, proofs, text, size) || (!has_note && look_at_numbers(e, signs, text, size));

@@ -67,38 +67,78 @@ static bool same_set(const Entry *got, const Entry *want)
     return got->count == want->count && found == want->count;
 }
 
-static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
+static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
 {
     int groups = c->world / c->tp;
-    if (same_set(got, want))
-        return "the members are right, but in another order: the key decides it";
     if (are(got, (Members){0, 1, c->world}))
-        return is_dp ? "ranks holding different pieces of the weights are averaged together: the group is "
-                       "the world"
-                     : "the group contains ranks of another replica: it is the world";
-    if (!is_dp && c->lab == 10)
-        return "after the second group was made, the first one changed";
-    if (is_dp && got->count == 1)
-        return "the averaging group has a single member: replicas never exchange anything";
-    if (is_dp && are(got, tp_group(c, rank)))
-        return "the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
-               "again";
-    if (!is_dp && are(got, (Members){rank % groups, groups, c->tp}))
+        return "the group contains ranks of another replica: it is the world";
+    if (got->count == 1)
+        return "the group has a single member: the color is another one on each rank";
+    if (are(got, (Members){rank % groups, groups, c->tp}) || are(got, (Members){rank % c->tp, c->tp, groups}))
         return "the ranks of a group are not neighbours";
-    return is_dp ? "the group is not made of the ranks that hold the same piece of the weights"
-                 : "the group is not made of tp consecutive ranks";
+    if (are(got, (Members){rank / groups * groups, 1, groups}))
+        return "the color is the rank divided by the number of groups, right at 4 ranks by chance: divide by "
+               "the number of ranks in a group";
+    return "the group is not made of tp consecutive ranks";
 }
 
-static const char *wrong_place(const Case *c, int rank, bool is_dp, const char *name, double is)
+static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
+{
+    if (!is_dp && c->lab == 10)
+        return "after the second group was made, the first one changed";
+    if (same_set(got, want))
+        return "the members are right, but in another order: the key decides it";
+    if (!is_dp)
+        return wrong_tp_members(c, rank, got);
+    if (are(got, (Members){0, 1, c->world}))
+        return "ranks holding different pieces of the weights are averaged together: the group is the world";
+    if (got->count == 1)
+        return "the averaging group has a single member: replicas never exchange anything";
+    if (are(got, tp_group(c, rank)))
+        return "the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
+               "again";
+    return "the group is not made of the ranks that hold the same piece of the weights";
+}
+
+/* What a rank may have been taken for, or a degree: a formula is the cause when it gives the numbers of all ranks. */
+typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
+
+static int taken(const Case *c, int rank, Taken what)
+{
+    int groups = c->world / c->tp;
+    const int values[TAKEN] = {rank, rank % c->tp, rank / c->tp, rank % groups, c->world, groups};
+    return values[what];
+}
+
+static bool all_are(const Trial *t, const char *name, Taken what)
+{
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, VALUES, name);
+        if (!got || got->count != 1 || numbers_of(got)[0] != taken(t->c, rank, what))
+            return false;
+    }
+    return true;
+}
+
+static const char *wrong_place(const Trial *t, bool is_dp, const char *name)
 {
     bool is_rank = !strncmp(name, "rank", 4);
-    int tp_rank = rank % c->tp;
-    if (is_rank && is_dp && is == tp_rank)
-        return "two ranks of the same replica believe to be different replicas: this is the tp_rank";
-    if (is_rank && is == rank)
+    if (!is_dp && t->c->lab == 10)
+        return is_rank ? "tp_rank changed when the second group was made: it is that of balise 8"
+                       : "tp_degree changed when the second group was made: it is that of balise 8";
+    if (is_rank && all_are(t, name, IN_WORLD))
         return "the rank number is that of the world: it exceeds the size of its group";
-    if (!is_rank && is == c->world)
+    if (is_rank && is_dp && all_are(t, name, IN_TP))
+        return "two ranks of the same replica believe to be different replicas: this is the tp_rank";
+    if (is_rank && !is_dp && all_are(t, name, REPLICA))
+        return "this is the number of the replica, not this rank's place in the group";
+    if (is_rank && !is_dp && all_are(t, name, BY_GROUPS))
+        return "it is not this rank's place in the group, but the rank modulo the number of groups, which "
+               "is right at 4 ranks by chance";
+    if (!is_rank && all_are(t, name, ALL_RANKS))
         return "the degree is that of the world, not of the group that was made";
+    if (!is_rank && !is_dp && all_are(t, name, GROUPS_MADE))
+        return "this is the number of groups, not of the ranks in one";
     return is_rank ? "it is not this rank's place in the group" : "it is not the size of the group";
 }
 
@@ -111,6 +151,6 @@ bool group_is_wrong(const Evidence *e, char *text, size_t size)
     bool members = !strncmp(e->want->name, "members", 7);
     snprintf(text, size, "%s",
              members ? wrong_members(c, e->trial->rank, is_dp, e->got, e->want)
-                     : wrong_place(c, e->trial->rank, is_dp, e->want->name, numbers_of(e->got)[0]));
+                     : wrong_place(e->trial, is_dp, e->want->name));
     return true;
 }

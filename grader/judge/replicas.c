@@ -20,10 +20,14 @@ static Averaged averaged(const Case *c, int rank, int suspect)
         a.divisor = 1;
     if (suspect == DIVIDED_TWICE)
         a.divisor = (double)dp * dp;
+    if (suspect == DIVIDED_BY_WORLD || suspect == DIVIDED_BY_TP)
+        a.divisor = suspect == DIVIDED_BY_TP ? c->tp : c->world;
+    if (suspect == OVER_TP || suspect == OVER_TP_BY_DP)
+        a = (Averaged){rank / c->tp * c->tp, 1, c->tp, suspect == OVER_TP ? c->tp : dp};
     if (suspect == OVER_THE_WORLD || suspect == OVER_THE_WORLD_BY_DP)
         a = (Averaged){0, 1, c->world, suspect == OVER_THE_WORLD ? c->world : dp};
-    if (suspect == ONE_REPLICA)
-        a = (Averaged){rank, 1, 1, 1};
+    if (suspect == ONE_REPLICA || suspect == DIVIDED_ALONE)
+        a = (Averaged){rank, 1, 1, suspect == ONE_REPLICA ? 1 : dp};
     return a;
 }
 

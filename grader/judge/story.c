@@ -1,5 +1,6 @@
 /* How a case ended, when not by its last line. */
 #include <stdio.h>
+#include <string.h>
 
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
@@ -33,7 +34,13 @@ void story_of(const Trial *t, char *text, size_t size)
                                           [HUNG] = "the ranks wait for each other for ever",
                                           [LOOPED] = "a rank computes for ever",
                                           [NOT_RUN] = "the case was not run"};
-    if (!refusal(t, text, size))
+    bool some_stay_away = t->c->lab >= 8 && strstr(t->outcome->story, "waits in split");
+    if (some_stay_away)
+        snprintf(text, size,
+                 "some ranks did not join the creation of the groups, which concerns everybody; the ranks "
+                 "wait for each other for ever: %s",
+                 t->outcome->story);
+    else if (!refusal(t, text, size))
         snprintf(text, size, "%s%s%s", endings[t->outcome->ending], t->outcome->story[0] ? ": " : "",
                  t->outcome->story);
 }

@@ -13,11 +13,17 @@ static const Suspect suspects[SUSPECTS] = {
     [PAIRS_ONLY] =
         {1, "each rank has the sum of two contributions only: the exchange does not reach the whole group"},
     [CHANGED_INPUT] = {1, "all_reduce altered its input; another operation still needs the old values"},
+    [OTHER_REPLICAS] = {1, "it contains contributions of another replica: the sum is that of the world"},
     [NOT_DIVIDED] = {11, "gradients grow with the number of replicas: this is their sum, not their mean"},
     [DIVIDED_TWICE] = {11,
                        "the gradients are averaged twice: divided by the number of replicas once too often"},
+    [DIVIDED_BY_WORLD] = {11, "it is divided by the number of all ranks: a mean is over the replicas"},
+    [DIVIDED_BY_TP] = {11, "it is divided by the size of the tp group: a mean is over the replicas"},
+    [DIVIDED_ALONE] = {11, "it is this replica's own, divided: nothing was exchanged"},
+    [OVER_TP] = {11, "it is taken over the tp group: its ranks hold different pieces of the weights"},
+    [OVER_TP_BY_DP] = {11, "it is a sum over the tp group: its ranks hold different pieces of the weights"},
     [OVER_THE_WORLD] =
-        {11, "it is taken over the world: different pieces of the weights, or a sample once per tp rank, are "
+        {11, "it is taken over the world: different pieces of the weights, or each sample once per tp rank, are "
              "counted together"},
     [OVER_THE_WORLD_BY_DP] =
         {11, "gradients of different pieces of a weight were added together: the group is the world"},

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/run.h"
+
 void groups_name(char text[NAME_SIZE], const char *what, const char *name)
 {
     snprintf(text, NAME_SIZE, "%s of the %s group", what, name);
@@ -20,6 +22,8 @@ static double *numbers(Play *play, const char *what, const char *name, int64_t c
 
 void write_group(Play *play, const char *name, Group *group, int rank, int degree)
 {
+    if (!group)
+        misuse("group_split makes it, on every rank", "mesh->%s was not made on this rank", name);
     int size = group_size(group), place = group_rank(group);
     double *members = numbers(play, "members", name, size);
     at(play, "exchange in the %s group", name);

@@ -81,14 +81,17 @@ static void play_part(Play *play, int part)
     }
 }
 
-/* A replica has nothing to wait for in another: one of them makes a call more. */
-static void one_call_more(Play *play)
+/* A replica has nothing to wait for in another: one of them makes some calls more. */
+static void some_calls_more(Play *play)
 {
     if (replicas_of(&play->c) < 2 || group_rank(play->mesh->world) >= play->c.tp)
         return;
-    at(play, "g once more, in the first replica only");
-    all_reduce(random_input(play, "one more", group_rank(play->mesh->world), lab01_shape(&play->c, 0), true),
-               play->mesh);
+    for (int part = F; part <= GATHER_LAST; part++) {
+        tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
+        at(play, "once more, in the first replica only");
+        Pass pass = forward(play, part, 0);
+        backward(play, &pass, part, 0);
+    }
 }
 
 void PLAY(Play *play)
@@ -96,5 +99,5 @@ void PLAY(Play *play)
     int parts = play->c.kind == LARGE ? G + 1 : PARTS;
     for (int part = 0; part < parts; part++)
         play_part(play, part);
-    one_call_more(play);
+    some_calls_more(play);
 }

@@ -42,6 +42,12 @@ learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batc
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]
 check(learned > 0.75, "the committed reviews are learnt", f"test accuracy {learned}")
 
+mapped = run(4, "--tp", 2, *SMALL, "--steps", 1, "--map", 1).stdout
+check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped for r in range(4)),
+      "the map says who sits where", mapped[:600])
+checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
+check(checked.returncode == 0, "weights that should be equal over the ranks are, when they are checked", checked.stderr)
+
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "metrics.jsonl")
     job = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path), cwd=ROOT,
