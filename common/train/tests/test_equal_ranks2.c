@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
 #include "train/equal.h"
 
@@ -20,7 +21,6 @@ START_TEST(weights_that_are_whole_are_compared_and_shards_are_not)
     Mesh mesh;
     Problem problem = {0};
     Pool *pool = pool_new(0, false);
-    Group *world = group_of(MPI_COMM_WORLD, "world");
     mesh_open(&mesh, world, 2);
     Model *model = model_of_two(&mesh, pool);
     ck_assert(weights_are_equal(model, 1, &problem));
@@ -32,7 +32,6 @@ START_TEST(weights_that_are_whole_are_compared_and_shards_are_not)
     ck_assert(!weights_are_equal(model, 3, &problem));
     ck_assert_msg(strstr(problem.what, "last.weight") && strstr(problem.what, "step 3"), "%s", problem.what);
     model_free(model);
-    group_free(world);
     pool_free(pool);
 }
 END_TEST
@@ -43,6 +42,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("equal weights");
     TCase *tests = tcase_create("equal");
+    tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
     tcase_add_test(tests, weights_that_are_whole_are_compared_and_shards_are_not);
     suite_add_tcase(suite, tests);
     return suite;
