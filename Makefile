@@ -19,7 +19,8 @@ SANITIZE ?=
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 # Without -no-pie and frame pointers a line in a lab cannot be told from an address of its code.
-LAB_CFLAGS = -std=gnu17 -g -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-reorder-blocks-and-partition \
+LAB_CFLAGS = -std=gnu17 -g -O2 -Werror=return-type -Werror=incompatible-pointer-types -Werror=int-conversion \
+             -Werror=implicit-function-declaration -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-reorder-blocks-and-partition \
              -fno-pie -Wall -Wno-unused-parameter $(SANITIZE)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
 LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
@@ -125,7 +126,12 @@ missing-lab:
 
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
 STACK ?=
-started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),solutions/$(call lab_file,$(1))) && echo yes)
+# asked once a lab, and only where it matters
+is_started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),solutions/$(call lab_file,$(1))) && echo yes)
+ifneq ($(filter mine,$(STACK))$(filter start,$(MAKECMDGOALS)),)
+$(foreach lab,$(LABS),$(eval started_$(lab) := $(call is_started,$(lab))))
+endif
+started = $(started_$(1))
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
 
 PLAY_PARTS = grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c grader/plays/groups.c \

@@ -36,8 +36,8 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
     char a[96], b[96];
     if (is(x, WHOLE))
         misplaced("put it through duplication (f) first",
-                  "linear: x %s is whole and the weight %s is split by columns: each rank's gradient of x is "
-                  "then a "
+                  "linear: x %s meets the weight %s, of which each rank holds some outputs: its gradient of "
+                  "x is then a "
                   "part of the sum only",
                   tensor_text(x, a), tensor_text(weight, b));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))

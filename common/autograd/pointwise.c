@@ -79,7 +79,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     char text[96];
     if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape_batch(tape)->count)
         misuse("the first dimension counts the samples of the batch",
-               "dropout takes [B,H] or [B,S,H], not %s", tensor_text(x, text));
+               "dropout takes [B,..,H] of two or three dimensions, not %s", tensor_text(x, text));
     DropoutMask mask = mask_of(tape, x, name, probability);
     int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;
     Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);

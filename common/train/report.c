@@ -140,6 +140,13 @@ static void close_bar(Report *report)
     report->bar_open = false;
 }
 
+void report_evaluation(Report *report, int64_t rows)
+{
+    close_bar(report);
+    printf("evaluating %lld rows\n", (long long)rows);
+    fflush(stdout);
+}
+
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows)
 {
     close_bar(report);
@@ -159,8 +166,8 @@ static json_t *summary_of(const RankReport *r, int rank)
                      (json_int_t)r->weights, "gradients", (json_int_t)r->gradients, "optimiser",
                      (json_int_t)r->optimiser, "activations", (json_int_t)r->activations, "step_s",
                      r->step_seconds, "comm_bytes", (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds,
-                     "comm_not_hidden_s", r->wait_seconds, "comm_bytes_tp", (json_int_t)r->comm_bytes_tp,
-                     "comm_bytes_dp", (json_int_t)r->comm_bytes_dp);
+                     "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
+                     (json_int_t)r->comm_bytes_tp, "comm_bytes_dp", (json_int_t)r->comm_bytes_dp);
 }
 
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
@@ -176,10 +183,13 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
          "        s         ms");
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %6.0f %5.0f %5.0f %8.2f %10.2f\n",
-               i, r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
+        char wait[32] = "-"; /* one replica has nothing to wait for */
+        if (r->wait_seconds >= 0)
+            snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
+        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %6.0f %5.0f %5.0f %8.2f %10s\n", i,
+               r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
                r->gradients / mb, r->optimiser / mb, r->activations / mb, 1e3 * r->step_seconds,
-               r->comm_bytes_tp / mb, r->comm_bytes_dp / mb, r->comm_seconds, 1e3 * r->wait_seconds);
+               r->comm_bytes_tp / mb, r->comm_bytes_dp / mb, r->comm_seconds, wait);
     }
     fflush(stdout);
     if (!report->metrics)

@@ -54,6 +54,9 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
 /** A line in the metrics file, and the progress bar (on a terminal) or now and then a line. */
 void report_step(Report *report, const StepReport *step);
 
+/** The evaluation begins. */
+void report_evaluation(Report *report, int64_t rows);
+
 /** The evaluation after an epoch. */
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows);
 

@@ -103,6 +103,8 @@ static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem 
             return false;
         if (t->interrupted || !t->test)
             continue;
+        if (t->report)
+            report_evaluation(t->report, t->test->rows);
         t->epoch = trainer_evaluate(t);
         if (t->report)
             report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,

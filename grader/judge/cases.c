@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/judge.h"
+#include "grader/plays/lab11.h"
 
 typedef struct Draw {
     PhiloxKey key;
@@ -120,6 +121,7 @@ static Case grouped(const Lab *lab, Draw *d, int world, int tp)
     c.world = world;
     c.integers = lab->number == 9;
     c.reverse = draw(d, 0, 1);
+    c.delay = lab->number == 11;
     c.V = draw(d, 12, 29); /* the rows that lab 11 deals out */
     return c;
 }
@@ -128,7 +130,7 @@ static Case grouped(const Lab *lab, Draw *d, int world, int tp)
 static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = grouped(lab, d, world, tp);
-    c.kind = 1;
+    c.kind = WHOLE_MODEL;
     c.B = 12;
     c.S = 5;
     c.H = tp == 3 ? 12 : 16;
@@ -140,11 +142,16 @@ static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
-    cases[count++] = grouped(lab, d, world, tp);
+    if (lab->number != 11)
+        cases[count++] = grouped(lab, d, world, tp);
     if (lab->number == 9) {
         cases[count] = grouped(lab, d, world, tp);
         cases[count].integers = 0;
         cases[count++].delay = 1;
+    }
+    for (int kind = DEALING; lab->number == 11 && kind < WHOLE_MODEL; kind++) {
+        cases[count] = grouped(lab, d, world, tp);
+        cases[count++].kind = kind;
     }
     if (lab->number == 11)
         cases[count++] = whole_model(lab, d, world, tp);

@@ -106,8 +106,9 @@ void look_for_more(Trial *t)
                  case_text(t->c, text));
         if (entry->kind == LEFT_OVER)
             fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
-                 "an exchange was started and not waited for: a result was read before the exchange was "
+                 "an exchange was started and not waited for%s: a result was read before the exchange was "
                  "complete (%s)",
+                 t->c->lab == 11 ? ", as if it were that of another of the buckets" : "",
                  case_text(t->c, text));
     }
 }

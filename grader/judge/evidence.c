@@ -43,6 +43,10 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
             return false;
     if (e->want->check == FORWARD || e->count == 0)
         return false;
+    if (e->want->check == GRADIENT) {
+        snprintf(text, size, "it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers");
+        return true;
+    }
     snprintf(
         text, size,
         "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "

@@ -22,6 +22,9 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
 typedef bool Finder(const Evidence *e, char *text, size_t size);
 Finder group_is_wrong, input_altered, not_a_number, nothing_flowed_back, multiple, suspected,
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere, right_on_first_rank,
-    ranks_differ, parts_of_some_ranks, nearly_right;
+    ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong;
+
+/** Is another bucket of this round right on this rank? */
+bool other_bucket_is_right(const Evidence *e);
 
 #endif

@@ -60,8 +60,8 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *te
 static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t size)
 {
     static Finder *const proofs[] = {
-        input_altered,       not_a_number,        nothing_flowed_back, multiple,        suspected,
-        added_up_over_ranks, right_on_first_rank, of_another_call,     of_another_rank, NULL};
+        metrics_are_wrong,   input_altered,       not_a_number,    nothing_flowed_back, multiple, suspected,
+        added_up_over_ranks, right_on_first_rank, of_another_call, of_another_rank,     NULL};
     static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
                                     NULL};
     if (!play_of_case(e->trial->c) &&
@@ -85,7 +85,12 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         for (int64_t i = 0; i < got->count; i++)
             right[i] = numbers_of(want)[global_index(got, i)];
         Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
-        found = explain_numbers(&e, has_note, text, size);
+        size_t before = 0;
+        if (other_bucket_is_right(&e))
+            before = (size_t)snprintf(text, size, "not all of the buckets are treated alike; in this one: ");
+        found = explain_numbers(&e, has_note, text + before, size - before);
+        if (before && !found)
+            snprintf(text + before, size - before, "the values do not match");
         free(right);
     }
     if (has_note) {

@@ -77,8 +77,9 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
     if (are(got, (Members){rank % groups, groups, c->tp}) || are(got, (Members){rank % c->tp, c->tp, groups}))
         return "the ranks of a group are not neighbours";
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return "the color is the rank divided by the number of groups, right at 4 ranks by chance: divide by "
-               "the number of ranks in a group";
+        return "a group has as many ranks as there should be groups, right at 4 ranks by chance: the color "
+               "is "
+               "the rank divided by the number of ranks in a group";
     return "the group is not made of tp consecutive ranks";
 }
 

@@ -34,14 +34,15 @@ static Averaged averaged(const Case *c, int rank, int suspect)
 static void expect_buckets(Play *play, int rank, int suspect, int round)
 {
     char name[NAME_SIZE];
-    Sizes sizes = {.part = 0};
+    int count = lab11_buckets(round);
+    Sizes sizes = {.part = count};
     Averaged a = averaged(&play->c, rank, suspect);
     tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
-    for (int i = 0; i < BUCKETS; i++)
+    for (int i = 0; i < count; i++)
         sizes.N += lab11_bucket_size(&play->c, i);
     snprintf(name, sizeof name, "gradients, round %d", round + 1);
     traffic_end(play, name, BACKWARD_BUDGET, &sizes);
-    for (int i = 0; i < BUCKETS; i++) {
+    for (int i = 0; i < count; i++) {
         Tensor *sum = NULL;
         lab11_bucket_name(name, i, round);
         for (int k = 0; k < a.count; k++) {
@@ -57,12 +58,15 @@ static void expect_buckets(Play *play, int rank, int suspect, int round)
 static void expect_metrics(Play *play, int rank, int suspect)
 {
     double *values;
-    Sizes sizes = {.part = 1};
+    Sizes sizes = {0};
     Metrics sum = {0};
     int dp = play->c.world / play->c.tp, mine = rank / play->c.tp;
     for (int replica = 0; replica < dp; replica++) {
         Metrics m = lab11_metrics(play, replica);
-        double times = suspect == OVER_THE_WORLD ? play->c.tp : suspect == ONE_REPLICA ? replica == mine : 1;
+        double times = suspect == OVER_THE_WORLD ? play->c.tp
+                       : suspect == OVER_TP      ? play->c.tp * (replica == mine)
+                       : suspect == ONE_REPLICA  ? replica == mine
+                                                 : 1;
         sum.loss_sum += times * m.loss_sum;
         sum.correct += times * m.correct;
         sum.count += times * m.count;
@@ -76,21 +80,21 @@ static void expect_metrics(Play *play, int rank, int suspect)
 
 void expect_replicas(const Case *c, int rank, int suspect, Stream stream)
 {
-    static const Tail tails[] = {PAD, DROP, EVERY_ROW_ONCE};
+    Deal deal;
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Play play = {.c = *c, .mesh = &mesh, .stream = stream};
     char name[NAME_SIZE];
     double *none;
     play.pool = pool_new(0, false);
     play.tape = tape_new(play.pool, &mesh);
-    for (int i = 0; i < 3; i++)
-        for (int epoch = 0; epoch < EPOCHS; epoch++) {
-            lab11_rows_name(name, tails[i], epoch);
-            stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
-        }
-    for (int round = 0; round < ROUNDS; round++)
+    for (int i = 0; c->kind == DEALING && lab11_deal(c, i, &deal); i++) {
+        lab11_deal_name(name, &deal);
+        stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
+    }
+    for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
         expect_buckets(&play, rank, suspect, round);
-    expect_metrics(&play, rank, suspect);
+    if (c->kind == COUNTING)
+        expect_metrics(&play, rank, suspect);
     tape_free(play.tape);
     pool_free(play.pool);
 }

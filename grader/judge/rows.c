@@ -1,6 +1,5 @@
 /* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
  * reads a row, and in which order, is the sampler's to choose. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,122 +7,224 @@
 #include "grader/judge/trial.h"
 #include "grader/plays/lab11.h"
 
-enum { MOST_ROWS = 4096 };
+enum { MOST_ROWS = 4096, LENGTH = 0, ROOM = 1, MINE = 2 }; /* where the numbers of an entry stand */
 
-/* What the ranks have dealt for one tail and epoch. */
-typedef struct Deal {
+/* What the ranks have dealt in one call. */
+typedef struct Dealt {
+    Deal deal;
     const Entry *of[MAX_RANKS];
     int times[MOST_ROWS]; /* how often each row is read, over the replicas */
-} Deal;
+} Dealt;
 
-static Tail tail_of(const char *name)
+static int64_t length_of(const Entry *e)
 {
-    return strstr(name, "PAD") ? PAD : strstr(name, "DROP") ? DROP : EVERY_ROW_ONCE;
+    return (int64_t)numbers_of(e)[LENGTH];
 }
 
-/* How many rows replica `replica` reads: for EVERY_ROW_ONCE some read one less, whichever these are. */
-static bool is_right_count(Tail tail, int64_t rows, int64_t dp, double count)
+/* Is what a rank has returned and written sound, whatever the rows? */
+static const char *wrong_record(const Trial *t, const Deal *deal, const Entry *mine)
 {
-    int64_t less = rows / dp, more = (rows + dp - 1) / dp;
-    return tail == PAD    ? count == (double)more
-           : tail == DROP ? count == (double)less
-                          : count == (double)less || count == (double)more;
-}
-
-static const char *wrong_with_one(const Trial *t, const Deal *deal, Tail tail, int rank)
-{
-    const Entry *mine = deal->of[rank], *partner = deal->of[rank / t->c->tp * t->c->tp];
-    int64_t rows = lab11_rows(t->c), dp = t->c->world / t->c->tp;
-    if (mine->count < 1 || numbers_of(mine)[0] != (double)(mine->count - 1))
-        return mine->count >= 1 && (double)(mine->count - 1) > numbers_of(mine)[0]
-                   ? "more rows were written to `mine` than the returned length says, or than there is room "
-                     "for"
-                   : "the returned length is not the number of rows in `mine`";
-    for (int64_t i = 1; i < mine->count; i++)
-        if (!(numbers_of(mine)[i] >= 0 && numbers_of(mine)[i] < (double)rows))
+    int64_t dp = replicas_of(t->c), used = mine->count - MINE, length = length_of(mine);
+    if (length == deal->rows && dp > 1 && used >= length && (double)length > numbers_of(mine)[ROOM])
+        return "different replicas process the same samples: each one reads all rows";
+    if ((double)used > numbers_of(mine)[ROOM])
+        return "rows are written behind the end of `mine`: it has room for rows/dp, rounded up";
+    if (length < 0 || length > used)
+        return "the returned length is not the number of rows in `mine`";
+    for (int64_t i = 0; i < length; i++)
+        if (!(numbers_of(mine)[MINE + i] >= 0 && numbers_of(mine)[MINE + i] < (double)deal->rows))
             return "a row is read that the data does not have";
-    if (mine->count != partner->count ||
-        memcmp(numbers_of(mine), numbers_of(partner), (size_t)mine->count * sizeof(double)))
+    return NULL;
+}
+
+/* With EVERY_ROW_ONCE some read less, whichever these are. */
+static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *mine)
+{
+    int64_t dp = replicas_of(t->c), length = length_of(mine),
+            right = deal->tail == PAD ? (deal->rows + dp - 1) / dp : deal->rows / dp;
+    if (deal->tail == EVERY_ROW_ONCE || length == right)
+        return NULL;
+    if (mine->count - MINE == right)
+        return "the returned length is not the number of rows in `mine`";
+    return deal->tail == PAD
+               ? "replicas are given different numbers of rows, or too few: PAD gives each rows/dp, rounded "
+                 "up, or the last average would wait for ever"
+               : "replicas are given different numbers of rows, or too many: DROP gives each rows/dp, "
+                 "rounded "
+                 "down, or the last average would wait for ever";
+}
+
+static bool writes_behind_order(const Trial *t, const Deal *deal, int rank)
+{
+    char name[NAME_SIZE];
+    lab11_order_name(name, deal);
+    const Entry *entry = entry_of_rank(t, rank, DEALT, name);
+    return entry && entry->count > deal->rows;
+}
+
+static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
+{
+    const Entry *mine = dealt->of[rank], *partner = dealt->of[rank / t->c->tp * t->c->tp];
+    if (mine->count < MINE || partner->count < MINE)
+        return "the record makes no sense";
+    const char *wrong = wrong_record(t, &dealt->deal, mine);
+    if (wrong || (wrong = wrong_record(t, &dealt->deal, partner)))
+        return wrong;
+    if (writes_behind_order(t, &dealt->deal, rank))
+        return "rows are written behind the end of `order`: it has room for each row once";
+    if (length_of(mine) != length_of(partner) || memcmp(numbers_of(mine) + MINE, numbers_of(partner) + MINE,
+                                                        (size_t)length_of(mine) * sizeof(double)) != 0)
         return "ranks working together on a batch were given different samples: all tp ranks of a replica "
                "read the same rows";
-    if (!is_right_count(tail, rows, dp, numbers_of(mine)[0]))
-        return numbers_of(mine)[0] == (double)rows && dp > 1
-                   ? "different replicas process the same samples: each one reads all rows"
-                   : "replicas are given different numbers of rows, or a wrong number of them: the last "
-                     "average would wait for "
-                     "ever";
     return NULL;
 }
 
-static void count_rows(const Trial *t, Deal *deal)
+/* The order that a rank has filled in, or NULL where it did not use the room for it. */
+static const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
-    memset(deal->times, 0, sizeof deal->times);
-    for (int rank = 0; rank < t->c->world; rank += t->c->tp)
-        for (int64_t i = 1; i < deal->of[rank]->count; i++)
-            deal->times[(int)numbers_of(deal->of[rank])[i]]++;
-}
-
-static const char *wrong_together(const Trial *t, Deal *deal, Tail tail)
-{
-    int64_t rows = lab11_rows(t->c), dp = t->c->world / t->c->tp, missing = 0, twice = 0;
-    count_rows(t, deal);
-    for (int64_t i = 0; i < rows; i++) {
-        missing += deal->times[i] == 0;
-        twice += deal->times[i] > 1;
+    char name[NAME_SIZE], seen[MOST_ROWS] = {0};
+    lab11_order_name(name, deal);
+    const Entry *entry = entry_of_rank(t, rank, DEALT, name);
+    if (!entry || entry->count != deal->rows)
+        return NULL;
+    for (int64_t i = 0; i < deal->rows; i++) {
+        double row = numbers_of(entry)[i];
+        if (!(row >= 0 && row < (double)deal->rows) || seen[(int)row]++)
+            return NULL;
     }
-    if (tail == DROP && (twice > 0 || missing != rows % dp))
-        return "different replicas process the same samples";
-    if (tail == EVERY_ROW_ONCE && (twice > 0 || missing > 0))
-        return twice > 0 ? "different replicas process the same samples: in evaluation each row counts once"
-                         : "some rows are read by no replica";
-    if (tail == PAD && missing > 0)
-        return "some rows are read by no replica, and others by several: different replicas process the same "
-               "samples";
-    return NULL;
+    return numbers_of(entry);
 }
 
-static bool find_deal(const Trial *t, const char *name, Deal *deal)
+/* PAD begins again at the start of the order: the k-th row of it is read once more for each time round. */
+static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
-    for (int rank = 0; rank < t->c->world; rank++)
-        if (!(deal->of[rank] = entry_of_rank(t, rank, DEALT, name)))
+    int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
+    const double *order = order_of(t, &dealt->deal, 0);
+    for (int64_t i = 0; order && i < rows; i++)
+        if (dealt->times[(int)order[i]] != (end - i + rows - 1) / rows)
             return false;
     return true;
 }
 
-/* The second epoch must not read the rows in the order of the first. */
-static bool is_other_order(const Trial *t, const Deal *deal, Tail tail)
+static void count_rows(const Trial *t, Dealt *dealt)
+{
+    memset(dealt->times, 0, sizeof dealt->times);
+    for (int rank = 0; rank < t->c->world; rank += t->c->tp)
+        for (int64_t i = 0; i < length_of(dealt->of[rank]); i++)
+            dealt->times[(int)numbers_of(dealt->of[rank])[MINE + i]]++;
+}
+
+static const char *wrong_together(const Trial *t, Dealt *dealt)
+{
+    int64_t missing = 0, twice = 0;
+    count_rows(t, dealt);
+    for (int64_t i = 0; i < dealt->deal.rows; i++) {
+        missing += dealt->times[i] == 0;
+        twice += dealt->times[i] > 1;
+    }
+    if (dealt->deal.tail == PAD && missing > 0)
+        return "some rows are read by no replica, and others by several: different replicas process the same "
+               "samples";
+    if (dealt->deal.tail == PAD)
+        return pads_from_the_start(t, dealt)
+                   ? NULL
+                   : "PAD repeats the first rows of this epoch's order, and these are others";
+    if (twice > 0)
+        return dealt->deal.tail == DROP
+                   ? "different replicas process the same samples"
+                   : "some rows are read twice, different replicas process the same samples: in evaluation "
+                     "each row counts once";
+    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? "some rows are read by no replica" : NULL;
+}
+
+static bool find_dealt(const Trial *t, Dealt *dealt)
 {
     char name[NAME_SIZE];
-    Deal first;
-    lab11_rows_name(name, tail, 0);
-    if (!find_deal(t, name, &first))
-        return true;
-    for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *a = first.of[rank], *b = deal->of[rank];
-        if (a->count != b->count || memcmp(numbers_of(a), numbers_of(b), (size_t)a->count * sizeof(double)))
+    lab11_deal_name(name, &dealt->deal);
+    for (int rank = 0; rank < t->c->world; rank++)
+        if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, name)))
+            return false;
+    return true;
+}
+
+static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
+{
+    for (int rank = 0; rank < t->c->world; rank++)
+        if (length_of(a->of[rank]) != length_of(b->of[rank]) ||
+            memcmp(numbers_of(a->of[rank]) + MINE, numbers_of(b->of[rank]) + MINE,
+                   (size_t)length_of(a->of[rank]) * sizeof(double)) != 0)
+            return false;
+    return true;
+}
+
+/* Beside epoch 0 of the usual seed; a few rows may come in the same order by chance. */
+static const char *wrong_beside_the_first(const Trial *t, const Dealt *dealt)
+{
+    const Deal *deal = &dealt->deal;
+    Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail}};
+    if (deal->rows < 12 || (!deal->epoch && !deal->seed && !deal->again) || !find_dealt(t, &first))
+        return NULL;
+    for (int rank = 0; rank < t->c->world; rank++)
+        if (wrong_with_one(t, &first, rank))
+            return NULL; /* that is told already */
+    bool same = are_same(t, dealt, &first);
+    if (deal->again)
+        return same ? NULL
+                    : "the same epoch is dealt in another way the second time: rows follow from seed and "
+                      "epoch, "
+                      "and from nothing that is kept between calls";
+    if (!same)
+        return NULL;
+    return deal->epoch ? "the order of the samples is the same in every epoch"
+                       : "the order of the samples does not depend on the seed";
+}
+
+static bool shuffled_differently(const Trial *t, const Deal *deal)
+{
+    const double *first = order_of(t, deal, 0);
+    for (int rank = 1; first && rank < t->c->world; rank++) {
+        const double *other = order_of(t, deal, rank);
+        if (other && memcmp(first, other, (size_t)deal->rows * sizeof(double)) != 0)
             return true;
     }
     return false;
 }
 
+static bool deal_of(const Case *c, const char *name, Deal *deal)
+{
+    char text[NAME_SIZE];
+    for (int i = 0; lab11_deal(c, i, deal); i++) {
+        lab11_deal_name(text, deal);
+        if (!strcmp(text, name))
+            return true;
+    }
+    return false;
+}
+
+static const char *wrong_deal(const Trial *t, Dealt *dealt)
+{
+    const char *wrong = NULL;
+    for (int rank = 0; !wrong && rank < t->c->world; rank++)
+        wrong = wrong_with_one(t, dealt, rank);
+    for (int rank = 0; !wrong && rank < t->c->world; rank++)
+        wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
+    if (!wrong)
+        wrong = wrong_together(t, dealt);
+    return wrong ? wrong : wrong_beside_the_first(t, dealt);
+}
+
 void compare_rows(Trial *t, const Entry *want)
 {
     char text[160];
-    Deal *deal = malloc(sizeof *deal);
-    Tail tail = tail_of(want->name);
+    Dealt *dealt = malloc(sizeof *dealt);
     const char *wrong = NULL;
-    if (lab11_rows(t->c) <= MOST_ROWS && find_deal(t, want->name, deal)) {
-        int rank = 0;
-        while (!wrong && rank < t->c->world)
-            wrong = wrong_with_one(t, deal, tail, rank++);
-        if (!wrong)
-            wrong = wrong_together(t, deal, tail);
-        if (!wrong && strstr(want->name, "epoch 1") && lab11_rows(t->c) >= 12 &&
-            !is_other_order(t, deal, tail))
-            wrong = "the order of the samples is the same in every epoch";
-        if (wrong)
-            fail(t->result, ROWS, t->index, "%s\n%s: %lld rows over %d replicas (%s)", wrong, want->name,
-                 (long long)lab11_rows(t->c), t->c->world / t->c->tp, case_text(t->c, text));
-    }
-    free(deal);
+    if (deal_of(t->c, want->name, &dealt->deal) && find_dealt(t, dealt))
+        wrong = wrong_deal(t, dealt);
+    if (wrong)
+        fail(t->result, ROWS, t->index, "%s%s\n%s over %d replicas (%s)", wrong,
+             shuffled_differently(t, &dealt->deal)
+                 ? "; the ranks have shuffled differently: seed and epoch are to be the same everywhere"
+                 : "",
+             want->name, replicas_of(t->c), case_text(t->c, text));
+    free(dealt);
 }

@@ -20,11 +20,13 @@ static const Suspect suspects[SUSPECTS] = {
     [DIVIDED_BY_WORLD] = {11, "it is divided by the number of all ranks: a mean is over the replicas"},
     [DIVIDED_BY_TP] = {11, "it is divided by the size of the tp group: a mean is over the replicas"},
     [DIVIDED_ALONE] = {11, "it is this replica's own, divided: nothing was exchanged"},
-    [OVER_TP] = {11, "it is taken over the tp group: its ranks hold different pieces of the weights"},
+    [OVER_TP] =
+        {11, "it is taken over the tp group: it is the replicas, the dp group, that have something to add"},
     [OVER_TP_BY_DP] = {11, "it is a sum over the tp group: its ranks hold different pieces of the weights"},
     [OVER_THE_WORLD] =
-        {11, "it is taken over the world: different pieces of the weights, or each sample once per tp rank, are "
-             "counted together"},
+        {11,
+         "it is taken over the world: different pieces of the weights, or each sample once per tp rank, are "
+         "counted together"},
     [OVER_THE_WORLD_BY_DP] =
         {11, "gradients of different pieces of a weight were added together: the group is the world"},
     [ONE_REPLICA] = {11, "it describes one replica's data only: nothing was exchanged"},

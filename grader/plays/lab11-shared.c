@@ -2,15 +2,44 @@
 
 #include <stdio.h>
 
-int64_t lab11_rows(const Case *c)
+/* A random number of rows, one that leaves no tail, those that leave the longest and the shortest, and fewer than there are replicas. */
+enum { SETS = 5, TAILS = 3, USUAL_DEALS = SETS * TAILS * 2 };
+
+static int64_t rows_of(const Case *c, int set)
 {
-    return c->V; /* drawn: some are divisible by dp, most are not */
+    int64_t dp = replicas_of(c);
+    const int64_t rows[SETS] = {c->V, 3 * dp, 4 * dp - 1, 3 * dp + 1, 1};
+    return rows[set];
 }
 
-void lab11_rows_name(char text[NAME_SIZE], Tail tail, int epoch)
+bool lab11_deal(const Case *c, int i, Deal *deal)
+{
+    static const Tail tails[TAILS] = {PAD, DROP, EVERY_ROW_ONCE};
+    if (i < USUAL_DEALS)
+        *deal = (Deal){.rows = rows_of(c, i / 6), .tail = tails[i / 2 % TAILS], .epoch = i % 2};
+    else
+        *deal = (Deal){.rows = c->V, .tail = PAD, .seed = i == USUAL_DEALS, .again = i == USUAL_DEALS + 1};
+    return i < USUAL_DEALS + 2;
+}
+
+void lab11_deal_name(char text[NAME_SIZE], const Deal *deal)
 {
     static const char *const names[] = {[EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP"};
-    snprintf(text, NAME_SIZE, "rows, %s, epoch %d", names[tail], epoch);
+    snprintf(text, NAME_SIZE, "%d rows, %s, epoch %d%s%s", (int)deal->rows, names[deal->tail], deal->epoch,
+             deal->seed ? ", another seed" : "", deal->again ? ", once more" : "");
+}
+
+void lab11_order_name(char text[NAME_SIZE], const Deal *deal)
+{
+    char name[NAME_SIZE];
+    lab11_deal_name(name, deal);
+    snprintf(text, NAME_SIZE, "order, %.56s", name);
+}
+
+int lab11_buckets(int round)
+{
+    static const int buckets[ROUNDS] = {3, 1, MOST_BUCKETS};
+    return buckets[round];
 }
 
 int64_t lab11_bucket_size(const Case *c, int bucket)
@@ -23,9 +52,11 @@ void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round)
     snprintf(text, NAME_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
+/* Numbers that single precision does not hold, as those of much data. */
 Metrics lab11_metrics(const Play *play, int replica)
 {
-    double count = (double)(3 + random_below(play, "count", replica, 20));
+    double count = 0x1p24 * (double)(1 + random_below(play, "share", replica, 3)) +
+                   (double)(2 * random_below(play, "count", replica, 1 << 20) + 1);
     return (Metrics){count * (0.5 + (double)random_below(play, "loss", replica, 64) / 64),
                      (double)random_below(play, "correct", replica, (int64_t)count), count};
 }

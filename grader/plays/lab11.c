@@ -3,33 +3,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const int64_t guard = -77; /* stands behind `mine` and must remain there */
+/* Stand behind `order` and `mine` and must remain there; what is read behind `order` is then seen in `mine`. */
+static const int64_t order_guard = -78, mine_guard = -77;
 enum { GUARDS = 64 };
 
 /* ---- the sampler ---- */
 
-static void write_rows(Play *play, Tail tail, int epoch)
+static int64_t *guarded(int64_t room, int64_t guard)
+{
+    int64_t *numbers = malloc((size_t)(room + GUARDS) * sizeof *numbers);
+    for (int64_t i = 0; i < room + GUARDS; i++)
+        numbers[i] = guard;
+    return numbers;
+}
+
+/* How many numbers were written, also behind the room for them. */
+static int64_t written(const int64_t *numbers, int64_t room, int64_t guard)
+{
+    int64_t count = room + GUARDS;
+    while (count > 0 && numbers[count - 1] == guard)
+        count--;
+    return count;
+}
+
+static void write_numbers(Play *play, const char *name, const int64_t *numbers, int64_t count)
+{
+    double *values;
+    stream_entry(&play->stream, DEALT, ROWS, name, count, &values)->shape = SHAPE(count);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)numbers[i];
+}
+
+/* Writes the returned length, the room in `mine`, and all that was written there, whatever the length says. */
+static void write_deal(Play *play, const Deal *deal)
 {
     char name[NAME_SIZE];
-    double *values;
-    int64_t rows = lab11_rows(&play->c), dp = play->mesh->dp_degree, room = (rows + dp - 1) / dp;
-    Sampler sampler = {.rows = rows, .seed = play->c.key, .tail = tail};
-    sampler.order = malloc((size_t)rows * sizeof(int64_t));
-    sampler.mine = malloc((size_t)(room + GUARDS) * sizeof(int64_t));
-    for (int64_t i = 0; i < room + GUARDS; i++)
-        sampler.mine[i] = guard;
-    lab11_rows_name(name, tail, epoch);
+    int64_t dp = replicas_of(&play->c), room = (deal->rows + dp - 1) / dp;
+    int64_t *order = guarded(deal->rows, order_guard), *record = guarded(2 + room, mine_guard);
+    Sampler sampler = {.rows = deal->rows,
+                       .seed = play->c.key + (uint64_t)deal->seed,
+                       .tail = deal->tail,
+                       .order = order,
+                       .mine = record + 2};
+    lab11_deal_name(name, deal);
     at(play, "sampler_set_epoch, %s", name);
-    int64_t count = sampler_set_epoch(&sampler, epoch, play->mesh);
-    int64_t used = 0; /* what was written, whatever count says */
-    for (int64_t i = 0; i < room + GUARDS; i++)
-        used = sampler.mine[i] != guard ? i + 1 : used;
-    stream_entry(&play->stream, DEALT, ROWS, name, used + 1, &values)->shape = SHAPE(used + 1);
-    values[0] = (double)count;
-    for (int64_t i = 0; i < used; i++)
-        values[i + 1] = (double)sampler.mine[i];
-    free(sampler.order);
-    free(sampler.mine);
+    record[0] = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
+    record[1] = room;
+    write_numbers(play, name, record, written(record, 2 + room, mine_guard));
+    lab11_order_name(name, deal);
+    write_numbers(play, name, order, written(order, deal->rows, order_guard));
+    free(order);
+    free(record);
 }
 
 /* ---- the gradients ---- */
@@ -37,25 +61,26 @@ static void write_rows(Play *play, Tail tail, int epoch)
 static void play_buckets(Play *play, int round)
 {
     char name[NAME_SIZE];
-    Bucket buckets[BUCKETS] = {{0}};
-    Sizes sizes = {.part = 0};
+    int count = lab11_buckets(round);
+    Bucket buckets[MOST_BUCKETS] = {{0}};
+    Sizes sizes = {.part = count};
     tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
-    for (int i = 0; i < BUCKETS; i++) {
+    for (int i = 0; i < count; i++) {
         lab11_bucket_name(name, i, round);
-        int64_t count = lab11_bucket_size(&play->c, i);
-        sizes.N += count;
-        buckets[i].gradients = random_input(play, name, group_rank(play->mesh->world), SHAPE(count), false);
+        int64_t size = lab11_bucket_size(&play->c, i);
+        sizes.N += size;
+        buckets[i].gradients = random_input(play, name, group_rank(play->mesh->world), SHAPE(size), false);
     }
     traffic_begin(play);
-    for (int i = BUCKETS - 1; i >= 0; i--) { /* backward fills the last parameters' first */
+    for (int i = count - 1; i >= 0; i--) { /* backward fills the last parameters' first */
         at(play, "bucket_ready, bucket %d, round %d", i, round + 1);
         bucket_ready(&buckets[i], play->mesh);
     }
     at(play, "buckets_finish, round %d", round + 1);
-    buckets_finish(buckets, BUCKETS, play->mesh);
+    buckets_finish(buckets, count, play->mesh);
     snprintf(name, sizeof name, "gradients, round %d", round + 1);
     traffic_end(play, name, BACKWARD_BUDGET, &sizes);
-    for (int i = 0; i < BUCKETS; i++) {
+    for (int i = 0; i < count; i++) {
         lab11_bucket_name(name, i, round);
         write_values(play, GRADIENT, name, buckets[i].gradients);
     }
@@ -67,7 +92,7 @@ static void play_metrics(Play *play)
 {
     double *values;
     Metrics metrics = lab11_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree);
-    Sizes sizes = {.part = 1};
+    Sizes sizes = {0};
     at(play, "metrics_synchronise");
     traffic_begin(play);
     metrics_synchronise(&metrics, play->mesh);
@@ -80,15 +105,13 @@ static void play_metrics(Play *play)
 
 void PLAY(Play *play)
 {
-    static const Tail tails[] = {PAD, DROP, EVERY_ROW_ONCE};
-    if (play->c.kind == WHOLE_MODEL) {
+    Deal deal;
+    if (play->c.kind == WHOLE_MODEL)
         play_model(play);
-        return;
-    }
-    for (int i = 0; i < 3; i++)
-        for (int epoch = 0; epoch < EPOCHS; epoch++)
-            write_rows(play, tails[i], epoch);
-    for (int round = 0; round < ROUNDS; round++)
+    else if (play->c.kind == COUNTING)
+        play_metrics(play);
+    for (int i = 0; play->c.kind == DEALING && lab11_deal(&play->c, i, &deal); i++)
+        write_deal(play, &deal);
+    for (int round = 0; play->c.kind == AVERAGING && round < ROUNDS; round++)
         play_buckets(play, round);
-    play_metrics(play);
 }

@@ -7,14 +7,27 @@
 
 #include "grader/plays/play.h"
 
-enum { EPOCHS = 2, BUCKETS = 3, ROUNDS = 2 };
-enum { PARTS_OF_A_REPLICA, WHOLE_MODEL }; /* the kinds of cases */
+enum { MOST_BUCKETS = 5, ROUNDS = 3 };
+enum { DEALING, AVERAGING, COUNTING, WHOLE_MODEL }; /* the kinds of cases */
 
-/** How many rows the sampler of a case has; below the number of replicas in some. */
-int64_t lab11_rows(const Case *c);
+/** One call of the sampler. */
+typedef struct Deal {
+    int64_t rows; /**< below the number of replicas in some */
+    Tail tail;
+    int epoch;
+    int seed;   /**< 1: another one than usual */
+    bool again; /**< what was dealt before, after other epochs */
+} Deal;
 
-/** "rows, PAD, epoch 1" */
-void lab11_rows_name(char text[NAME_SIZE], Tail tail, int epoch);
+/** The calls of a case by number, in the order in which they are made; false after the last. */
+bool lab11_deal(const Case *c, int i, Deal *deal);
+
+/** "20 rows, PAD, epoch 1", and the name of what the sampler left in `order`. */
+void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
+void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
+
+/** How many buckets a round has. */
+int lab11_buckets(int round);
 
 /** How many gradients bucket `bucket` has, and the name of what rank `rank` puts there in round `round`. */
 int64_t lab11_bucket_size(const Case *c, int bucket);

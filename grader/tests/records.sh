@@ -14,7 +14,7 @@ for lab in 1 6; do cp hostile "runners/0$lab-hostile"; done
 fails() {
     HOSTILE=$2 timeout 120 build/grade --lab "$1" --author hostile --runners runners --seed 1 > out 2>&1
     local ended=$?
-    [ $ended = 1 ] && grep -q '^Score: 0/' out
+    [ "$ended" = 1 ] && grep -q '^Score: 0/' out
 }
 for lab in 1 6; do
     check "lab $lab: a record that claims to be endless is a failure" fails $lab 0

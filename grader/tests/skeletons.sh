@@ -8,7 +8,7 @@ make_tree skeletons
 same_as_start() {
     awk -f grader/start.awk "solutions/${1#labs/}" | cmp -s - "$1"
 }
-for lab in 1 2 3 4 5 6 7; do
+for lab in 1 2 3 4 5 6 7 8 10 11; do
     check "the start file of lab $lab is what its solution's markers make" same_as_start "$(lab_file $lab)"
 done
 
@@ -16,15 +16,33 @@ grade
 not_started() {
     grep -q "^Lab $1 .*not started  0/" out
 }
-for lab in 1 2 3 4 5 6 7; do
+for lab in 1 2 3 4 5 6 7 8 9 10 11; do
     check "untouched, lab $lab is not started" not_started $lab
 done
-check "untouched labs give no points" scores 0/63
+check "untouched, lab 9 says how it begins" says "make start LAB=9"
+check "untouched labs give no points" scores 0/100
 check "untouched labs are no success" [ "$status" != 0 ]
 
-printf '\n/* a remark */\n' >> "$(lab_file 5)"
-grade LAB=5
-check "a remark in a file that works from the start does not start the lab" not_started 5
+for lab in 5 7 8 10 11; do
+    printf '\n/* a remark */\n' >> "$(lab_file $lab)"
+    grade LAB=$lab
+    check "a remark in a file that works from the start does not start lab $lab" not_started $lab
+done
+
+copy_solution 1
+own_lab_1() {
+    make --silent start LAB=9 > out 2>&1 && cmp -s labs/09-*/*.c "$(lab_file 1)"
+}
+check "make start LAB=9 copies the student's own lab 1" own_lab_1
+grade LAB=9
+check "lab 9 is not started while it is lab 1 as it was" not_started 9
+check "lab 9 as lab 1 says what to do" says "the group is still to be exchanged"
+sed -i 's/mesh->world/mesh->tp/' "$(lab_file 9)"
+grade LAB=9
+check "lab 1's solution with the world replaced by the tp group is a right lab 9" scores 8/8
+copy_solution 8
+grade LAB=8
+check "the solution of lab 8 in the student's place has full marks" scores 7/7
 
 kept_work() {
     make --silent start LAB=2 > out && grep -q "kept as .*colwise-linear.c.$1" out &&

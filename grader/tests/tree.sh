@@ -25,7 +25,7 @@ make_tree() {
 }
 
 lab_file() { # the student's file of a lab
-    echo labs/0"$1"-*/*.c
+    echo labs/"$(printf %02d "$1")"-*/*.c
 }
 
 # copy_solution LAB: the student has solved it.

@@ -15,5 +15,5 @@ Embedding *embedding_new(Builder *b, int vocabulary, int hidden)
 /* ids [B,S]  ->  [B,S,H], whole */
 Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh)
 {
-    TODO(3); /* 2 lines, or 3 */
+    TODO(3); /* 2 to 4 lines */
 }

@@ -53,7 +53,7 @@ static const Rule RULES[] = {
     {"linear", P, W, P, "do not fit"},
     {"linear", C, S0, S2, NULL},
     {"linear", U, S0, S2, NULL},
-    {"linear", W, S0, S2, "is whole and the weight"},
+    {"linear", W, S0, S2, "whole meets the weight"},
     {"linear", S2, S0, S2, "do not fit"},
     {"linear", P, S0, S2, "do not fit"},
     {"linear", S2, S1, P, NULL},

@@ -345,8 +345,9 @@ END_TEST
 
 static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool training)
 {
-    tape_reset(tape,
-               (TapeBatch){.seed = 1, .step = step, .count = 2, .samples = (int64_t[]){3, 1}, .training = training});
+    tape_reset(
+        tape,
+        (TapeBatch){.seed = 1, .step = step, .count = 2, .samples = (int64_t[]){3, 1}, .training = training});
     model_use_tape(model, tape);
     model_clear_gradients(model);
     Tensor *ids = tape_ints(tape, SHAPE(2, 5), (int32_t[]){2, 9, 9, 29, 3, 2, 7, 3, 0, 0});

@@ -1,0 +1,96 @@
+/* Lab 11: what a wrong mean of gradients or a wrong sum of metrics most likely is. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/evidence.h"
+#include "grader/plays/lab11.h"
+
+bool other_bucket_is_right(const Evidence *e)
+{
+    char name[NAME_SIZE];
+    int bucket, round;
+    if (sscanf(e->want->name, "gradients in bucket %d, round %d", &bucket, &round) != 2)
+        return false;
+    for (int i = 0; i < lab11_buckets(round - 1); i++) {
+        int64_t offset = 0;
+        lab11_bucket_name(name, i, round - 1);
+        const Expected *expected = &e->trial->expected;
+        const Entry *want = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset),
+                    *got = entry_of_rank(e->trial, e->trial->rank, VALUES, name);
+        if (want && got && got->count == want->count &&
+            close_to(numbers_of(got), numbers_of(want), 1, got->count, e->tolerance))
+            return true;
+    }
+    return false;
+}
+
+static bool same(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* What the replicas bring: the mean of their mean losses, and this one's numbers. */
+typedef struct Brought {
+    double mean, own[3];
+} Brought;
+
+static Brought brought(const Trial *t)
+{
+    Play play = {.c = *t->c};
+    Brought all = {0};
+    int dp = replicas_of(t->c);
+    for (int replica = 0; replica < dp; replica++) {
+        Metrics m = lab11_metrics(&play, replica);
+        all.mean += m.loss_sum / m.count / dp;
+        if (replica == t->rank / t->c->tp)
+            memcpy(all.own, (double[]){m.loss_sum, m.correct, m.count}, sizeof all.own);
+    }
+    return all;
+}
+
+/* The first of the three that is this replica's own, when what is not is right; or -1. */
+static int left_alone(const Evidence *e, const double own[3])
+{
+    int first = -1;
+    for (int i = 2; i >= 0; i--) {
+        if (same(e->is[i], own[i]) && !same(e->is[i], e->right[i]))
+            first = i;
+        else if (!same(e->is[i], e->right[i]))
+            return -1;
+    }
+    return first;
+}
+
+static bool in_other_order(const Evidence *e)
+{
+    for (int i = 0; i < 3; i++)
+        if (!same(e->is[i], e->right[0]) && !same(e->is[i], e->right[1]) && !same(e->is[i], e->right[2]))
+            return false;
+    return true;
+}
+
+bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
+{
+    static const char *const names[] = {"loss_sum", "correct", "count"};
+    int dp = replicas_of(e->trial->c);
+    if (e->want->check != METRICS || e->count != 3)
+        return false;
+    Brought all = brought(e->trial);
+    int alone = left_alone(e, all.own);
+    double loss = e->is[0];
+    if (dp > 1 && (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
+        snprintf(text, size,
+                 "it is an average of averages: wrong where replicas have read different numbers of rows");
+    else if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
+        snprintf(text, size,
+                 "the sums are divided by the number of replicas: the caller divides by the count");
+    else if (alone >= 0)
+        snprintf(text, size, "%s is this replica's alone: all three are summed over the replicas",
+                 names[alone]);
+    else if (in_other_order(e))
+        snprintf(text, size, "the sums are right, but stored in another order");
+    else
+        return false;
+    return true;
+}
