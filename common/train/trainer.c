@@ -136,21 +136,22 @@ static void report_end(Trainer *t)
     PoolUse use = pool_use(t->pool);
     int ranks = group_size(t->world), rank = group_rank(t->world);
     RankReport *all = calloc((size_t)ranks, sizeof *all);
-    all[rank] =
-        (RankReport){.loss = t->epoch.loss_sum / t->epoch.count,
-                     .accuracy = t->epoch.correct / t->epoch.count,
-                     .parameters = (double)model_held(t->model),
-                     .peak_bytes = (double)use.peak_total,
-                     .weights = (double)use.peak[WEIGHTS],
-                     .gradients = (double)use.peak[GRADIENTS],
-                     .optimiser = (double)use.peak[OPTIMISER],
-                     .activations = (double)use.peak[ACTIVATIONS],
-                     .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
-                     .comm_bytes = (double)t->sent.bytes,
-                     .comm_seconds = t->sent.seconds,
-                     .comm_bytes_tp = (double)t->sent_tp,
-                     .comm_bytes_dp = (double)t->sent_dp,
-                     .wait_seconds = median(t->wait_seconds + t->first_step, t->step - t->first_step)};
+    all[rank] = (RankReport){
+        .loss = t->epoch.loss_sum / t->epoch.count,
+        .accuracy = t->epoch.correct / t->epoch.count,
+        .parameters = (double)model_held(t->model),
+        .peak_bytes = (double)use.peak_total,
+        .weights = (double)use.peak[WEIGHTS],
+        .gradients = (double)use.peak[GRADIENTS],
+        .optimiser = (double)use.peak[OPTIMISER],
+        .activations = (double)use.peak[ACTIVATIONS],
+        .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
+        .comm_bytes = (double)t->sent.bytes,
+        .comm_seconds = t->sent.seconds,
+        .comm_bytes_tp = (double)t->sent_tp,
+        .comm_bytes_dp = (double)t->sent_dp,
+        .wait_seconds =
+            t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, t->step - t->first_step) : -1};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
     if (t->report)
         report_ranks(t->report, all, ranks, t->interrupted);

@@ -257,10 +257,13 @@ static void fail_unfinished(Trial *t)
 {
     char why[1500], text[160];
     int check = COMMUNICATION;
-    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE;
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1,
+         finished = true;
+    for (int rank = 0; rank < t->c->world; rank++)
+        finished = finished && entry_of_rank(t, rank, FINISHED, "");
     for (int i = 0; i < CHECKS; i++)
         failed = failed || t->result->check[i].failed;
-    if (failed)
+    if (failed || finished)
         return;
     while (!lab_points(t->result->lab, (Check)check))
         check = (check + 1) % CHECKS;

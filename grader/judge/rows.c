@@ -50,8 +50,7 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
                ? "replicas are given different numbers of rows, or too few: PAD gives each rows/dp, rounded "
                  "up, or the last average would wait for ever"
                : "replicas are given different numbers of rows, or too many: DROP gives each rows/dp, "
-                 "rounded "
-                 "down, or the last average would wait for ever";
+                 "rounded down, or the last average would wait for ever";
 }
 
 static bool writes_behind_order(const Trial *t, const Deal *deal, int rank)

@@ -11,7 +11,9 @@
 /* A rank that waits in MPI asks again and again, and burns CPU time by that. When all ranks wait and each has asked for this
  * long without an event anywhere, in seconds of CPU time, nothing will come: on a busy machine it only takes longer to know.
  * (Which calls they are in proves less: a rank may have left a collective that another one is still leaving.) */
-static const double asked_long_enough = 0.1;
+static const double asked_long_enough = 0.3;
+/* Making a communicator takes many messages without an event, each of which may meet ranks that have no core just now. */
+static const double asked_long_enough_in_set_up = 1.5;
 /* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
  * computing, in seconds of the clock. */
 static const double sleeps_per_cpu = 5;
@@ -129,6 +131,15 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
     return process->cpu - watch->cpu[rank];
 }
 
+static double patience(const Call *call)
+{
+    static const char *const set_up[] = {"dup", "split", "create", "free"};
+    for (size_t i = 0; i < sizeof set_up / sizeof *set_up; i++)
+        if (!strncmp(call->name, set_up[i], sizeof call->name))
+            return asked_long_enough_in_set_up;
+    return asked_long_enough;
+}
+
 static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t size)
 {
     int waiting = 0, asked = 0;
@@ -139,7 +150,7 @@ static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t 
             continue;
         ProcessState process = process_state(watch->launch->rank[r].pid);
         waiting++;
-        asked += cpu_since(watch, r, &process) > asked_long_enough ||
+        asked += cpu_since(watch, r, &process) > patience(&watch->launch->rank[r].call) ||
                  (silence > sleeps_per_cpu * watch->cpu_limit && process.state == 'S');
     }
     if (waiting == 0 || asked < waiting || events_of(watch) != watch->events)
