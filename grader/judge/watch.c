@@ -11,9 +11,9 @@
 /* A rank that waits in MPI asks again and again, and burns CPU time by that. When all ranks wait and each has asked for this
  * long without an event anywhere, in seconds of CPU time, nothing will come: on a busy machine it only takes longer to know.
  * (Which calls they are in proves less: a rank may have left a collective that another one is still leaving.) */
-static const double asked_long_enough = 0.3;
+static const double asked_long_enough = 0.1;
 /* Making a communicator takes many messages without an event, each of which may meet ranks that have no core just now. */
-static const double asked_long_enough_in_set_up = 1.5;
+static const double asked_long_enough_in_set_up = 0.5;
 /* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
  * computing, in seconds of the clock. */
 static const double sleeps_per_cpu = 5;
