@@ -43,13 +43,11 @@ static void expect_buckets(Play *play, int rank, int suspect, int round)
     snprintf(name, sizeof name, "gradients, round %d", round + 1);
     traffic_end(play, name, BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
-        Tensor *sum = NULL;
         lab11_bucket_name(name, i, round);
-        for (int k = 0; k < a.count; k++) {
-            Tensor *x = random_input(play, name, a.first + k * a.stride,
-                                     SHAPE(lab11_bucket_size(&play->c, i)), false);
-            sum = sum ? add(sum, x) : x;
-        }
+        Shape shape = SHAPE(lab11_bucket_size(&play->c, i));
+        Tensor *sum = random_input(play, name, a.first, shape, false);
+        for (int k = 1; k < a.count; k++)
+            sum = add(sum, random_input(play, name, a.first + k * a.stride, shape, false));
         kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
         write_values(play, GRADIENT, name, sum);
     }
