@@ -20,7 +20,7 @@ bool checkpoint_resume(Trainer *t, Problem *problem);
 /** Prints where the run begins and where it saves. On rank 0. */
 void checkpoint_describe(const Trainer *t);
 
-/** Saves the state after the step that was just done, if that is asked for now.
+/** Saves the state after the step that was just done, if EVERY or the end of the run asks for it.
  *  @param last the run ends here */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
