@@ -9,6 +9,7 @@ CC = gcc
 BLAS ?= openblas
 MPI_CFLAGS := $(shell pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
 MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
+XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 BLAS_CFLAGS := $(shell pkg-config --cflags $(BLAS) 2>/dev/null)
 BLAS_LIBS := $(shell pkg-config --libs $(BLAS) 2>/dev/null || echo -l$(BLAS))
 
@@ -24,6 +25,9 @@ LAB_CFLAGS = -std=gnu17 -g -O2 -Werror=return-type -Werror=incompatible-pointer-
              -fno-pie -Wall -Wno-unused-parameter $(SANITIZE)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
 LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
+
+# Of the kit; stands in what is handed in.
+VERSION = 1.0
 
 include grader/labs.mk
 
@@ -43,7 +47,7 @@ SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
              common/base/*.c common/tensor/*.c common/backend/reference/*.c common/autograd/*.c common/comm/*.c common/model/*.c \
              common/train/buckets.c common/data/permutation.c))
-JUDGE := $(wildcard grader/judge/*.c)
+JUDGE := $(wildcard grader/judge/*.c grader/judge/formats/*.c)
 PLAYS := $(wildcard grader/plays/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
 
@@ -135,13 +139,18 @@ started = $(started_$(1))
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
 
 PLAY_PARTS = grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c grader/plays/groups.c \
-             grader/plays/lab11-shared.c
+             grader/plays/lab11-shared.c grader/plays/work.c
+# The kernels whose multiply-adds the grader counts, in the runner and in the judge.
+COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) $(addprefix kernel_attention_,forward backward)
+comma := ,
+counted = $(addprefix -Wl$(comma)--wrap=,$(COUNTED_KERNELS))
+RUNNER_LDFLAGS = $(LDFLAGS) $(counted) -Wl,--wrap=tensor_data
 RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
 define runner_rules
 $(BUILD)/runners/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
         $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
-	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
+	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
 # What a program is linked of may change without any of it being newer (make start): the list has a file of its own.
 .PHONY: always
@@ -156,7 +165,7 @@ $(call list_rule,$(BUILD)/runners/$(call nn,$(1))-mine,$(call mine_labs,$(1)))
 $(BUILD)/runners/$(call nn,$(1))-mine: $(BUILD)/runners/$(call nn,$(1))-mine.list $(BUILD)/labs/student/$(1).o $(call mine_labs,$(1)) \
         $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
 	mkdir -p $$(@D)
-	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
+	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
 $(foreach lab,$(LABS),$(foreach author,student solution,$(eval $(call runner_rules,$(lab),$(author)))))
 ifeq ($(STACK),mine)
@@ -168,8 +177,8 @@ LAYER_LABS = 2 3 4 5 6 7
 $(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) $(PLAY_PARTS) grader/plays/model.c) \
         $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
         $(foreach lab,5 7 11,$(call start_object,$(lab),double)) $(BUILD)/libbalise-double.a
-	$(CC) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ $(MPI_LIBS) -lm
-comma := ,
+	$(CC) $(LDFLAGS) $(counted) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm
+$(call double,$(wildcard grader/judge/formats/*.c)): CPPFLAGS += $(XML_CFLAGS)
 $(call double,$(JUDGE)): | $(BUILD)/generated/labs.h
 
 # ---- grading --------------------------------------------------------------------------------------------------------
@@ -179,10 +188,23 @@ GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
 # What a lab stands on with STACK=mine, and these labs alone, to say which of them does not pass.
 OWN = $(if $(filter mine,$(AUTHOR)),$(strip $(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab)))))
 BELOW = $(if $(OWN),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
-.PHONY: grade
-grade: $(foreach lab,$(BELOW),$(BUILD)/runners/$(call nn,$(lab))-student) $(BUILD)/grade $(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR)) \
+.PHONY: grade runners checked-runners
+runners: $(foreach lab,$(BELOW),$(BUILD)/runners/$(call nn,$(lab))-student) $(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR))
+# SAN=1: the lab, the kit and the runner with sanitizers, in a build of their own. A report does not end a rank: the runner does.
+checked-runners:
+	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 runners \
+	    SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
+GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners
+grade: $(BUILD)/grade $(if $(SAN),checked-,)runners \
        $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
-	$(BUILD)/grade --author $(AUTHOR) --runners $(BUILD)/runners --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
+	$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
+	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') \
+	    $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+
+# The calls of MPI of one case, ranks as columns.
+.PHONY: trace
+trace: $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR)))
+	$(BUILD)/grade --trace --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
 
 # A lab number that does not exist is one error; nothing else is built for it.
@@ -197,6 +219,32 @@ start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_of,$(LAB))
 
 include grader/tests.mk
+
+# ---- handing in, grading many -----------------------------------------------------------------------------------------
+
+BOOK_PARTS = $(call double,grader/judge/labs.c grader/judge/tokens.c grader/judge/verdict.c grader/judge/output.c \
+    common/base/problem.c grader/gradebook/manifest.c grader/gradebook/files.c)
+BOOK_LIBS = -larchive -ljansson -lxxhash -lcsv -lutf8proc
+$(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -DBALISE_VERSION='"$(VERSION)"'
+$(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
+	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
+$(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
+        $(call double,grader/judge/cases.c grader/judge/local.c) $(BUILD)/libbalise-double.a
+	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
+
+# All that a verdict depends on beside the student's file.
+$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh grader/gradebook/grade-one.sh \
+        $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)) $(BUILD)/start/$(call lab_file,$(lab)))) common/balise.h common/balise_mpi.h
+	cat $^ | sha256sum | cut -c 1-64 > $@
+
+.PHONY: hand-in gradebook
+hand-in: $(BUILD)/hand-in $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
+	mkdir -p $(BUILD)/hand-in-files
+	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" --start $(BUILD)/start --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
+
+gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
+	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(if $(SEED),--seed '$(SEED)') \
+	    $(if $(filter command% environment%,$(origin JOBS)),--jobs '$(JOBS)') $(patsubst %,--cases %,$(wildcard grader/cases.local))
 
 # ---- training -------------------------------------------------------------------------------------------------------
 
@@ -222,8 +270,8 @@ TRAIN_PARTS = $(if $(call from,9),$(call lab_object,9),$(call slot,1)) $(call sl
         $(if $(call from,5),$(call lab_object,2)) $(call start_object,7,float)) \
     $(foreach lab,8 10 11,$(call slot,$(lab),$(call start_object,$(lab),float)))
 # The labs in it, and those of them that the student has not started.
-TRAIN_LABS = $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS))))
-referenced = $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab)))
+TRAIN_LABS = $(filter $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS)))),$(LABS))
+referenced = $(strip $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab))))
 TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
 
 $(eval $(call list_rule,$(TRAIN),$(TRAIN_PARTS)))

@@ -235,7 +235,7 @@ typedef struct Op {
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
 /** x's numbers, row by row, ready to read and write until the next word. What x is (whole, shard, partial) is
- * then yours to know, or to say with placed(). */
+ * then yours to know, or to say with placed(). Ids and masks are integers: (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */
 Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their own; not on the tape */

@@ -12,15 +12,71 @@ give_up() {
     printf '%s\n  HINT: %s\n' "$1" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
-    rm -f "$object.raw" "$object.words"
+    rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"
     exit 1
+}
+
+# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes.
+compile() {
+    ulimit -t 60 -v 1500000 -f 400000 -c 0
+    local listing=()
+    # gcc's assembler also tells which files it has put in (.incbin)
+    case $("$CC" --version) in *"Free Software"*) listing=("-Wa,--MD,$object.assembled") ;; esac
+    # shellcheck disable=SC2086 # flags are words
+    exec "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw"
+}
+
+# foreign_file: the first file that the compiler has read and that is none of: a header of the kit, of the system or of MPI, the
+# lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
+foreign_file() {
+    local allowed=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "$(dirname "$source")") flag file
+    for flag in $CFLAGS; do
+        case $flag in -I*) allowed+=("${flag#-I}") ;; esac
+    done
+    mapfile -t allowed < <(realpath -m -- "${allowed[@]}")
+    while read -r file; do
+        # the assembler names its input, and the lab without its folder
+        case $file in "${TMPDIR:-/tmp}"/cc*.s | "$PWD/${source##*/}") continue ;; esac
+        for flag in "${allowed[@]}"; do
+            case $file in "$flag"/*) continue 2 ;; esac
+        done
+        echo "$file"
+        return
+    done < <(cat "$object.read" "$object.assembled" 2> /dev/null | sed 's/^[^:]*://; s/\\$//' | tr -s ' ' '\n' | sed '/^$/d' | xargs -r realpath -m --)
+}
+
+check_files() {
+    local foreign
+    foreign=$(foreign_file)
+    [ -z "$foreign" ] || give_up "lab $lab reads $foreign, which is no header of the kit or of the system ($source)" \
+        "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder"
+}
+
+# Code that the system would run before or after the cases, and data beyond all measure.
+check_sections() {
+    local name bytes
+    while read -r name; do
+        case $name in
+        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab) ;;
+        .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
+            [[ $CFLAGS == *-fsanitize=* ]] || give_up "lab $lab has a constructor or a destructor: $name ($source)" \
+                "do what is to be done in the functions of the lab" ;;
+        *) give_up "lab $lab has a section $name: constructors, destructors and the like run outside of every case ($source)" \
+            "do what is to be done in the functions of the lab" ;;
+        esac
+    done < <(readelf -SW "$object.raw" | sed -nE 's/^ *\[ *[0-9]+\] (\.?[^ ]+) .*/\1/p' | grep -v '^NULL$')
+    ! nm "$object.raw" | grep -q ' i ' || give_up "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
+        "do what is to be done in the functions of the lab"
+    bytes=$(size "$object.raw" | awk 'NR == 2 { printf "%.0f", $2 + $3 }')
+    [ "$bytes" -le $((256 << 20)) ] || give_up "lab $lab has $((bytes >> 20)) MB of static variables, where 256 MB are allowed ($source)" \
+        "the sizes of a case come with its tensors: take memory when you know them"
 }
 
 # is_seen NAME: does the recorder count this function of MPI, or has it nothing to count?
 is_seen() {
     case $1 in
     MPI_Type_* | MPI_Group_* | MPI_Op_* | MPI_Get_* | MPI_Status_* | MPI_Info_* | MPI_Error_* | MPI_Wtime | MPI_Wtick | \
-        MPI_Init* | MPI_Final* | MPI_Comm_compare | MPI_Comm_set_name | MPI_Reduce_local) return 0 ;;
+        MPI_Init* | MPI_Final* | MPI_Pack | MPI_Pack_size | MPI_Unpack | MPI_Comm_compare | MPI_Comm_set_name | MPI_Reduce_local) return 0 ;;
     esac
     grep -q "^int $1(" "$here"/runner/*.c
 }
@@ -31,7 +87,7 @@ check_calls() {
         case $name in
         MPI_* | PMPI_*)
             is_seen "${name#P}" || give_up "lab $lab calls $name, which the grader cannot count ($source)" \
-                "use a word of balise.h, or one of MPI's usual collectives and messages"
+                "use a word of balise.h, or of MPI what common/balise_mpi.h lists"
             ;;
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
@@ -39,16 +95,25 @@ check_calls() {
             give_up "lab $lab calls $name: data would be exchanged beside the recorder ($source)" \
                 "ranks exchange data by the words of balise.h, or by MPI; to look at numbers, print to stderr"
             ;;
+        kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
+            give_up "lab $lab calls $name: other processes and files are none of a lab's business ($source)" \
+                "a lab computes, and talks to its group by the words of balise.h or by MPI"
+            ;;
         esac
     done < <(nm -u "$object.raw" | awk '{ print $2 }')
 }
 
 rm -f "$object.failed"
 [ -r "$source" ] || give_up "lab $lab has no file $source" "make start LAB=$lab lays a fresh one"
-# shellcheck disable=SC2086 # flags are words
-"$CC" $CFLAGS -c "$source" -o "$object.raw" 2> "$object.words" ||
+rm -f "$object.read" "$object.assembled"
+if ! (compile) 2> "$object.words"; then
+    check_files
+    [ -e "$object.read" ] || { tail -n 1 "$object.words" > "$object.raw" && mv "$object.raw" "$object.words"; }
     give_up "lab $lab does not compile ($source)" "the compiler's first error is the one to look at" "$object.words"
-cat "$object.words" >&2
+fi
+check_files
+check_sections
+head -c 100000 "$object.words" >&2
 
 defined=" $(nm -g --defined-only "$object.raw" | awk '{ printf "%s ", $3 }')"
 arguments=()
@@ -62,4 +127,4 @@ for name in $(nm -u "$object.raw" | awk '$2 ~ /^PMPI_/ { print $2 }'); do
     arguments+=("--redefine-sym=$name=${name#P}")
 done
 objcopy "${arguments[@]}" --rename-section .text=balise_labs "$object.raw" "$object"
-rm -f "$object.raw" "$object.words"
+rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"

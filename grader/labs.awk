@@ -19,7 +19,7 @@ END {
     for (i = 1; i <= count; i++)
         for (k = 1; k <= 4; k++)
             formula(lab[i], names[k])
-    print "static const Lab all_labs[] = {"
+    print "static Lab all_labs[] = {"
     for (i = 1; i <= count; i++) {
         l = lab[i]
         printf "    {%s, \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", %s, {lab%s_forward, lab%s_backward}, {lab%s_forward_calls, lab%s_backward_calls}},\n", \

@@ -4,17 +4,20 @@
  * written survives its death.
  *
  * The judge posts one case at a time; the ranks play it and append what they saw. Nothing here is a verdict:
- * entries are numbers that the judge compares with its own after the runner has ended.
+ * entries are numbers that the judge compares with its own after the runner has ended. Of the cases to come nothing is here:
+ * the ranks find out about a case when it is posted, and its key says nothing of other keys.
  */
 #ifndef BALISE_GRADER_PROTOCOL_H
 #define BALISE_GRADER_PROTOCOL_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "balise.h"
+#include "grader/calls.h"
 
-enum { MAX_RANKS = 8, NAME_SIZE = 64, STREAM_BYTES = 48 << 20 };
+enum { STREAM_BYTES = 48 << 20 };
 
 /** One situation in which a lab is tried. Both sides derive every input from `key`. */
 typedef struct Case {
@@ -26,33 +29,25 @@ typedef struct Case {
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
     int32_t training;
-    int32_t integers; /**< small integers, so that sums are exact */
+    int32_t integers; /**< small integers, so that sums are exact; those of the last rank are zeros */
+    int32_t flat;     /**< x is [B,H], without S */
+    int32_t exponent; /**< inputs are between -2^exponent and 2^exponent */
     int32_t reverse;  /**< backward passes in the order of the forward passes reversed */
     int32_t delay;    /**< one rank comes late to each pass */
 } Case;
 
 typedef enum RankState { STARTING, IDLE, PLAYING, IN_MPI, GONE } RankState;
 
-/** A call of MPI, as the recorder sees it. */
-typedef struct Call {
-    char name[24];
-    uint64_t members; /**< bit r: rank r of the launch */
-    int64_t number;   /**< which collective of this communicator, from 1; 0 for others */
-    int64_t count;    /**< elements */
-    int32_t type_size, peer;
-    void *address; /**< callsite in the student's file, or NULL */
-} Call;
-
 typedef struct RankHeader {
     _Atomic int32_t state;
     _Atomic int32_t done_cases; /**< cases that this rank has left, well or not */
     _Atomic int64_t events;     /**< MPI calls entered and left: no change means no progress */
-    int32_t pid;
-    char where[NAME_SIZE]; /**< "forward of the first layer": what the play is at */
-    Call call;             /**< the last call entered */
+    char where[NAME_SIZE];      /**< "forward of the first layer": what the play is at */
     _Atomic int32_t
         signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */
     void *signal_address;
+    _Atomic int32_t
+        answered;         /**< SIGUSR1: the line that this rank was at when it came is in signal_address */
     _Atomic int64_t used; /**< bytes of the stream */
 } RankHeader;
 
@@ -69,8 +64,9 @@ typedef enum EntryKind {
     NOTE,      /**< a placement rule that was broken: text */
     REFUSED,   /**< a word ended the case: text */
     NOT_STARTED,
-    LEFT_OVER, /**< requests that were started and not waited for */
+    LEFT_OVER, /**< what of MPI was made on a line, more than once, and not given back: its name; how many */
     FINISHED,  /**< the case came to its end */
+    WORK,      /**< what a pass of a layer has multiplied and held: see grader/plays/work.h */
     DEALT,     /**< the rows that a sampler dealt: the returned length, then what was written to `mine` */
 } EntryKind;
 
@@ -90,6 +86,13 @@ typedef struct Launch {
     RankHeader rank[MAX_RANKS];
 } Launch;
 
+/** In the file: the launch, the streams of all ranks, their rings. */
 enum { LAUNCH_BYTES = 1 << 16 };
+#define FILE_BYTES (LAUNCH_BYTES + MAX_RANKS * ((size_t)STREAM_BYTES + sizeof(Rings)))
+
+static inline Rings *rings_of(const Launch *launch, int rank)
+{
+    return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
+}
 
 #endif

@@ -9,4 +9,9 @@ $(BUILD)/generated/grading.sh: Makefile grader/tests.mk grader/labs.mk $(sort $(
 	mkdir -p $(@D)
 	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
 	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
-	    "export LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
+	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
+
+# Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the mutation score.
+.PHONY: test-grader
+test-grader: $(BUILD)/generated/grading.sh
+	BUILD='$(BUILD)' ROOT='$(CURDIR)' grader/tests/slow_mutants.sh

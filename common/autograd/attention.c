@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stddef.h>
 
 #include "autograd/operations.h"
@@ -57,6 +58,9 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     must_be_real("attention", v);
     check_heads(q, k, v, heads);
     check_mask(q, mask);
+    if (!(factor != 0 && isfinite(factor)))
+        misuse("it is 1 / sqrt(head size): in integers 1 / 8 is 0, and a size that was not set is 0",
+               "attention: the factor of the scores is %g", (double)factor);
     Tape *tape = tape_of("attention", q, k);
     AttentionShape shape = {q->shape.size[0], q->shape.size[1], heads, q->shape.size[2] / heads,
                             (double)factor};

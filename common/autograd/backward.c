@@ -79,6 +79,9 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         if (!node->output->gradient)
             continue;
         node->output->gradient->is_gradient = true;
+        if (tape->witness.see)
+            tape->witness.see(tape->witness.context, node->output, node->output->gradient, node->name,
+                              node->address);
         TapeMark mark = tape_mark(tape);
         node->backward(node, node->output->gradient);
         tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */

@@ -26,6 +26,7 @@ struct Tape {
     int64_t tensor_room, node_room, tensors, nodes;
     Node *last;
     GradientWatch watch;
+    Witness witness;
 };
 
 /** Gives x's numbers back to the pool. */

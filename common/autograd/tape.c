@@ -130,13 +130,32 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
     return view;
 }
 
+void tape_witness(Tape *tape, Witness witness)
+{
+    tape->witness = witness;
+}
+
+static void *shown(const Tape *tape, const Tensor *output, const char *name)
+{
+    const Witness *witness = &tape->witness;
+    if (!witness->see)
+        return NULL;
+    void *address = callsite();
+    if (output->buffer)
+        witness->see(witness->context, output, NULL, name, address);
+    return address;
+}
+
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *), Tensor *output,
                      int inputs, Tensor *const *input)
 {
     bool wanted = false;
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
-    if (!tape->recording || !wanted)
+    if (!tape->recording)
+        return NULL;
+    void *address = shown(tape, output, name);
+    if (!wanted)
         return NULL;
     for (int i = 0; i < inputs; i++)
         if (input[i] && input[i]->parameter)
@@ -145,6 +164,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     node->name = name;
     node->backward = backward;
     node->output = output;
+    node->address = address;
     memcpy(node->input, input, (size_t)inputs * sizeof *input);
     output->producer = node;
     output->needs_gradient = true;
@@ -165,8 +185,8 @@ void must_be_real(const char *word, const Tensor *x)
     if (!x)
         misuse("is every field of the layer set in its ..._new function?", "%s: an argument is NULL", word);
     if (x->dtype != REAL)
-        misuse("lookup makes vectors of ids", "%s: %s are ids, not numbers", word,
-               shape_text(x->shape, text));
+        misuse("lookup makes vectors of ids, and attention takes a mask as it is",
+               "%s: %s are integers, ids or a mask", word, shape_text(x->shape, text));
 }
 
 Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)

@@ -42,6 +42,7 @@ struct Node {
     Tensor *output;
     Tensor *input[4];
     Tensor *saved[2];
+    void *address; /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
     union {
         AttentionShape attention;
         DropoutMask mask;
@@ -77,6 +78,17 @@ typedef struct GradientWatch {
 
 /** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
 void tape_watch(Tape *tape, GradientWatch watch);
+
+/** Whoever looks on: at what each operation returns when it is recorded, and later at the gradient of that. */
+typedef struct Witness {
+    /** @param x what `word` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient`
+     *  is not NULL, that has now all of its gradient */
+    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *word, void *address);
+    void *context;
+} Witness;
+
+/** From now on `witness` sees what happens on this tape. */
+void tape_witness(Tape *tape, Witness witness);
 
 /** A point on the tape, for tape_release_since(). */
 typedef struct TapeMark {

@@ -19,6 +19,11 @@
 
 enum { NO_ID = -1 }; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */
 
+/** To be called first in main. Where the BLAS is older than the machine, does not know it and fell back to kernels with narrow
+ *  vectors, starts the program again with OPENBLAS_CORETYPE set to the nearest machine that it knows. Otherwise, and where
+ *  OPENBLAS_CORETYPE is set already, returns. */
+void backend_start(char **argv);
+
 /** Checks once, before the first kernel, that the machine and the environment let the kernels run at full speed.
  *  @return true if so; false with `problem` (a warning: e.g. OPENBLAS_CORETYPE forces slow kernels) */
 bool backend_check(Problem *problem);

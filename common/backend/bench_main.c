@@ -263,6 +263,7 @@ static void measure_all(Bench *b)
 int main(int argc, char **argv)
 {
     static int64_t samples[SAMPLES];
+    backend_start(argv);
     backend_set_threads(argc > 1 ? atoi(argv[1]) : 1);
     puts(backend_description());
     for (int model = 0; model < 2; model++) {

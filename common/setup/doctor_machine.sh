@@ -34,6 +34,7 @@ machine_table() {
         say 'HINT: the labs fit; for training take small sizes (LAYERS=2 HIDDEN_DIM=128)'
     fi
     shared_memory_row
+    sandbox_row
     system_rows
 }
 
@@ -45,6 +46,19 @@ shared_memory_row() {
     else
         row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" 'less than 256 MiB that can be written'
         say 'HINT: in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root'
+    fi
+}
+
+# What grader/judge/sandbox.c asks of the system: namespaces, and mounts that can be made read-only with all below them.
+sandbox_row() {
+    local kernel
+    kernel=$(uname -r)
+    if printf '5.12\n%s\n' "$kernel" | sort -CV &&
+        unshare --user --map-root-user --mount --net --ipc --pid --fork --mount-proc true 2>/dev/null; then
+        row good sandbox "" 'labs are graded apart from all else'
+    else
+        row note sandbox none 'labs are graded with limits alone'
+        say 'HINT: in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12'
     fi
 }
 

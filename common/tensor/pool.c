@@ -57,6 +57,12 @@ PoolUse pool_use(const Pool *pool)
     return pool->use;
 }
 
+void pool_begin_peak(Pool *pool)
+{
+    pool->use.peak_total = pool->held;
+    memcpy(pool->use.peak, pool->use.now, sizeof pool->use.peak);
+}
+
 static SizeClass *class_of(Pool *pool, int64_t bytes)
 {
     SizeClass **link = &pool->classes;

@@ -35,6 +35,9 @@ Pool *pool_new(int64_t limit, bool poison);
 void pool_free(Pool *pool);
 PoolUse pool_use(const Pool *pool);
 
+/** From now on the peaks are those of what is held now and of what comes. */
+void pool_begin_peak(Pool *pool);
+
 /** A buffer with one reference, its contents unset. Ends the run with what is held and what was asked for
  * when the pool's limit or the machine's memory does not suffice. */
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# bench.sh BUILD: kernels, the whole training step, and the way from an edit to a verdict, in one run, as tables. The runs of
-# the training step alternate (ROUNDS of them), so that a machine whose speed drifts does not favour one of them.
+# bench.sh BUILD: kernels, the whole training step, what layouts send beside the formula, and the way from an edit to a verdict,
+# in one run, as tables. The runs of the training step alternate (ROUNDS of them), so that a machine whose speed drifts does not
+# favour one of them.
 set -euo pipefail
 build=$1
 rounds=${ROUNDS:-3}
@@ -57,6 +58,32 @@ training_steps() {
     done
 }
 
+# traffic TP DP BATCH: what a step of the small model sends, summed over the ranks, beside the formula of lab 11, and the peak of
+# a rank. 2 blocks, H = 128, S = 64, 2 classes; every part is a multiple of 16 numbers, to which the arena pads it.
+traffic() {
+    local tp=$1 dp=$2 batch=$3
+    common/train/launch.sh $((tp * dp)) solutions 11 "$build/train" --cache "$build/cache" --tp "$tp" --layers 2 --hidden-dim 128 \
+        --heads 4 --seq 64 --batch-size "$batch" --steps 2 --test "" --threads 1 --metrics "$work/run.jsonl" > /dev/null
+    tail -1 "$work/run.jsonl" | grep -o '"rank":.*' | sed 's/{"rank"/\n{"rank"/g' | awk -v tp="$tp" -v dp="$dp" -v batch="$batch" '
+        function value(key) { return match($0, "\"" key "\":[0-9]+") ? substr($0, RSTART + length(key) + 3) + 0 : 0 }
+        { over_tp += value("comm_bytes_tp") / 2; over_dp += value("comm_bytes_dp") / 2; held += value("parameters") }
+        value("peak_bytes") > peak { peak = value("peak_bytes") }
+        END {
+            n = batch * 64 * 128
+            printf "%4d %3d %6d %12.3f %12.3f %12.3f %12.3f %16.1f\n", tp, dp, batch, over_tp / 1e6,
+                4e-6 * (tp - 1) * ((8 * 2 + 1) * n + 2 * batch * (2 + 128)), over_dp / 1e6, 4e-6 * 2 * (dp - 1) * held / dp, peak / 1e6
+        }'
+}
+
+layouts() {
+    printf '\n%4s %3s %6s %12s %12s %12s %12s %16s\n' tp dp batch "tp MB a step" "by formula" "dp MB a step" "by formula" "peak MB a rank"
+    for layout in "1 1 12" "2 1 12" "4 1 12" "1 2 12" "1 4 12" "2 2 12" "4 2 12" "2 3 12" "2 2 24"; do
+        # shellcheck disable=SC2086 # three numbers
+        traffic $layout
+    done
+    printf 'The last line has the rows a replica of the second: as much memory, so nothing is held twice for the replicas.\n'
+}
+
 edit_to_verdict() {
     local begin
     printf '\nedit to verdict of make grade LAB=6, seconds:'
@@ -72,4 +99,5 @@ edit_to_verdict() {
 machine
 "$build/bench-kernels" 1
 training_steps
+layouts
 edit_to_verdict

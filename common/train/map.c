@@ -23,9 +23,9 @@ static void warn(const Seat *seats, int ranks, int tp)
         fprintf(
             stderr,
             "warning: %d of %d tensor-parallel groups spread over several nodes: they talk in every block\n"
-            "  HINT: choose TP so that it divides the ranks of a node, and place ranks by node (mpirun "
-            "--map-by node "
-            "deals them out like cards; --map-by core does not)\n",
+            "  HINT: choose TP so that it divides the ranks of a node, and fill one node before the next "
+            "(mpirun --map-by "
+            "core, srun --distribution=block)\n",
             spread, ranks / tp);
 }
 

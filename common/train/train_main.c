@@ -59,6 +59,7 @@ int main(int argc, char **argv)
 {
     TrainConfig config;
     Problem problem = {0};
+    backend_start(argv);
     MPI_Init(&argc, &argv);
     signal(SIGINT, ask_to_stop);
     signal(SIGTERM, ask_to_stop);

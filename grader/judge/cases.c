@@ -1,5 +1,5 @@
-/* The situations in which each lab is tried. Sizes are odd and distinct (B, S, H), so that swapped dimensions
- * show; each rank has two heads or more; the second set of sizes is drawn from the seed. */
+/* The situations in which each lab is tried. B, S and H differ, so that swapped dimensions show; each rank has two heads
+ * where that can be. At each layout some sizes are always the same and others are drawn from the seed. */
 #include <stdlib.h>
 
 #include "grader/judge/judge.h"
@@ -18,27 +18,32 @@ static int draw(Draw *d, int low, int high)
 static Case usual(const Lab *lab, Draw *d, int world)
 {
     Case c = {.lab = lab->number, .world = world, .tp = world, .B = 2, .S = 3, .H = 24, .F = 36, .V = 10};
-    c.A = world == 3 ? 6 : 8;
+    c.A = world % 3 == 0 ? 2 * world : 8;
     c.out = 48;
-    c.p = 0.5;
+    if (world == 8)
+        c.F = 40;
+    c.p = 0.375; /* not 1/2: what is kept is then not doubled, as a sum over two ranks is */
     c.training = 1;
     c.key = ((uint64_t)draw(d, 0, 1 << 23) << 24) | (uint64_t)draw(d, 0, 1 << 23);
     return c;
 }
 
-/* Other sizes, drawn; a multiple of `world` where something is cut. */
+/* Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut; but V is any
+ * number, so that the parts of a table can be uneven. */
 static Case drawn(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
-    c.B = draw(d, 1, 4);
-    c.S = draw(d, 4, 7);
+    c.B = draw(d, 2, 3);
+    c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * world;
     c.H = c.A * draw(d, 2, 5);
-    c.F = world * draw(d, 3, 9);
-    c.out = world * draw(d, 2, 7);
+    c.F = world * (5 + 2 * draw(d, 0, 3));
+    c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, and more in the usual sizes */
     c.V = draw(d, 3, 17);
     c.p = 0.25;
     c.reverse = 1;
+    if (lab->number == 1) /* a sum has no size of its own: neither thousands nor millionths are to be lost */
+        c.exponent = world % 2 ? -24 : 12;
     return c;
 }
 
@@ -46,10 +51,10 @@ static Case single(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.B = c.S = 1;
-    c.H = 12;
-    c.A = world == 3 ? 6 : 4;
-    c.out = 12;
-    c.training = 0;
+    c.H = c.out = world == 8 ? 40 : 36; /* beside a weight, what else a rank holds is little */
+    c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
+    c.training = world == 2;
+    c.flat = lab->number == 6; /* as a classifier has it */
     c.delay = 1;
     c.V = 9; /* four parts of 3, 3, 3 and 0 rows */
     return c;
@@ -59,8 +64,9 @@ static Case single(const Lab *lab, Draw *d, int world)
 static Case few_heads(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
-    c.H = world == 3 ? 18 : 16;
-    c.A = world == 3 ? 3 : 4;
+    c.A = world < 3 ? 4 : world;
+    c.H = world == 3 ? 18 : world < 3 ? 16 : world * world;
+    c.B = 1;
     c.S = 5;
     c.training = 0;
     return c;
@@ -101,8 +107,10 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
         cases[count++] = one_side(lab, d, world);
         cases[count++] = large(lab, d, world);
     }
-    if (lab->number == 3)
-        cases[count++] = one_side(lab, d, world);
+    if (lab->number == 3) {
+        cases[count] = one_side(lab, d, world);
+        cases[count++].V = 999; /* more than a byte counts */
+    }
     if (lab->number == 4 || lab->number == 7)
         cases[count++] = few_heads(lab, d, world);
     if (lab->number == 7) {
@@ -126,15 +134,24 @@ static Case grouped(const Lab *lab, Draw *d, int world, int tp)
     return c;
 }
 
-/* A global batch that every number of replicas up to 4 divides, and sizes that tp divides. */
+/* Nothing is cut here but by labs 3 to 7. */
+static Case other_sizes(Case c, Draw *d)
+{
+    c.B = draw(d, 2, 3);
+    c.S = 5 + 2 * draw(d, 0, 1);
+    c.H = 19 + 2 * draw(d, 0, 4);
+    return c;
+}
+
+/* A global batch that every number of replicas divides, and sizes that tp divides. */
 static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = grouped(lab, d, world, tp);
     c.kind = WHOLE_MODEL;
-    c.B = 12;
-    c.S = 5;
-    c.H = tp == 3 ? 12 : 16;
-    c.A = tp == 3 ? 3 : 4;
+    c.B = 12 % replicas_of(&c) ? 24 : 12;
+    c.S = 5 + 2 * draw(d, 0, 1);
+    c.A = tp < 3 ? 4 : tp;
+    c.H = c.A * draw(d, 3, 5);
     c.p = 0.1;
     return c;
 }
@@ -145,12 +162,13 @@ static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *ca
     if (lab->number != 11)
         cases[count++] = grouped(lab, d, world, tp);
     if (lab->number == 9) {
-        cases[count] = grouped(lab, d, world, tp);
+        cases[count] = other_sizes(grouped(lab, d, world, tp), d);
         cases[count].integers = 0;
+        cases[count].exponent = 12;
         cases[count++].delay = 1;
     }
     for (int kind = DEALING; lab->number == 11 && kind < WHOLE_MODEL; kind++) {
-        cases[count] = grouped(lab, d, world, tp);
+        cases[count] = other_sizes(grouped(lab, d, world, tp), d);
         cases[count++].kind = kind;
     }
     if (lab->number == 11)
@@ -166,4 +184,10 @@ int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES])
         count += lab->number < 8 ? cases_at(lab, &d, world, cases + count)
                                  : grouped_cases_at(lab, &d, world, tp, cases + count);
     return count;
+}
+
+Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp)
+{
+    Draw d = {philox_key(seed, "local cases", (uint64_t)(MAX_CASES * lab->number + number)), 0};
+    return lab->number < 8 ? usual(lab, &d, world) : grouped(lab, &d, world, tp);
 }

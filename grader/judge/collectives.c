@@ -44,18 +44,20 @@ static bool is_gather(int part)
     return part == GATHER_LAST || part == GATHER_FIRST;
 }
 
-static Shape gathered(const Case *c, int part, Shape shape)
+static Shape gathered(const Case *c, int part, int call, Shape shape)
 {
     if (is_gather(part))
-        shape.size[part == GATHER_FIRST ? 0 : shape.rank - 1] *= c->tp;
+        shape.size[lab01_dimension(part, call, shape)] *= c->tp;
     return shape;
 }
 
 /* Moves block `rank` along the joined dimension between the whole and the part. */
-static void block(Tensor *all, Tensor *part_of_it, bool first, int rank, bool into)
+static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
 {
-    int64_t count = tensor_count(part_of_it), columns = first ? count : shape_last(part_of_it->shape);
-    int64_t stride = first ? count : shape_last(all->shape);
+    int64_t count = tensor_count(part_of_it), columns = 1, stride;
+    for (int i = dimension; i < part_of_it->shape.rank; i++)
+        columns *= part_of_it->shape.size[i];
+    stride = columns / part_of_it->shape.size[dimension] * all->shape.size[dimension];
     for (int64_t i = 0; i < count; i++) {
         real *whole_one = reals(all) + i / columns * stride + rank * columns + i % columns;
         real *part_one = reals(part_of_it) + i;
@@ -70,10 +72,10 @@ static Tensor *output_of(World *world, int part, int call)
     if (part == F)
         return input_of(world, "x", part, call, lab01_shared(&world->play.c, world->rank), shape);
     if (is_gather(part)) {
-        Tensor *all = tape_tensor(world->play.tape, REAL, gathered(c, part, shape), whole());
+        Tensor *all = tape_tensor(world->play.tape, REAL, gathered(c, part, call, shape), whole());
         for (int rank = 0; rank < c->tp; rank++)
             block(all, input_of(world, "x", part, call, lab01_first(c, world->rank) + rank, shape),
-                  part == GATHER_FIRST, rank, true);
+                  lab01_dimension(part, call, shape), rank, true);
         return all;
     }
     Tensor *sum = sum_of_all(world, "x", part, call, shape);
@@ -97,7 +99,7 @@ static Tensor *gradient_of(World *world, int part, int call)
     const Case *c = &world->play.c;
     Shape shape = lab01_shape(c, call);
     Tensor *dy = input_of(world, "dy", part, call, lab01_shared(&world->play.c, world->rank),
-                          gathered(c, part, shape));
+                          gathered(c, part, call, shape));
     Tape *tape = world->play.tape;
     if (part == F) {
         Tensor *sum = sum_of_all(world, "dy", part, call, shape);
@@ -107,7 +109,7 @@ static Tensor *gradient_of(World *world, int part, int call)
     }
     if (is_gather(part)) {
         Tensor *mine = tape_tensor(tape, REAL, shape, whole());
-        block(dy, mine, part == GATHER_FIRST, world->rank % c->tp, false);
+        block(dy, mine, lab01_dimension(part, call, shape), world->rank % c->tp, false);
         return mine;
     }
     dy = input_of(world, "dy", part, call, lab01_shared(&world->play.c, world->rank), shape);
@@ -132,7 +134,7 @@ static void write_part(World *world, int part)
     Play *play = &world->play;
     for (int call = 0; call < CALLS; call++) {
         Shape shape = lab01_shape(&play->c, call);
-        Sizes sizes = {.N = shape_count(gathered(&play->c, part, shape)), .part = part};
+        Sizes sizes = {.N = shape_count(gathered(&play->c, part, call, shape)), .part = part};
         lab01_name(name, "forward", part, call);
         traffic_end(play, name, FORWARD_BUDGET, &sizes);
         lab01_name(name, "backward", part, call);

@@ -105,11 +105,7 @@ void look_for_more(Trial *t)
                  "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
                  case_text(t->c, text));
         if (entry->kind == LEFT_OVER)
-            fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
-                 "an exchange was started and not waited for%s: a result was read before the exchange was "
-                 "complete (%s)",
-                 t->c->lab == 11 ? ", as if it were that of another of the buckets" : "",
-                 case_text(t->c, text));
+            left_over(t, entry);
     }
 }
 
@@ -134,6 +130,10 @@ void compare_traffic(Trial *t, const Entry *want)
              "(%s)",
              want->name, sent, allowed, numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
              case_text(t->c, text));
+    else if (allowed == 0 && n > 1 && calls > 0)
+        fail(t->result, COMMUNICATION, t->index,
+             "%s: the ranks wait for each other in %.0f collective call%s, and this pass needs none (%s)",
+             want->name, calls, calls > 1 ? "s" : "", case_text(t->c, text));
     else if (!(calls <= 2 * usual + 2))
         fail(t->result, COMMUNICATION, t->index,
              "%s: %.0f calls for what takes %.0f: send it in one piece (%s)", want->name, calls, usual,

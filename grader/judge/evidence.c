@@ -17,7 +17,12 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
 bool not_a_number(const Evidence *e, char *text, size_t size)
 {
     for (int64_t i = 0; i < e->count; i++)
-        if (isnan(e->is[i])) {
+        if (isinf(e->is[i])) {
+            snprintf(
+                text, size,
+                "the result contains infinite values: something was divided by zero, or grew without end");
+            return true;
+        } else if (isnan(e->is[i])) {
             snprintf(text, size,
                      "the result contains values that are not numbers: a part of it was never computed, or "
                      "was read "
@@ -30,9 +35,11 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
 /* What a layer was given is written down after its forward pass. */
 bool input_altered(const Evidence *e, char *text, size_t size)
 {
-    if (strncmp(e->want->name, "input of", 8) != 0)
+    bool mask = strncmp(e->want->name, "mask of", 7) == 0;
+    if (!mask && strncmp(e->want->name, "input of", 8) != 0)
         return false;
-    snprintf(text, size, "the layer altered its input; another operation still needs the old values");
+    snprintf(text, size, "the layer altered its %s; another operation still needs the old values",
+             mask ? "mask" : "input");
     return true;
 }
 
@@ -47,11 +54,26 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
         snprintf(text, size, "it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers");
         return true;
     }
+    if (e->trial->result->check[FORWARD].failed) {
+        snprintf(text, size, "it is zero everywhere; the forward pass is wrong already, so look there first");
+        return true;
+    }
     snprintf(
         text, size,
         "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
         "all_reduce and all_gather are on the tape");
     return true;
+}
+
+/* The constant that comes nearest to making one of the other, by least squares. */
+static double factor_between(const Evidence *e)
+{
+    double both = 0, right = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        both += e->is[i] * e->right[i];
+        right += e->right[i] * e->right[i];
+    }
+    return right > 0 ? both / right : 1;
 }
 
 /* Is all of it a constant times what it should be? */
@@ -87,6 +109,21 @@ bool multiple(const Evidence *e, char *text, size_t size)
     return false;
 }
 
+/* A constant that has no better name. */
+bool scaled(const Evidence *e, char *text, size_t size)
+{
+    double factor = factor_between(e);
+    if (e->count < 3 || fabs(factor - 1) < 1e-3 || !close_to(e->is, e->right, factor, e->count, e->tolerance))
+        return false;
+    if (factor == 0)
+        snprintf(text, size, "it is zero everywhere");
+    else
+        snprintf(text, size,
+                 "all of it is %.4g times the expected one: a constant factor is wrong, or forgotten",
+                 factor);
+    return true;
+}
+
 static Expected *played(Trial *t, int suspect)
 {
     if (!t->suspected)
@@ -120,7 +157,8 @@ bool suspected(const Evidence *e, char *text, size_t size)
         const Expected *wrong = played(e->trial, s);
         int64_t offset = 0;
         const Entry *entry = find_entry(wrong->base[0], wrong->used[0], VALUES, e->want->name, &offset);
-        if (entry && entry->count == e->want->count && gives(e, numbers_of(entry))) {
+        if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
+            !gives(e, numbers_of(e->want))) {
             snprintf(text, size, "%s", suspect->sentence);
             return true;
         }
@@ -272,8 +310,7 @@ bool nearly_right(const Evidence *e, char *text, size_t size)
         return false;
     snprintf(text, size,
              "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
-             "format or an "
-             "approximation",
+             "format or an approximation, or a small part is missing",
              floor(-log10(error / largest)));
     return true;
 }

@@ -20,7 +20,7 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
 
 /** Each looks for one kind of mistake; the sentence goes to `text`. */
 typedef bool Finder(const Evidence *e, char *text, size_t size);
-Finder group_is_wrong, input_altered, not_a_number, nothing_flowed_back, multiple, suspected,
+Finder group_is_wrong, input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspected,
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere, right_on_first_rank,
     ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong;
 

@@ -9,6 +9,7 @@
 #include "backend/reference/rounding.h"
 #include "base/run.h"
 #include "grader/judge/plays.h"
+#include "grader/plays/work.h"
 #include "grader/judge/suspects.h"
 
 /* The plain layers make no mistakes: a word that ends the judge's own play is a defect of the kit. */
@@ -53,6 +54,15 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
     numbers[0] = (double)(groups * lab->elements[budget](n, sizes));
     numbers[1] = (double)lab->calls[budget](n, sizes);
     numbers[2] = (double)(groups * lab->elements[budget](n, &by_rows));
+}
+
+void own_work_begin(void)
+{
+}
+
+OwnWork own_work(void)
+{
+    return (OwnWork){0};
 }
 
 static void play_serially(const Case *c, Stream stream)

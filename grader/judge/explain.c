@@ -57,23 +57,41 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *te
 }
 
 /* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
-static bool explain_numbers(const Evidence *e, bool has_note, char *text, size_t size)
+static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char *text, size_t size)
 {
     static Finder *const proofs[] = {
         metrics_are_wrong,   input_altered,       not_a_number,    nothing_flowed_back, multiple, suspected,
-        added_up_over_ranks, right_on_first_rank, of_another_call, of_another_rank,     NULL};
+        added_up_over_ranks, right_on_first_rank, of_another_call, of_another_rank,     scaled,   NULL};
     static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
                                     NULL};
     if (!play_of_case(e->trial->c) &&
         suspected(e, text, size)) /* a number counted twice may be a number taken for the sum */
-        return true;
-    return look_at_numbers(e, proofs, text, size) || (!has_note && look_at_numbers(e, signs, text, size));
+        return *proven = true;
+    *proven = look_at_numbers(e, proofs, text, size);
+    return *proven || (!has_note && look_at_numbers(e, signs, text, size));
+}
+
+/* Nothing proves what went wrong: where do the ranks begin to differ, in what they call or in what they hold? */
+static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
+{
+    size_t used = found ? strlen(text) : 0;
+    char *rest = text + used + found;
+    size_t room = size - used - found;
+    bool more = calls_explain(t, false, rest, room) || wholes_explain(t, rest, room) ||
+                (!found && calls_explain(t, true, rest, room));
+    if (found && more)
+        text[used] = '\n';
+    return found || more;
 }
 
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance)
 {
     char note[700];
-    bool found, has_note = noted(t, note, sizeof note);
+    bool found, proven = false, has_note = noted(t, note, sizeof note);
+    if (t->mismatch[0]) {
+        snprintf(text, size, "%s", t->mismatch);
+        return true;
+    }
     if (want->check == GROUPS) {
         group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);
         return true;
@@ -88,11 +106,13 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         size_t before = 0;
         if (other_bucket_is_right(&e))
             before = (size_t)snprintf(text, size, "not all of the buckets are treated alike; in this one: ");
-        found = explain_numbers(&e, has_note, text + before, size - before);
+        found = explain_numbers(&e, has_note, &proven, text + before, size - before);
         if (before && !found)
             snprintf(text + before, size - before, "the values do not match");
         free(right);
     }
+    if (!proven && !has_note)
+        found = add_evidence(t, found, text, size);
     if (has_note) {
         size_t used = found ? strlen(text) : 0;
         snprintf(text + used, size - used, "%s%s", found ? "\n" : "", note);

@@ -7,8 +7,9 @@
 
 #include "grader/judge/lines.h"
 #include "grader/judge/tokens.h"
+#include "grader/judge/verdict.h"
 
-static double now(void)
+double seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -16,7 +17,7 @@ static double now(void)
 }
 
 /* make leaves the compiler's or the linker's words beside the runner that it could not build. */
-static bool failed_to_build(LabResult *result, const char *runner)
+bool failed_to_build(LabResult *result, const char *runner)
 {
     char path[600];
     snprintf(path, sizeof path, "%s.failed", runner);
@@ -58,21 +59,28 @@ static Runs *run_or_give_up(const char *runner, const Lab *lab, const Case *case
                             const Options *o)
 {
     Problem problem;
-    Runs *runs = run_cases(runner, lab_largest_world(lab), cases, count, o->cpu_limit, &problem);
+    Runs *runs = run_cases(runner, lab_largest_world(lab), cases, count, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     return runs;
 }
 
+/* Cases of one launch; the first of them is number `first` of the lab. */
+typedef struct Batch {
+    Case cases[MAX_CASES];
+    int first, count;
+} Batch;
+
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
-static void repeat_alone(LabResult *result, const Options *o, const char *runner, const Case *cases,
+static void repeat_alone(LabResult *result, const Options *o, const char *runner, const Batch *batch,
                          Check check)
 {
     static LabResult alone;
     CheckResult *failed = &result->check[check];
+    const Case *c = &batch->cases[failed->case_index - batch->first];
     alone = (LabResult){.lab = result->lab};
-    Runs *runs = run_or_give_up(runner, result->lab, &cases[failed->case_index], 1, o);
-    judge_case(&alone, &cases[failed->case_index], failed->case_index, run_outcome(runs, 0));
+    Runs *runs = run_or_give_up(runner, result->lab, c, 1, o);
+    judge_case(&alone, c, failed->case_index, run_outcome(runs, 0));
     runs_free(runs);
     for (int other = (int)check; other < CHECKS; other++) {
         CheckResult *same = &result->check[other];
@@ -80,55 +88,121 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
             continue;
         same->repeated = true;
         same->alone = alone.check[other].failed;
-        if (same->alone)
+        if (same->alone ||
+            same->in_calls) /* what was called is proven, and may still go well at another time */
             continue;
         size_t used = strlen(same->reason);
         snprintf(same->reason + used, sizeof same->reason - used,
                  "\nThis case passes alone: something is kept from one case to the next, in a static "
-                 "variable perhaps");
+                 "variable perhaps, or memory is damaged (make grade LAB=%d SAN=1 looks for that)",
+                 result->lab->number);
     }
+}
+
+/* The cases of the run's seed and the instructor's shapes, or those of one of the instructor's seeds. */
+static void fill_batch(Batch *batch, const Lab *lab, const Options *o, int number)
+{
+    batch->first += batch->count;
+    if (number > 0) {
+        batch->count = lab_cases(lab, o->local.seeds[number - 1], batch->cases);
+    } else {
+        batch->count = lab_cases(lab, o->seed, batch->cases);
+        batch->count = local_cases(&o->local, lab, o->seed, batch->cases, batch->count);
+    }
+}
+
+/* One case of the batch, where one was asked for; false when it is in another. */
+static bool choose_case(Batch *batch, int only)
+{
+    if (only < 0)
+        return true;
+    int at = only - batch->first;
+    if (at < 0 || at >= batch->count)
+        return false;
+    batch->cases[0] = batch->cases[at];
+    batch->first = only;
+    batch->count = 1;
+    return true;
+}
+
+static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
+{
+    Runs *runs = run_or_give_up(runner, result->lab, batch->cases, batch->count, o);
+    for (int i = 0; i < batch->count && result->state == GRADED; i++)
+        judge_case(result, &batch->cases[i], batch->first + i, run_outcome(runs, i));
+    for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
+        const CheckResult *r = &result->check[check];
+        if (r->failed && !r->repeated && r->case_index >= batch->first &&
+            run_outcome(runs, r->case_index - batch->first)->ending != LOOPED)
+            repeat_alone(result, o, runner, batch, (Check)check);
+    }
+    runs_free(runs);
+    result->cases += batch->count;
 }
 
 static void judge_lab(LabResult *result, const Options *o, const char *runner)
 {
-    Case cases[MAX_CASES];
-    int count = lab_cases(result->lab, o->seed, cases), first = 0;
-    if (o->only_case >= count) {
+    Batch *batch = calloc(1, sizeof *batch);
+    for (int i = 0; i <= o->local.seed_count && result->state == GRADED; i++) {
+        fill_batch(batch, result->lab, o, i);
+        int next = batch->first + batch->count;
+        if (choose_case(batch, o->only_case))
+            judge_batch(result, o, runner, batch);
+        batch->first = next;
+        batch->count = 0;
+    }
+    if (result->state == GRADED && result->cases == 0) {
         Problem problem;
         problem_set(&problem, NULL, "leave CASE out to run them all", "lab %d has cases 0 to %d",
-                    result->lab->number, count - 1);
+                    result->lab->number, batch->first - 1);
         give_up(&problem);
     }
-    if (o->only_case >= 0) {
-        first = o->only_case;
-        count = first + 1;
+    free(batch);
+}
+
+int lab_worth(const Lab *lab)
+{
+    int worth = 0;
+    for (int check = 0; check < CHECKS; check++)
+        worth += lab_points(lab, (Check)check);
+    return worth;
+}
+
+/* Where the numbers name no cause, what divides the cases that fail from those that pass may. */
+static void tell_patterns(LabResult *result)
+{
+    char line[256];
+    for (int check = 0; check < CHECKS; check++) {
+        CheckResult *r = &result->check[check];
+        if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))
+            continue;
+        size_t used = strlen(r->reason);
+        snprintf(r->reason + used, sizeof r->reason - used, "\n%s", line);
     }
-    Runs *runs = run_or_give_up(runner, result->lab, cases + first, count - first, o);
-    for (int i = first; i < count && result->state == GRADED; i++)
-        judge_case(result, &cases[i], i, run_outcome(runs, i - first));
-    for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
-        const CheckResult *r = &result->check[check];
-        if (r->failed && !r->repeated && run_outcome(runs, r->case_index)->ending != LOOPED)
-            repeat_alone(result, o, runner, cases, (Check)check);
-    }
-    runs_free(runs);
-    result->cases = count - first;
+}
+
+/* What a student's compiler or program said goes to terminals and into files. */
+static void clean_words(LabResult *result)
+{
+    clean_text(result->remark);
+    for (int check = 0; check < CHECKS; check++)
+        clean_text(result->check[check].reason);
 }
 
 void grade_lab(LabResult *result, const Options *o)
 {
     char runner[512];
-    double begin = now();
+    double begin = seconds_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
-    for (int check = 0; check < CHECKS; check++)
-        result->of += lab_points(result->lab, (Check)check);
+    result->of = lab_worth(result->lab);
     if (!is_untouched(result, o) && !failed_to_build(result, runner))
         judge_lab(result, o, runner);
+    tell_patterns(result);
+    clean_words(result);
     for (int check = 0; check < CHECKS; check++)
-        if (result->state == GRADED && result->check[check].looked_at && !result->check[check].failed)
-            result->points += lab_points(result->lab, (Check)check);
-    result->seconds = now() - begin;
+        result->points += check_score(result, (Check)check);
+    result->seconds = seconds_now() - begin;
 }
 
 /* ---- STACK=mine: a lab on the student's own earlier ones */

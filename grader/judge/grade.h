@@ -5,8 +5,9 @@
 #define BALISE_GRADER_GRADE_H
 
 #include "grader/judge/judge.h"
+#include "grader/judge/local.h"
 
-enum { CANNOT_GRADE = 2 };
+enum { CANNOT_GRADE = 2, MAX_OUTPUTS = 6 };
 
 typedef struct Options {
     int lab;       /**< 0: all */
@@ -18,14 +19,31 @@ typedef struct Options {
     const char *start;   /**< folder of the start files */
     const char *labs;    /**< folder of the student's files */
     const char *own;     /**< with author "mine": the labs that were started, "1 2 5" */
+    const char *cases;   /**< the instructor's file of cases and points, or NULL */
+    Local local;         /**< what it says */
     double cpu_limit;    /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
     bool margins;
+    bool trace; /**< print the calls of one case instead */
+    const char *format[MAX_OUTPUTS],
+        *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its
+                                                             format */
+    int formats, outs;
+    Sandbox *sandbox; /**< for all launches of this run */
 } Options;
 
 /** Ends with `problem` on stderr: it could not be graded. */
 _Noreturn void give_up(const Problem *problem);
 
+/** Of a clock that only goes forward. */
+double seconds_now(void);
+
 void grade_lab(LabResult *result, const Options *o);
+
+/** Could make not build this runner? Then its words are in the result's remark. */
+bool failed_to_build(LabResult *result, const char *runner);
+
+/** What a lab's checks are worth together. */
+int lab_worth(const Lab *lab);
 
 /** With author "mine": says which earlier labs are the student's, and which of them do not pass their own
  * checks.

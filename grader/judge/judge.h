@@ -5,6 +5,8 @@
 #ifndef BALISE_GRADER_JUDGE_H
 #define BALISE_GRADER_JUDGE_H
 
+#include "grader/judge/crew.h"
+#include "grader/judge/pattern.h"
 #include "grader/plays/play.h"
 
 typedef struct Lab {
@@ -29,6 +31,13 @@ const Lab *lab_at(int i);
 /** Points for a check of a lab; 0 when the lab has no such check. */
 int lab_points(const Lab *lab, Check check);
 
+/** The check of this key ("input_gradient", in the manifest), or CHECKS; its length is `length`. */
+Check check_of_key(const char *key, size_t length);
+
+/** An instructor's changes: other layouts (NULL: as they are), other points for a check that the lab has. */
+void lab_amend(int number, const char *layouts, const char *checks);
+void lab_set_points(int number, const char *key, int points);
+
 /** How the parameter may be cut: a set of CUT_... */
 int lab_cuts(const Lab *lab, const char *parameter);
 int lab_largest_world(const Lab *lab);
@@ -40,8 +49,11 @@ const char *next_layout(const char *at, int *world, int *tp);
 extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
 
 /** All cases of a lab for `seed`, in the order in which they are played. Returns their number. */
-enum { MAX_CASES = 64 };
+enum { MAX_CASES = 64, MAX_LAYOUTS = 16 };
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
+
+/** The sizes that a lab is always tried with at this layout, with inputs of their own for each `number`. */
+Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
 
 /* ---- what must come out -------------------------------------------------------------------------------- */
 
@@ -77,11 +89,12 @@ static inline const double *numbers_of(const Entry *entry)
 
 /* ---- what came out ------------------------------------------------------------------------------------- */
 
-typedef enum Ending { COMPLETE, CRASHED, HUNG, LOOPED, NOT_RUN } Ending;
+typedef enum Ending { COMPLETE, CRASHED, HUNG, LOOPED, STOPPED, NOT_RUN } Ending;
 
 typedef struct Outcome {
     Ending ending;
-    char story[1024]; /**< who waits where, which rank ended how */
+    char story[2048];    /**< who waits where, which rank ended how */
+    struct Calls *calls; /**< what the ranks have called of MPI */
     const char *stream[MAX_RANKS];
     int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
 } Outcome;
@@ -92,7 +105,7 @@ typedef struct Runs Runs;
  *  @param cpu_limit seconds that a rank may compute between two calls of MPI; 0: derived from the case
  *  @return NULL with `problem` when nothing can be launched */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
-                Problem *problem);
+                Sandbox *sandbox, Problem *problem);
 const Outcome *run_outcome(const Runs *runs, int i);
 void runs_free(Runs *runs);
 
@@ -100,15 +113,20 @@ void runs_free(Runs *runs);
 
 typedef struct CheckResult {
     bool looked_at, failed;
-    bool explained;       /**< the reason names a cause */
-    int explanations;     /**< how often one was looked for */
-    int case_index;       /**< of the failure that is told: the first, or the first with a cause */
+    bool explained;   /**< the reason names a cause */
+    int explanations; /**< how often one was looked for */
+    int case_index;   /**< of the failure that is told: the first, or the first with a cause */
+    Ending ending; /**< how that case ended, where this is why the check failed; COMPLETE for wrong numbers */
+    bool in_calls; /**< the reason is what ranks have called, which make trace shows */
     bool repeated, alone; /**< its case was run once more by itself; and failed again */
     double margin;        /**< the largest error in units of what is allowed */
-    char reason[2048];
+    bool looks, fails;    /**< in the case that is being judged */
+    Pattern pattern;      /**< of the cases in which it fails */
+    char reason[3072];
+    char note[160]; /**< what is worth saying of a check that passed */
 } CheckResult;
 
-typedef enum LabState { GRADED, NOT_STARTED_YET, DOES_NOT_BUILD } LabState;
+typedef enum LabState { GRADED, NOT_STARTED_YET, DOES_NOT_BUILD, NOT_GRADED_YET } LabState;
 
 typedef struct LabResult {
     const Lab *lab;
@@ -116,6 +134,7 @@ typedef struct LabResult {
     char remark[4096]; /**< why it does not build, or which TODO is next */
     char stack[400];   /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS];
+    bool split, unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */
     int points, of;
     uint64_t seed;
     int cases;
@@ -128,10 +147,5 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
 /** Sets a check's reason, the first time that it fails with a cause that can be named. */
 void fail(LabResult *result, Check check, int case_index, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-void report_lab(const LabResult *result, bool colour, const char *repeat);
-/** One line a check: the largest error in units of what is allowed. */
-void report_margins(const LabResult *result);
-void report_total(const LabResult *results, int count, bool colour);
 
 #endif

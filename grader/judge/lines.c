@@ -4,20 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *program; /* one runner is judged at a time */
+enum { KEPT = 256 };
+
+/* One runner is judged at a time; its addresses come again and again. */
+static struct {
+    const char *program;
+    const void *address[KEPT];
+    char line[KEPT][64];
+    int count;
+} lines;
 
 void lines_of(const char *runner)
 {
-    program = runner;
+    lines.program = runner;
+    lines.count = 0;
 }
 
-void line_of(const void *address, char line[64])
+static void ask(const void *address, char line[64])
 {
     char command[1024], text[1024];
     line[0] = '\0';
-    if (!address || !program)
-        return;
-    snprintf(command, sizeof command, "addr2line -e '%s' 0x%jx 2>/dev/null", program,
+    snprintf(command, sizeof command, "addr2line -e '%s' 0x%jx 2>/dev/null", lines.program,
              (uintmax_t)((uintptr_t)address - 1));
     FILE *pipe = popen(command, "r");
     if (!pipe)
@@ -28,4 +35,21 @@ void line_of(const void *address, char line[64])
         snprintf(line, 64, "%.63s", slash ? slash + 1 : text);
     }
     pclose(pipe);
+}
+
+void line_of(const void *address, char line[64])
+{
+    line[0] = '\0';
+    if (!address || !lines.program)
+        return;
+    for (int i = 0; i < lines.count; i++)
+        if (lines.address[i] == address) {
+            memcpy(line, lines.line[i], 64);
+            return;
+        }
+    ask(address, line);
+    if (lines.count == KEPT)
+        return;
+    lines.address[lines.count] = address;
+    memcpy(lines.line[lines.count++], line, 64);
 }

@@ -7,7 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "grader/judge/formats/formats.h"
 #include "grader/judge/grade.h"
+#include "grader/judge/output.h"
+#include "grader/judge/trace.h"
 
 enum { MAX_LABS = 16 };
 
@@ -21,7 +24,16 @@ void give_up(const Problem *problem)
 static _Noreturn void usage(const char *what)
 {
     Problem problem;
-    problem_set(&problem, NULL, "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine]", "%s", what);
+    problem_set(&problem, NULL,
+                "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name OUT=file]", "%s",
+                what);
+    give_up(&problem);
+}
+
+static _Noreturn void trace_what(void)
+{
+    Problem problem;
+    problem_set(&problem, NULL, "make trace LAB=6", "which lab?");
     give_up(&problem);
 }
 
@@ -37,17 +49,27 @@ static uint64_t number(const char *text, const char *option, uint64_t largest)
     return value;
 }
 
+static void wish_for(Sandbox *sandbox, const char *word)
+{
+    sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
+    if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
+        usage("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+              "it");
+}
+
 static Options defaults(void)
 {
+    static Sandbox sandbox;
     Options o = {.only_case = -1,
                  .author = "student",
                  .runners = "build/runners",
                  .start = "build/start",
                  .labs = "labs",
-                 .own = ""};
+                 .own = "",
+                 .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000;
+    o.seed %= 1000000000000; /* too many to be tried by a lab that knows the key of its first case */
     return o;
 }
 
@@ -60,6 +82,13 @@ static void must_be_a_lab(int number)
                 "there is no lab %d: they are numbered from %d to %d", number, lab_at(0)->number,
                 lab_at(lab_count() - 1)->number);
     give_up(&problem);
+}
+
+static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *value)
+{
+    if (*count == MAX_OUTPUTS)
+        usage("too many outputs");
+    list[(*count)++] = value;
 }
 
 static void set_option(Options *o, int option, const char *value)
@@ -78,8 +107,23 @@ static void set_option(Options *o, int option, const char *value)
     case 'u':
         o->cpu_limit = (double)number(value, "--cpu-limit", 3600);
         break;
+    case 'k':
+        add_output(o->format, &o->formats, value);
+        break;
+    case 'o':
+        add_output(o->out, &o->outs, value);
+        break;
     case 'm':
         o->margins = true;
+        break;
+    case 'z':
+        o->sandbox->sanitized = true;
+        break;
+    case 'b':
+        wish_for(o->sandbox, value);
+        break;
+    case 'T':
+        o->trace = true;
         break;
     case '?':
         usage("unknown option");
@@ -88,6 +132,7 @@ static void set_option(Options *o, int option, const char *value)
           : option == 'r' ? &o->runners
           : option == 't' ? &o->start
           : option == 'f' ? &o->labs
+          : option == 'i' ? &o->cases
                           : &o->own) = value;
     }
 }
@@ -102,8 +147,14 @@ static Options options_of(int argc, char **argv)
                                           {"start", required_argument, NULL, 't'},
                                           {"labs", required_argument, NULL, 'f'},
                                           {"own", required_argument, NULL, 'w'},
+                                          {"format", required_argument, NULL, 'k'},
+                                          {"out", required_argument, NULL, 'o'},
                                           {"cpu-limit", required_argument, NULL, 'u'},
+                                          {"sandbox", required_argument, NULL, 'b'},
                                           {"margins", no_argument, NULL, 'm'},
+                                          {"trace", no_argument, NULL, 'T'},
+                                          {"cases", required_argument, NULL, 'i'},
+                                          {"sanitized", no_argument, NULL, 'z'},
                                           {0}};
     Options o = defaults();
     int option;
@@ -111,35 +162,87 @@ static Options options_of(int argc, char **argv)
         set_option(&o, option, optarg);
     if (optind < argc)
         usage("too many arguments");
+    if (o.trace && !o.lab)
+        trace_what();
     return o;
+}
+
+static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUTS])
+{
+    Problem problem;
+    if (o->formats != o->outs) {
+        problem_set(&problem, NULL, "FORMAT=junit OUT=grades.xml", "%s",
+                    o->formats < o->outs ? "OUT is for a file in a FORMAT"
+                                         : "FORMAT needs the name of a file, OUT");
+        give_up(&problem);
+    }
+    for (int i = 0; i < o->formats; i++)
+        if (!(writers[i] = format_of(o->format[i], &problem)))
+            give_up(&problem);
+}
+
+/* Before the first lab and after each: whatever ends the grader, the files hold what had been graded. */
+static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict, double begin)
+{
+    Problem problem;
+    verdict->seconds = seconds_now() - begin;
+    for (int i = 0; i < o->outs; i++) {
+        char *text = writers[i](verdict);
+        bool written = write_file(o->out[i], text, &problem);
+        free(text);
+        if (!written)
+            give_up(&problem);
+    }
+}
+
+static void read_local_cases(Options *o)
+{
+    Problem problem;
+    if (o->cases && !local_read(o->cases, &o->local, &problem))
+        give_up(&problem);
+}
+
+static int choose_labs(LabResult *results, const Options *o)
+{
+    int count = 0;
+    for (int i = 0; i < lab_count(); i++) {
+        const Lab *lab = lab_at(i);
+        if (!o->lab || lab->number == o->lab)
+            results[count++] =
+                (LabResult){.lab = lab, .state = NOT_GRADED_YET, .of = lab_worth(lab), .seed = o->seed};
+    }
+    return count;
 }
 
 int main(int argc, char **argv)
 {
     static LabResult results[MAX_LABS];
     Options o = options_of(argc, argv);
-    bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), full = true;
-    int count = 0;
-    for (int i = 0; i < lab_count(); i++) {
-        if (o.lab && lab_at(i)->number != o.lab)
-            continue;
-        char repeat[128];
-        LabResult *result = &results[count];
-        *result = (LabResult){.lab = lab_at(i), .seed = o.seed};
-        grade_lab(result, &o);
-        tell_what_it_stands_on(result, &o, results, count++);
-        snprintf(repeat, sizeof repeat, "make grade LAB=%d SEED=%llu%s", result->lab->number,
-                 (unsigned long long)o.seed,
-                 !strcmp(o.author, "solution") ? " SOLUTION=1"
-                 : !strcmp(o.author, "mine")   ? " STACK=mine"
-                                               : "");
-        report_lab(result, colour, repeat);
+    FormatWriter *writers[MAX_OUTPUTS];
+    read_local_cases(&o);
+    if (o.trace)
+        return trace_lab(&o);
+    must_have_outputs(&o, writers);
+
+    bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    double begin = seconds_now();
+    Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox->sanitized};
+    keep(writers, &o, &verdict, begin);
+    for (int i = 0; i < verdict.count; i++) {
+        results[i].state = GRADED;
+        grade_lab(&results[i], &o);
+        tell_what_it_stands_on(&results[i], &o, results, i);
+        report_lab(stdout, &verdict, &results[i], colour);
         if (o.margins)
-            report_margins(result);
-        full = full && result->points == result->of;
+            report_margins(stdout, &results[i]);
         fflush(stdout);
+        keep(writers, &o, &verdict, begin);
     }
-    printf("%sseed %llu\n", count > 1 ? "\n" : "", (unsigned long long)o.seed);
-    report_total(results, count, colour);
-    return full ? 0 : 1;
+    if (o.sandbox->missing[0])
+        printf("%sno sandbox here (%s): the ranks ran with limits alone\n", verdict.count > 1 ? "\n" : "",
+               o.sandbox->missing);
+    printf("%sseed %llu%s%s\n", verdict.count > 1 ? "\n" : "", (unsigned long long)o.seed,
+           o.cases ? ", and what is in " : "", o.cases ? o.cases : "");
+    report_total(stdout, &verdict, colour);
+    return verdict_points(&verdict) == verdict_of(&verdict) ? 0 : 1;
 }

@@ -1,15 +1,34 @@
 /** @file
- * What /proc says of a process.
+ * What /proc says of processes, and an end for all that come from one.
  */
 #ifndef BALISE_GRADER_PROCESSES_H
 #define BALISE_GRADER_PROCESSES_H
+
+#include <stdint.h>
+#include <sys/types.h>
 
 typedef struct ProcessState {
     char state; /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
     int parent;
     double cpu; /**< seconds of CPU time */
+    int threads;
+    int64_t resident; /**< bytes of memory that it holds */
 } ProcessState;
 
 ProcessState process_state(int pid);
+
+/** The children of a process, those of one thread in the order in which it made them; returns how many there are, of which
+ *  at most `room` are told. */
+int process_children(int pid, int *children, int room);
+
+/** Everything that comes from a process, itself left out, at most `room`. */
+int process_descendants(int pid, int *found, int room);
+
+/** How many processes and threads a user has. */
+int process_count(uid_t user);
+
+/** Ends everything that comes from the calling process, however fast it multiplies. The caller must have asked for the
+ *  orphans among them (PR_SET_CHILD_SUBREAPER). */
+void processes_end(void);
 
 #endif

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grader/judge/judge.h"
+#include "grader/judge/verdict.h"
 
 typedef struct Paint {
     const char *good, *bad, *quiet, *off;
@@ -14,7 +14,7 @@ static Paint paint_of(bool colour)
 }
 
 /* A text of several lines, each one behind `indent`, broken at blanks before column 100. */
-static void print_indented(const char *text, const char *indent)
+static void print_indented(FILE *out, const char *text, const char *indent)
 {
     enum { WIDTH = 96 };
     while (*text) {
@@ -22,8 +22,11 @@ static void print_indented(const char *text, const char *indent)
         if (line > WIDTH) {
             for (take = WIDTH; take > 40 && text[take] != ' ';)
                 take--;
+            if (text[take] != ' ') /* no blank: not within a character of several bytes */
+                for (take = WIDTH; (text[take] & 0xc0) == 0x80;)
+                    take--;
         }
-        printf("%s%.*s\n", indent, (int)take, text);
+        fprintf(out, "%s%.*s\n", indent, (int)take, text);
         text += take;
         while (*text == ' ')
             text++;
@@ -32,71 +35,113 @@ static void print_indented(const char *text, const char *indent)
     }
 }
 
-static void report_check(const LabResult *result, Check check, Paint paint, const char *repeat)
+/* The compiler's words stand above carets that point at them: they keep their lines. */
+static void print_lines(FILE *out, const char *text, const char *indent)
 {
-    const CheckResult *r = &result->check[check];
-    int points = lab_points(result->lab, check);
-    if (!points)
-        return;
-    bool good = result->state == GRADED && r->looked_at && !r->failed;
-    printf("  %s%s%s %-16s %d/%d\n", good ? paint.good : paint.bad, good ? "✓" : "✗", paint.off,
-           check_names[check], good ? points : 0, points);
-    if (r->failed) {
-        print_indented(r->reason, "      ");
-        printf("      %sagain: %s", paint.quiet, repeat);
-        if (!r->repeated || r->alone)
-            printf(" CASE=%d", r->case_index);
-        printf("%s\n", paint.off);
+    while (*text) {
+        int line = (int)strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", indent, line, text);
+        text += line + (text[line] == '\n');
     }
 }
 
-void report_lab(const LabResult *result, bool colour, const char *repeat)
+/* The bytes of the whole lines that two texts have in common at their beginning. */
+static size_t common_lines(const char *a, const char *b)
+{
+    size_t common = 0, i = 0;
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\n')
+            common = i + 1;
+    return !a[i] && !b[i] ? i : common;
+}
+
+/* One mistake fails several checks: what has been said of an earlier one is not said again. */
+static void print_reason(FILE *out, const LabResult *lab, Check check)
+{
+    const char *reason = lab->check[check].reason;
+    for (int earlier = 0; earlier < (int)check; earlier++) {
+        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
+            continue;
+        size_t common = common_lines(reason, lab->check[earlier].reason);
+        if (common == 0)
+            continue;
+        fprintf(out, "      the same cause as above, of %s\n", check_names[earlier]);
+        reason += common;
+        break;
+    }
+    print_indented(out, reason, "      ");
+}
+
+static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Paint paint)
+{
+    char again[160];
+    int points = lab_points(lab->lab, check);
+    if (!points)
+        return;
+    Status status = check_status(lab, check);
+    bool good = status == RIGHT || status == HELD_BACK;
+    fprintf(out, "  %s%s%s %-21s %d/%d\n", good ? paint.good : paint.bad, good ? "✓" : "✗", paint.off,
+            check_names[check], check_score(lab, check), points);
+    if (good && lab->check[check].note[0])
+        print_indented(out, lab->check[check].note, "      ");
+    if (lab->check[check].failed) {
+        print_reason(out, lab, check);
+        repeat_check(verdict, lab, check, again);
+        fprintf(out, "      %sagain: %s%s\n", paint.quiet, again, paint.off);
+        if (lab->check[check].in_calls)
+            fprintf(out, "      %scalls: make trace%s%s\n", paint.quiet, again + strlen("make grade"),
+                    paint.off);
+    }
+}
+
+void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool colour)
 {
     Paint paint = paint_of(colour);
     const Lab *lab = result->lab;
-    printf("Lab %d  %s", lab->number, lab->title);
-    const char *stack = result->stack;
-    if (result->state == NOT_STARTED_YET) {
-        printf(": not started  0/%d\n", result->of);
-        print_indented(result->remark, "      ");
-        printf("      next: read labs/%s/README.md, then edit labs/%s/%s\n", lab->folder, lab->folder,
-               lab->file);
+    fprintf(out, "Lab %d  %s", lab->number, lab->title);
+    if (result->state == NOT_GRADED_YET) {
+        fprintf(out, ": not run  0/%d\n", result->of);
+    } else if (result->state == NOT_STARTED_YET) {
+        fprintf(out, ": not started  0/%d\n", result->of);
+        print_indented(out, result->remark, "      ");
+        fprintf(out, "      next: read labs/%s/README.md, then edit labs/%s/%s\n", lab->folder, lab->folder,
+                lab->file);
     } else if (result->state == DOES_NOT_BUILD) {
-        printf(": %sdoes not build%s  0/%d\n", paint.bad, paint.off, result->of);
-        print_indented(result->remark, "      ");
-        print_indented(stack, "  ");
+        fprintf(out, ": %sdoes not build%s  0/%d\n", paint.bad, paint.off, result->of);
+        print_lines(out, result->remark, "      ");
+        print_indented(out, result->stack, "  ");
     } else {
-        printf("  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
-               lab_largest_world(lab), result->seconds, paint.off);
-        print_indented(stack, "  ");
+        fprintf(out, "  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
+                lab_largest_world(lab), result->seconds, paint.off);
+        print_indented(out, result->stack, "  ");
         for (int check = 0; check < CHECKS; check++)
-            report_check(result, (Check)check, paint, repeat);
+            report_check(out, verdict, result, (Check)check, paint);
+        if (held_back(result))
+            print_indented(out, why_held_back, "      ");
     }
 }
 
-void report_margins(const LabResult *result)
+void report_margins(FILE *out, const LabResult *lab)
 {
     for (int check = 0; check < CHECKS; check++)
-        if (result->state == GRADED && lab_points(result->lab, (Check)check) && check <= STEP)
-            printf("  margin %-16s %.3g\n", check_names[check], fmin(result->check[check].margin, 1e9));
+        if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP)
+            fprintf(out, "  margin %-16s %.3g\n", check_names[check], fmin(lab->check[check].margin, 1e9));
 }
 
-void report_total(const LabResult *results, int count, bool colour)
+void report_total(FILE *out, const Verdict *verdict, bool colour)
 {
+    static const char *const remarks[] = {[GRADED] = "",
+                                          [NOT_STARTED_YET] = " not started",
+                                          [DOES_NOT_BUILD] = " does not build",
+                                          [NOT_GRADED_YET] = " not run"};
     Paint paint = paint_of(colour);
-    int points = 0, of = 0;
-    if (count > 1)
-        printf("\n  lab                              points\n");
-    for (int i = 0; i < count; i++) {
-        const LabResult *r = &results[i];
-        points += r->points;
-        of += r->of;
-        if (count > 1)
-            printf("  %2d  %-28s %3d/%-3d %s%s%s%s\n", r->lab->number, r->lab->title, r->points, r->of,
-                   r->points == r->of ? paint.good : paint.bad, r->points == r->of ? "✓" : "✗", paint.off,
-                   r->state == NOT_STARTED_YET  ? " not started"
-                   : r->state == DOES_NOT_BUILD ? " does not build"
-                                                : "");
+    if (verdict->count > 1)
+        fprintf(out, "\n  lab                              points\n");
+    for (int i = 0; i < verdict->count && verdict->count > 1; i++) {
+        const LabResult *r = &verdict->labs[i];
+        fprintf(out, "  %2d  %-28s %3d/%-3d %s%s%s%s\n", r->lab->number, r->lab->title, r->points, r->of,
+                r->points == r->of ? paint.good : paint.bad, r->points == r->of ? "✓" : "✗", paint.off,
+                remarks[r->state]);
     }
-    printf("\nScore: %d/%d\n", points, of);
+    fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }

@@ -156,12 +156,12 @@ static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
     return true;
 }
 
-/* Beside epoch 0 of the usual seed; a few rows may come in the same order by chance. */
-static const char *wrong_beside_the_first(const Trial *t, const Dealt *dealt)
+/* Beside an earlier epoch of the usual seed; a few rows may come in the same order by chance. */
+static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
 {
     const Deal *deal = &dealt->deal;
-    Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail}};
-    if (deal->rows < 12 || (!deal->epoch && !deal->seed && !deal->again) || !find_dealt(t, &first))
+    Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail, .epoch = epoch}};
+    if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) || !find_dealt(t, &first))
         return NULL;
     for (int rank = 0; rank < t->c->world; rank++)
         if (wrong_with_one(t, &first, rank))
@@ -174,8 +174,31 @@ static const char *wrong_beside_the_first(const Trial *t, const Dealt *dealt)
                       "and from nothing that is kept between calls";
     if (!same)
         return NULL;
-    return deal->epoch ? "the order of the samples is the same in every epoch"
-                       : "the order of the samples does not depend on the seed";
+    return deal->epoch == 1 ? "the order of the samples is the same in every epoch"
+           : deal->epoch    ? "the order of the samples is the same in several epochs"
+                            : "the order of the samples does not depend on the seed";
+}
+
+static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
+{
+    const char *wrong = wrong_beside(t, dealt, 0);
+    for (int epoch = 1; !wrong && epoch < dealt->deal.epoch; epoch++)
+        wrong = wrong_beside(t, dealt, epoch);
+    return wrong;
+}
+
+/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
+ * millions. */
+static const char *not_shuffled(const Dealt *dealt)
+{
+    const double *mine = numbers_of(dealt->of[0]) + MINE;
+    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]);
+    if (length < 8 || length > rows)
+        return NULL;
+    for (int64_t i = 2; i < length; i++)
+        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows != ((int64_t)(mine[1] - mine[0]) + rows) % rows)
+            return NULL;
+    return "the rows are not shuffled: each follows the one before by the same stride";
 }
 
 static bool shuffled_differently(const Trial *t, const Deal *deal)
@@ -209,7 +232,9 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
         wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
     if (!wrong)
         wrong = wrong_together(t, dealt);
-    return wrong ? wrong : wrong_beside_the_first(t, dealt);
+    if (!wrong)
+        wrong = not_shuffled(dealt);
+    return wrong ? wrong : wrong_beside_others(t, dealt);
 }
 
 void compare_rows(Trial *t, const Entry *want)

@@ -33,6 +33,7 @@ void story_of(const Trial *t, char *text, size_t size)
                                           [CRASHED] = "the program crashed",
                                           [HUNG] = "the ranks wait for each other for ever",
                                           [LOOPED] = "a rank computes for ever",
+                                          [STOPPED] = "the program was stopped",
                                           [NOT_RUN] = "the case was not run"};
     bool some_stay_away = t->c->lab >= 8 && strstr(t->outcome->story, "waits in split");
     if (some_stay_away)
@@ -40,7 +41,9 @@ void story_of(const Trial *t, char *text, size_t size)
                  "some ranks did not join the creation of the groups, which concerns everybody; the ranks "
                  "wait for each other for ever: %s",
                  t->outcome->story);
-    else if (!refusal(t, text, size))
+    else if (refusal(t, text, size))
+        append_mismatch(t, text, size);
+    else
         snprintf(text, size, "%s%s%s", endings[t->outcome->ending], t->outcome->story[0] ? ": " : "",
                  t->outcome->story);
 }

@@ -35,6 +35,8 @@ static const Suspect suspects[SUSPECTS] = {
     [FACTOR_MISSING] = {0, "attention scores are not scaled: the factor 1/sqrt(head size) is missing"},
     [FACTOR_NO_ROOT] =
         {0, "attention scores are divided by the size of a head; it is the square root of it that counts"},
+    [FACTOR_INVERSE] =
+        {0, "attention scores are multiplied by the square root of the head size; they are divided by it"},
     [FACTOR_WIDTH] =
         {0, "attention scores are scaled by the width that this rank holds; it is the size of one head "
             "that counts"},
@@ -51,6 +53,9 @@ static const Suspect suspects[SUSPECTS] = {
         {0, "the activation is not where the reference has it: GELU comes between the two linear layers, not "
             "after the second"},
     [DROPOUT_FIRST] = {0, "dropout is not where the reference has it: it follows the activation"},
+    [DROPOUT_LAST] =
+        {0,
+         "dropout is not where the reference has it: it comes before the second linear layer, not after it"},
     [DROPOUT_MISSING] = {0, "dropout is missing"},
     [DROPOUT_TWICE] = {0, "dropout is applied twice"},
     [DROPOUT_COMPLEMENT] = {0, "the probability of dropout is that of dropping a number, not of keeping it"},
@@ -74,6 +79,8 @@ static struct {
     int kind;
     const Case *c;
     bool gelu_due;
+    const char *dropout_due; /* its name, or NULL */
+    double probability;
     int sums; /* of residuals */
 } now = {.kind = NO_SUSPECT};
 
@@ -92,6 +99,7 @@ void suspect_begin(int suspect, const Case *c)
     now.kind = suspect;
     now.c = c;
     now.gelu_due = false;
+    now.dropout_due = NULL;
     now.sums = 0;
 }
 
@@ -142,6 +150,8 @@ static float wrong_factor(float factor, int heads, int64_t hidden)
         return 1;
     case FACTOR_NO_ROOT:
         return factor * factor;
+    case FACTOR_INVERSE:
+        return 1 / factor;
     case FACTOR_WIDTH:
         return 1 / sqrtf((float)hidden / ranks);
     case FACTOR_HEADS:
@@ -203,6 +213,9 @@ static Tensor *with_gelu_if_due(Tensor *x)
 Tensor *__wrap_linear(Tensor *x, Tensor *weight)
 {
     Tensor *y = __real_linear(x, weight);
+    if (now.dropout_due)
+        y = __real_dropout_with(y, now.dropout_due, now.probability);
+    now.dropout_due = NULL;
     return now.kind == GELU_AFTER ? with_gelu_if_due(y) : y;
 }
 
@@ -245,7 +258,11 @@ static Tensor *dropout_repeated(Tensor *x, const char *name, double probability)
 
 Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
 {
-    if (now.kind == DROPOUT_MISSING)
+    if (now.kind == DROPOUT_LAST) {
+        now.dropout_due = name;
+        now.probability = probability;
+    }
+    if (now.kind == DROPOUT_MISSING || now.kind == DROPOUT_LAST)
         return x;
     if (now.kind == DROPOUT_REPEATED)
         return dropout_repeated(x, name, probability);

@@ -15,6 +15,7 @@ typedef struct Trial {
     Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
     int rank;
     bool broken_in_step_1; /**< something of the first step was not reached on this rank */
+    char mismatch[1000];   /**< what MPI forbids in the calls of a case that ended, or an empty text */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -35,6 +36,23 @@ void parameter_missing(Trial *t, const Entry *want);
 /** The rows that the replicas of lab 11 read, judged as sets. */
 void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
+/** What the ranks have multiplied and held. */
+void compare_work(Trial *t, const Entry *want);
+/** Was the work of this case shared out at all? */
+void look_at_split(Trial *t);
+
+/** The calls of a case that came to its end: what MPI forbids in them fails the communication check, and explains wrong
+ *  numbers. */
+void compare_calls(Trial *t);
+/** Where ranks go different ways in a manner that MPI allows: evidence for a number that nothing else explains.
+ *  @param lines also where it is only that calls on two lines met */
+bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
+/** Since which line ranks hold different numbers of what they call whole: evidence too. */
+bool wholes_explain(const Trial *t, char *text, size_t size);
+/** Of MPI's objects: what was made or started and not given back. */
+void left_over(Trial *t, const Entry *entry);
+/** Appends what MPI forbids in the calls of a case that did not end. */
+void append_mismatch(const Trial *t, char *text, size_t size);
 
 /** Parameters that the plain layer does not have, and requests that nobody waited for. */
 void look_for_more(Trial *t);

@@ -1,22 +1,26 @@
 #include "grader/judge/watch.h"
 
-#include <stdarg.h>
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/processes.h"
 
 /* A rank that waits in MPI asks again and again, and burns CPU time by that. When all ranks wait and each has asked for this
  * long without an event anywhere, in seconds of CPU time, nothing will come: on a busy machine it only takes longer to know.
- * (Which calls they are in proves less: a rank may have left a collective that another one is still leaving.) */
-static const double asked_long_enough = 0.1;
-/* Making a communicator takes many messages without an event, each of which may meet ranks that have no core just now. */
-static const double asked_long_enough_in_set_up = 0.5;
+ * How long is long depends on what the calls say. Where nothing that can still come would help any rank, that is proof enough,
+ * and no time; where all that is waited for is there, MPI is at work (it makes a communicator in many
+ * messages, each of which may meet ranks that have no core just now), and only a defect could keep it from its end. */
+static const double asked_long_enough[] = {[NONE_LEFT] = -1, [UNLIKELY] = 0.1, [SOME] = 1, [ALL_THERE] = 20};
 /* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
- * computing, in seconds of the clock. */
+ * computing, in seconds of the clock, and at so many looks one after the other. */
 static const double sleeps_per_cpu = 5;
+enum { LOOKS_ASLEEP = 100 };
+static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
 static const double look_delay = 0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
 
@@ -27,12 +31,41 @@ static double wall_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 double watch_cpu_limit(const Case *c)
 {
-    double rows = (double)c->B * c->S, passes = 24;
-    double products =
-        c->lab == 1 || c->lab >= 8 ? rows * c->H * c->world : rows * c->H * (4.0 * c->H + c->F + c->out);
-    return 2 + 100 * 1e-9 * passes * products;
+    Case other = *c;
+    other.key ^= 0x5eed; /* what must come out is not known while a runner lives */
+    double begin = cpu_now();
+    Expected expected = expect(&other, 0, NO_SUSPECT, 0);
+    expected_free(&expected);
+    return floor_of_limit + plain_layers * (cpu_now() - begin);
+}
+
+/* May a rank compute on that has computed for so long? */
+static bool is_too_long(Watch *watch, double cpu)
+{
+    double least = (watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit) * watch->patience;
+    if (cpu <= least)
+        return false;
+    if (watch->cpu_limit > 0)
+        return true;
+    if (watch->derived == 0)
+        watch->derived = watch_cpu_limit(&watch->c);
+    return cpu > watch->derived * watch->patience;
+}
+
+/* Has a rank slept all the time, and long? */
+static bool sleeps(const Watch *watch, int rank, double silence)
+{
+    double limit = watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit;
+    return silence > sleeps_per_cpu * limit * watch->patience && watch->asleep[rank] >= LOOKS_ASLEEP;
 }
 
 static int64_t events_of(const Watch *watch)
@@ -47,13 +80,21 @@ static void restart_clock(Watch *watch, int64_t events)
 {
     watch->events = events;
     watch->since = wall_now();
-    for (int r = 0; r < watch->c.world; r++)
+    for (int r = 0; r < watch->c.world; r++) {
         watch->cpu[r] = -1;
+        watch->asleep[r] = 0;
+    }
 }
 
-Watch watch_begin(const Launch *launch, const Case *c, int posted, double cpu_limit)
+Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
+                  double patience)
 {
-    Watch watch = {.launch = launch, .c = *c, .posted = posted, .cpu_limit = cpu_limit};
+    Watch watch = {.launch = launch,
+                   .pid = pid,
+                   .c = *c,
+                   .posted = posted,
+                   .cpu_limit = cpu_limit,
+                   .patience = patience};
     restart_clock(&watch, events_of(&watch));
     return watch;
 }
@@ -68,47 +109,16 @@ static bool in_mpi(const Watch *watch, int rank)
     return !left(watch, rank) && atomic_load(&watch->launch->rank[rank].state) == IN_MPI;
 }
 
-static int append(char *story, size_t size, const char *format, ...)
-{
-    va_list args;
-    size_t used = strlen(story);
-    va_start(args, format);
-    int length = vsnprintf(story + used, size - used, format, args);
-    va_end(args);
-    return length;
-}
+/* ---- the story ------------------------------------------------------------------------------------------------------ */
 
-static void append_members(char *story, size_t size, uint64_t members)
-{
-    append(story, size, "{");
-    for (int r = 0, first = 1; r < MAX_RANKS; r++)
-        if (members >> r & 1) {
-            append(story, size, "%s%d", first ? "" : ",", r);
-            first = 0;
-        }
-    append(story, size, "}");
-}
-
-static void append_rank(const Watch *watch, int rank, char *story, size_t size)
+static void append_rank(const Watch *watch, const Calls *calls, int rank, char *story, size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
-    const Call *call = &header->call;
-    char line[64];
     append(story, size, "%srank %d ", story[0] ? "; " : "", rank);
-    if (left(watch, rank)) {
+    if (calls->rank[rank].left) {
         append(story, size, "has left the case");
-    } else if (in_mpi(watch, rank)) {
-        append(story, size, "waits in %.23s", call->name);
-        if (call->number)
-            append(story, size, " #%lld", (long long)call->number);
-        if (call->members) {
-            append(story, size, " of ");
-            append_members(story, size, call->members);
-        }
-        if (call->peer >= 0 && !call->number)
-            append(story, size, " with rank %d", call->peer);
-        line_of(call->address, line);
-        append(story, size, "%s%s", line[0] ? " at " : "", line);
+    } else if (call_of_rank(calls, rank)) {
+        append_waiting(calls, rank, story, size);
     } else {
         append(story, size, "computes");
     }
@@ -116,47 +126,81 @@ static void append_rank(const Watch *watch, int rank, char *story, size_t size)
         append(story, size, " (%.63s)", header->where);
 }
 
-static void tell(const Watch *watch, char *story, size_t size)
+/* @param ended no rank will call anything any more */
+static void tell(const Watch *watch, const Calls *calls, bool ended, char *story, size_t size)
 {
+    char text[900];
     story[0] = '\0';
     for (int r = 0; r < watch->c.world; r++)
-        append_rank(watch, r, story, size);
+        append_rank(watch, calls, r, story, size);
+    Difference first = first_difference(calls, ended, false);
+    if (first.kind == NO_DIFFERENCE)
+        return;
+    difference_text(calls, &first, text, sizeof text);
+    append(story, size, "\nfirst difference: %s", text);
 }
+
+static void tell_now(const Watch *watch, bool ended, char *story, size_t size)
+{
+    Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
+    tell(watch, calls, ended, story, size);
+    calls_free(calls);
+}
+
+/* ---- looking -------------------------------------------------------------------------------------------------------- */
 
 /* CPU seconds that a rank has used since the last event, or nearly. */
 static double cpu_since(Watch *watch, int rank, const ProcessState *process)
 {
     if (watch->cpu[rank] < 0)
         watch->cpu[rank] = process->cpu;
+    watch->asleep[rank] = process->state == 'S' ? watch->asleep[rank] + 1 : 0;
     return process->cpu - watch->cpu[rank];
 }
 
-static double patience(const Call *call)
+/* Every rank waits in MPI or has left; the one that has asked least has asked for `least` seconds. */
+static Ending blocked(const Watch *watch, double least, bool asleep, char *story, size_t size)
 {
-    static const char *const set_up[] = {"dup", "split", "create", "free"};
-    for (size_t i = 0; i < sizeof set_up / sizeof *set_up; i++)
-        if (!strncmp(call->name, set_up[i], sizeof call->name))
-            return asked_long_enough_in_set_up;
-    return asked_long_enough;
+    Ending ending = COMPLETE;
+    Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
+    if (events_of(watch) == watch->events && (asleep || least > asked_long_enough[hope_of(calls)])) {
+        tell(watch, calls, true, story, size);
+        ending = HUNG;
+    }
+    calls_free(calls);
+    return ending;
 }
 
 static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t size)
 {
-    int waiting = 0, asked = 0;
+    int waiting = 0, asleep = 0;
+    double least = HUGE_VAL;
     for (int r = 0; r < watch->c.world; r++) {
         if (!left(watch, r) && !in_mpi(watch, r))
             return COMPLETE;
         if (!in_mpi(watch, r))
             continue;
-        ProcessState process = process_state(watch->launch->rank[r].pid);
+        ProcessState process = process_state(watch->pid[r]);
+        least = fmin(least, cpu_since(watch, r, &process));
+        asleep += sleeps(watch, r, silence);
         waiting++;
-        asked += cpu_since(watch, r, &process) > patience(&watch->launch->rank[r].call) ||
-                 (silence > sleeps_per_cpu * watch->cpu_limit && process.state == 'S');
     }
-    if (waiting == 0 || asked < waiting || events_of(watch) != watch->events)
+    if (waiting == 0)
         return COMPLETE;
-    tell(watch, story, size);
-    return HUNG;
+    return blocked(watch, least, asleep == waiting, story, size);
+}
+
+/* Where in the lab a rank is that computes: it says so itself, or it does not and stays unknown. */
+static void append_where(const Watch *watch, int rank, char *story, size_t size)
+{
+    const RankHeader *header = &watch->launch->rank[rank];
+    char line[64] = "";
+    int looks = kill(watch->pid[rank], SIGUSR1) == 0 ? 200 : 0;
+    while (looks-- > 0 && !atomic_load(&header->answered))
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    if (atomic_load(&header->answered))
+        line_of(header->signal_address, line);
+    append(story, size, "%s%s", line[0] ? ": it is at " : "", line);
 }
 
 static Ending look_at_computing(Watch *watch, double silence, char *story, size_t size)
@@ -164,18 +208,18 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
     for (int r = 0; r < watch->c.world; r++) {
         if (left(watch, r) || in_mpi(watch, r))
             continue;
-        ProcessState process = process_state(watch->launch->rank[r].pid);
+        ProcessState process = process_state(watch->pid[r]);
         if (process.state == 0 || process.state == 'Z') {
             watch_crash(watch, story, size);
             return CRASHED;
         }
-        bool computes = cpu_since(watch, r, &process) > watch->cpu_limit,
-             sleeps = silence > sleeps_per_cpu * watch->cpu_limit && process.state == 'S';
-        if (computes || sleeps) {
-            tell(watch, story, size);
-            append(story, size, ". Rank %d did not come back in the time allowed", r);
-            return LOOPED;
-        }
+        double cpu = cpu_since(watch, r, &process);
+        if (!is_too_long(watch, cpu) && !sleeps(watch, r, silence))
+            continue;
+        tell_now(watch, false, story, size);
+        append(story, size, ". Rank %d did not come back in the time allowed", r);
+        append_where(watch, r, story, size);
+        return LOOPED;
     }
     return COMPLETE;
 }
@@ -208,6 +252,6 @@ void watch_crash(const Watch *watch, char *story, size_t size)
                line[0] ? " at " : "", line, header->where);
         return;
     }
-    tell(watch, story, size);
+    tell_now(watch, true, story, size);
     append(story, size, ". The program ended before the check was complete");
 }

@@ -8,20 +8,26 @@
 
 typedef struct Watch {
     const Launch *launch;
+    const int *pid; /**< of each rank */
     Case c;
     int posted;
     int64_t events;
-    double cpu_limit;
+    double cpu_limit;      /**< as given; 0: derived, see watch_cpu_limit() */
+    double derived;        /**< 0: not needed yet */
+    double patience;       /**< times the limit: less once a rank of this lab has computed for ever */
     double looked;         /**< when the ranks were last looked at */
     double since;          /**< when the last MPI call was entered or left */
     double cpu[MAX_RANKS]; /**< CPU seconds of each rank soon after; -1: not read yet */
+    int asleep[MAX_RANKS]; /**< looks, one after the other, that found the rank asleep */
 } Watch;
 
-/** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what plain loops
- * take for all of it, and two. */
+/** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what the judge's own plain layers
+ *  take here for all of it, in plain loops and double precision, and two. They are timed on other numbers than the case's. */
 double watch_cpu_limit(const Case *c);
 
-Watch watch_begin(const Launch *launch, const Case *c, int posted, double cpu_limit);
+/** @param cpu_limit 0: watch_cpu_limit(), asked when it matters */
+Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
+                  double patience);
 
 /** COMPLETE while there is hope; HUNG or LOOPED, with the story of who waits where, when there is none. */
 Ending watch_look(Watch *watch, char *story, size_t size);

@@ -25,8 +25,8 @@ void write_group(Play *play, const char *name, Group *group, int rank, int degre
     if (!group)
         misuse("group_split makes it, on every rank", "mesh->%s was not made on this rank", name);
     int size = group_size(group), place = group_rank(group);
-    double *members = numbers(play, "members", name, size);
     at(play, "exchange in the %s group", name);
+    double *members = numbers(play, "members", name, size);
     members[place] = group_rank(play->mesh->world);
     group_sum(group, members, size); /* the others' places are zero here */
     *numbers(play, "rank", name, 1) = rank;

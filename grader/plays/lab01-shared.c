@@ -4,7 +4,12 @@
 
 Shape lab01_shape(const Case *c, int call)
 {
-    return call != 1 ? SHAPE(c->B, c->S, c->H) : SHAPE(c->B + 1, c->S, c->H / 2 + 1);
+    return call != 1 ? SHAPE(c->B, c->S, c->H) : SHAPE((c->B + 1) * c->S, c->H / 2 + 1);
+}
+
+int lab01_dimension(int part, int call, Shape shape)
+{
+    return part == GATHER_LAST ? shape.rank - 1 : call == 2 ? 1 : 0;
 }
 
 int lab01_shared(const Case *c, int rank)

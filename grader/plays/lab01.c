@@ -20,7 +20,8 @@ static Pass forward(Play *play, int part, int call)
     else if (part == G)
         pass.y = all_reduce(pass.x, mesh);
     else if (part == GATHER_LAST || part == GATHER_FIRST)
-        pass.y = all_gather(pass.x, part == GATHER_LAST ? LAST : 0, mesh);
+        pass.y =
+            all_gather(pass.x, part == GATHER_LAST ? LAST : lab01_dimension(part, call, pass.x->shape), mesh);
     else if (part == READ_TWICE) { /* g must not have changed what gelu reads */
         Tensor *sum = all_reduce(pass.x, mesh);
         pass.y = add(sum, placed(gelu(pass.x), whole()));

@@ -15,6 +15,9 @@ enum { F, G, GATHER_LAST, GATHER_FIRST, READ_TWICE, WEIGHT_KEPT, PARTS };
 /** The shape of the input of `part`; the second of three calls has another. */
 Shape lab01_shape(const Case *c, int call);
 
+/** Along which dimension of `shape` part GATHER_... joins: the last; the first, or in the third call the second. */
+int lab01_dimension(int part, int call, Shape shape);
+
 /** Whose input a tensor is that is the same on the ranks of a group: no rank's, and another one in each replica. */
 int lab01_shared(const Case *c, int rank);
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/run.h"
+
 /* Stand behind `order` and `mine` and must remain there; what is read behind `order` is then seen in `mine`. */
 static const int64_t order_guard = -78, mine_guard = -77;
 enum { GUARDS = 64 };
@@ -45,9 +47,17 @@ static void write_deal(Play *play, const Deal *deal)
                        .tail = deal->tail,
                        .order = order,
                        .mine = record + 2};
+    Sampler before = sampler;
     lab11_deal_name(name, deal);
     at(play, "sampler_set_epoch, %s", name);
     record[0] = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
+    if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
+        sampler.order != before.order || sampler.mine != before.mine)
+        misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
+               "sampler_set_epoch: a field of the sampler was changed");
+    if (record[1] != mine_guard)
+        misuse("the first row is mine[0]",
+               "sampler_set_epoch: rows are written before the beginning of `mine`");
     record[1] = room;
     write_numbers(play, name, record, written(record, 2 + room, mine_guard));
     lab11_order_name(name, deal);

@@ -30,7 +30,8 @@ static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which,
     name_it(name, "x", which, step);
     if (layer->takes_ids) /* in cases of integers all ids lie on the first rank's side */
         return pass->x = random_ids(play, name, c->integers && c->V > c->tp ? c->V / c->tp : c->V);
-    pass->u = random_input(play, name, -1, SHAPE(c->B, c->S, c->H), true);
+    pass->u =
+        random_input(play, name, -1, c->flat ? SHAPE(c->B * c->S, c->H) : SHAPE(c->B, c->S, c->H), true);
     pass->x = gelu(pass->u);
     return pass->x;
 }
@@ -54,10 +55,12 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
     at(play, "forward pass of the %s layer, step %d", which_layer[which], step + 1);
     Sizes sizes = layer->sizes(play, which);
     traffic_begin(play);
+    work_begin(play);
     pass->y =
         layer->forward(made, layer->takes_ids ? pass->x : into_layer(play, pass->x), pass->mask, play->mesh);
     name_it(name, "forward", which, step);
     traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    work_end(play, name);
     must_be_whole(play, pass->y);
     if (pass->u)
         pass->other = add(pass->x, pass->u);
@@ -68,6 +71,10 @@ static void write_forward(Play *play, const Pass *pass, int which, int step)
     char name[NAME_SIZE];
     name_it(name, "input", which, step);
     write_values(play, FORWARD, name, pass->x);
+    if (pass->mask) {
+        name_it(name, "mask", which, step);
+        write_values(play, FORWARD, name, pass->mask);
+    }
     name_it(name, "output", which, step);
     write_values(play, FORWARD, name, pass->y);
     if (pass->other) {
@@ -88,9 +95,11 @@ static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, 
         gradient_add(pass->other, random_input(play, name, -1, pass->other->shape, false));
     }
     traffic_begin(play);
+    work_begin(play);
     tape_backward(play->tape, pass->y, dy);
     name_it(name, "backward", which, step);
     traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    work_end(play, name);
     if (pass->u) {
         name_it(name, "input gradient", which, step);
         write_values(play, INPUT_GRADIENT, name, pass->u->gradient);

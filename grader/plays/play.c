@@ -1,5 +1,6 @@
 #include "grader/plays/play.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,11 +84,14 @@ Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool n
     PhiloxKey key = key_of(play, full);
     Tensor *x = tape_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     Philox4 four = {{0}};
+    bool nothing = play->c.integers && rank > 0 &&
+                   rank == play->c.world - 1; /* zeros are worth as much as other numbers */
     for (int64_t i = 0, count = shape_count(shape); i < count; i++) {
         if (i % 4 == 0)
             four = philox(key, (uint32_t)(i / 4), 0, 0, 0);
         double u = philox_uniform(four.word[i % 4]);
-        reals(x)[i] = (real)(float)(play->c.integers ? (double)((int)(u * 15) - 7) : 2 * u - 1);
+        double value = play->c.integers ? (double)((int)(u * 15) - 7) : ldexp(2 * u - 1, play->c.exponent);
+        reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
     x->needs_gradient = needs_gradient;
     return x;
@@ -112,14 +116,21 @@ Tensor *random_ids(Play *play, const char *name, int64_t limit)
     return ids;
 }
 
+/* The first sample is padded at its end, as texts are; of the others any position may be hidden, the first included. */
 Tensor *random_mask(Play *play, const char *name)
 {
     const Case *c = &play->c;
     Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    int64_t draws = 0;
     for (int64_t b = 0; b < c->B; b++) {
-        int64_t tokens = b == 0 ? c->S : 1 + random_below(play, name, b, c->S);
+        int32_t *row = ints(mask) + b * c->S;
+        int64_t tokens = 1 + random_below(play, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
         for (int64_t s = 0; s < c->S; s++)
-            ints(mask)[b * c->S + s] = s < tokens;
+            row[s] = b == 0 ? s < tokens : (int32_t)random_below(play, name, draws++, 2);
+        if (b > 0) {
+            row[random_below(play, name, draws++, c->S)] = 0;
+            row[random_below(play, name, draws++, c->S)] = 1;
+        }
     }
     return mask;
 }

@@ -18,6 +18,7 @@ typedef enum Check {
     STEP,
     INITIAL_VALUES,
     SHARDING,
+    ARITHMETIC, /**< and memory: of the rank with the most, against its share of the plain layer */
     COMMUNICATION,
     GROUPS,   /**< members, order, ranks, degrees */
     ROWS,     /**< which rows each replica reads */
@@ -94,6 +95,11 @@ void traffic_begin(Play *play);
 /** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
  */
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes);
+
+void work_begin(Play *play);
+/** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/plays/work.h; in the judge,
+ * what the plain layer takes on one rank. */
+void work_end(Play *play, const char *name);
 
 /** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
  * gives. */

@@ -7,25 +7,67 @@
 #include <string.h>
 
 #include "base/run.h"
+#include "grader/runner/filter.h"
 #include "grader/runner/recorder.h"
 
-enum { OWN_MEMORY = 1 << 30 }; /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+enum {
+    OWN_MEMORY = 256 << 20
+}; /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
 
 /* malloc and signal handlers are passed no context. */
 static struct {
     RankHeader *header;
-    int64_t held;
+    int64_t held, peak;
     char stack[1 << 16];
 } guard;
 
 void guard_begin(void)
 {
-    guard.held = 0;
+    guard.held = guard.peak = 0;
 }
 
-static void fatal(int number)
+void guard_begin_peak(void)
 {
+    guard.peak = guard.held;
+}
+
+int64_t guard_peak(void)
+{
+    return guard.peak;
+}
+
+static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
+{
+#if defined __x86_64__
+    intptr_t stack = (intptr_t)context->uc_mcontext.gregs[REG_RSP];
+#else
+    intptr_t stack = (intptr_t)context->uc_mcontext.sp;
+#endif
+    intptr_t below = stack - (intptr_t)info->si_addr;
+    return below > -4096 && below < 1 << 20;
+}
+
+/* Some are a call of the lab's that went wrong, no damage: they end the case. The others end the rank. */
+static void caught(int number, siginfo_t *info, void *context)
+{
+    if (number == SIGSYS && !recorder_active()) {
+        filter_answer(context, info->si_syscall);
+        return;
+    }
+    if (number == SIGSYS)
+        misuse("a lab computes, and talks to its group by the words of balise.h or by MPI",
+               "the system was asked (by its call %d) for what is no lab's business: another process, a file "
+               "to write, a "
+               "connection",
+               info->si_syscall);
+    if (number == SIGSEGV && recorder_active() && stack_is_full(info, context))
+        misuse("does a function call itself without end? large arrays belong into malloc()",
+               "the stack is full");
     guard.header->signal_address = callsite();
+    if (number == SIGUSR1) { /* the judge asks where this rank is */
+        atomic_store(&guard.header->answered, 1);
+        return;
+    }
     atomic_store(&guard.header->signal, number);
     signal(number, SIG_DFL);
     raise(number);
@@ -33,14 +75,16 @@ static void fatal(int number)
 
 void guard_signals(RankHeader *header)
 {
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGUSR1};
     void *frame;
     guard.header = header;
     backtrace(&frame, 1); /* loads what it needs, which a signal handler must not */
     sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(numbers[i], &(struct sigaction){.sa_handler = fatal, .sa_flags = SA_ONSTACK | SA_NODEFER},
-                  NULL);
+        sigaction(
+            numbers[i],
+            &(struct sigaction){.sa_sigaction = caught, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO},
+            NULL);
 }
 
 /* ---- memory */
@@ -60,6 +104,8 @@ static void *taken(void *memory)
 {
     if (memory)
         guard.held += (int64_t)malloc_usable_size(memory);
+    if (guard.held > guard.peak)
+        guard.peak = guard.held;
     return memory;
 }
 

@@ -15,6 +15,10 @@ void guard_signals(RankHeader *header);
 /** Forgets what the lab has allocated: a case begins. */
 void guard_begin(void);
 
+/** From now on the most is that of what the lab holds now and of what comes; and the most, in bytes. */
+void guard_begin_peak(void);
+int64_t guard_peak(void);
+
 /** What a lab's own memory is filled with before it is written: NaN. */
 void *graded_malloc(size_t bytes);
 void *graded_calloc(size_t count, size_t bytes);

@@ -13,8 +13,11 @@
 
 #include "base/run.h"
 #include "grader/plays/play.h"
+#include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
+#include "grader/runner/sanitizer.h"
+#include "grader/runner/values.h"
 #include "mesh/mesh.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
@@ -60,9 +63,22 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     longjmp(runner.case_ends, 1);
 }
 
+/* What a sanitizer has found is written down already: the case ends here. */
+static void end_if_found(void)
+{
+    if (sanitizer_has_found())
+        longjmp(runner.case_ends, 1);
+}
+
+static void sanitizer_found(const Problem *problem, void *address)
+{
+    write_problem(REFUSED, problem, address);
+}
+
 void at(Play *play, const char *format, ...)
 {
     va_list args;
+    end_if_found();
     va_start(args, format);
     vsnprintf(runner.header->where, sizeof runner.header->where, format, args);
     va_end(args);
@@ -86,19 +102,27 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
 {
     double *numbers;
     Traffic now = recorder_traffic();
+    end_if_found();
     stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
     numbers[0] = now.elements - before.elements;
     numbers[1] = (double)(now.calls - before.calls);
     numbers[2] = sizes->vocabulary;
 }
 
+static void write_left_over(const char *what, int64_t count, void *address)
+{
+    double *numbers;
+    stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, what, 1, &numbers)->address = address;
+    numbers[0] = (double)count;
+}
+
 static void finish_case(void)
 {
     double *numbers;
-    if (recorder_open_requests() > 0) {
-        stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, "requests", 1, &numbers);
-        numbers[0] = (double)recorder_open_requests();
-    }
+    end_if_found();
+    if (recorder_open_requests() > 0)
+        write_left_over("request", recorder_open_requests(), NULL);
+    recorder_left_behind(write_left_over);
     stream_entry(&runner.play.stream, FINISHED, 0, "", 0, &numbers);
 }
 
@@ -120,11 +144,12 @@ static void open_play(Play *play, const Case *c, const Mesh *mesh)
     play->model = NULL;
     play->pool = pool_new(MEMORY, true);
     play->tape = tape_new(play->pool, mesh);
+    values_watch(play->tape, rings_of(runner.launch, runner.rank));
     for (int i = 0; i < 64; i++)
         play->samples[i] = random_below(play, "sample", i, 1 << 20);
 }
 
-static void play_one(const Case *c, MPI_Comm world)
+static void play_one(const Case *c, MPI_Comm world, int number)
 {
     static Mesh mesh;
     static Group *group;
@@ -132,8 +157,9 @@ static void play_one(const Case *c, MPI_Comm world)
     Play *play = &runner.play;
     *play = (Play){.c = *c, .stream = play->stream};
     stream_entry(&play->stream, CASE, 0, "", 0, &numbers);
-    recorder_begin(runner.header, world);
+    recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, number);
     guard_begin();
+    sanitizer_begin();
     bool complete = setjmp(runner.case_ends) == 0;
     if (complete) {
         atomic_store(&runner.header->state, PLAYING);
@@ -169,7 +195,7 @@ static void play_cases(void)
             break;
         Case c = runner.launch->control.current;
         if (runner.rank < c.world)
-            play_one(&c, worlds[c.world]);
+            play_one(&c, worlds[c.world], posted);
         atomic_store(&runner.header->state, IDLE);
         atomic_fetch_add(&runner.header->done_cases, 1);
     }
@@ -182,12 +208,10 @@ static void attach(const char *path)
         perror(path);
         exit(2);
     }
-    size_t bytes = LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES;
-    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    char *base = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     runner.launch = (Launch *)base;
     runner.header = &runner.launch->rank[runner.rank];
-    runner.header->pid = getpid();
     runner.play.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
                                   &runner.header->used};
 }
@@ -202,6 +226,8 @@ int main(int argc, char **argv)
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);
     guard_signals(runner.header);
+    sanitizer_watch(sanitizer_found);
+    filter_begin(); /* where the system has none, there are the limits */
     recorder_catch_errors();
     backend_set_threads(1);
     play_cases();

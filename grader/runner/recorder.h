@@ -1,7 +1,7 @@
 /** @file
  * The flight recorder: every call of MPI that the student's code makes, through the kit's words or directly,
- * passes here (PMPI). It says in shared memory where this rank is, counts what is sent, hands out the case's
- * ranks for MPI_COMM_WORLD, and keeps the number of requests that nobody has waited for. It is the one
+ * passes here (PMPI). It writes down in shared memory what this rank calls, counts what is sent, hands out the
+ * case's ranks for MPI_COMM_WORLD, and knows what nobody has waited for or given back. It is the one
  * process-wide state of the runner: PMPI passes no context.
  */
 #ifndef BALISE_GRADER_RECORDER_H
@@ -17,12 +17,16 @@ typedef struct Traffic {
     int64_t calls;   /**< of collectives; a ring of messages is bounded by what it sends */
 } Traffic;
 
-/** From now on calls are recorded in `header`, and MPI_COMM_WORLD means `world`. */
-void recorder_begin(RankHeader *header, MPI_Comm world);
+/** From now on calls are recorded in `header` and in `rings`, which begin anew, and MPI_COMM_WORLD means `world`.
+ *  @param number of the case, the same on every rank */
+void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number);
 void recorder_end(void);
 
 /** Is a case being played? */
 bool recorder_active(void);
+
+/** Is what the play is at called so, or a name that begins so? */
+bool recorder_is_at(const char *where);
 
 /** Errors of MPI end the case from now on, in every communicator made later too. */
 void recorder_catch_errors(void);
@@ -32,5 +36,8 @@ Traffic recorder_traffic(void);
 
 /** Requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
+
+/** Tells of each line on which several objects of MPI were made that are still there: they would become more and more. */
+void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
 
 #endif

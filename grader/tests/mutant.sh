@@ -37,10 +37,8 @@ build() {
 points() {
     sed -nE "s,^  [✓✗] $1 +([0-9]+/[0-9]+)$,\1,p" "$work/report"
 }
-full() {
-    local got
-    got=$(points "$1")
-    [ "${got%/*}" = "${got#*/}" ]
+full() { # its points may be held back all the same
+    grep -qE "^  ✓ $1 +[0-9]+/[0-9]+$" "$work/report"
 }
 trouble=()
 each() { # each FIELD FUNCTION: calls it with each item of a list

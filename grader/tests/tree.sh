@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # Sourced by the grader's tests: a folder of their own that has the kit as it is, but labs/ as a student's copy, so that a
-# test can change it. Its build is the kit's: what is built there is not built again.
+# test can change it. What does not depend on labs/ is copied from the kit's build, and not built again.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 BUILD=${BUILD:-$ROOT/build}
 [[ $BUILD = /* ]] || BUILD=$ROOT/$BUILD
+export -n BUILD # make in the tree builds below it: an object of a test's lab is not the kit's
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
 # make_tree NAME: sets $tree to it and goes there.

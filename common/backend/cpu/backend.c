@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/blas.h"
@@ -56,6 +57,19 @@ static int vector_bits_of_machine(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 256 : 128;
 }
 
+void backend_start(char **argv)
+{
+    if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE"))
+        return;
+    const int bits = vector_bits_of_machine();
+    if (bits == 128 || vector_bits_of_core(openblas_get_corename()) >= 256)
+        return;
+    setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell",
+           1); /* read when the library is loaded */
+    execv("/proc/self/exe", argv);
+    unsetenv("OPENBLAS_CORETYPE"); /* backend_check will say it */
+}
+
 bool backend_check(Problem *problem)
 {
     if (!openblas_get_corename)
@@ -77,6 +91,11 @@ bool backend_check(Problem *problem)
     return true;
 }
 #else
+void backend_start(char **argv)
+{
+    (void)argv;
+}
+
 bool backend_check(Problem *problem)
 {
     (void)problem; /* OpenBLAS picks its kernels by the machine's own feature flags here */

@@ -11,11 +11,13 @@
 
 static const char CHILD[] = "BALISE_TEST_BACKEND_CHILD";
 
-/* A child prints what backend_check says, or "fine", and ends before Check gets to run anything. */
-__attribute__((constructor)) static void answer(void)
+/* A child starts as a program does, prints what backend_check says, or "fine", and ends before Check gets to run anything. */
+__attribute__((constructor)) static void answer(int argc, char **argv)
 {
+    (void)argc;
     if (!getenv(CHILD))
         return;
+    backend_start(argv);
     Problem problem;
     if (backend_check(&problem))
         puts("fine");
@@ -53,7 +55,7 @@ static void ask(const char *core, char *said, size_t size)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-START_TEST(the_choice_of_the_library_itself_is_fine)
+START_TEST(kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it)
 {
     char said[2048];
     ask(NULL, said, sizeof said);
@@ -92,7 +94,7 @@ Suite *suite(void)
 {
     Suite *s = suite_create("backend check");
     TCase *tests = tcase_create("cpu");
-    tcase_add_test(tests, the_choice_of_the_library_itself_is_fine);
+    tcase_add_test(tests, kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it);
     tcase_add_test(tests, a_forced_slow_kernel_is_a_problem_with_a_hint);
     tcase_add_test(tests, the_description_names_the_threads);
     suite_add_tcase(s, tests);

@@ -29,14 +29,16 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
+# What the judge knows of calls needs nothing else of it.
+CALLS = $(patsubst %,grader/judge/%.c,calls differences hope lines matching table wholes)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
-$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/base/tests/run_for_tests.c) $(TWINS)
+$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/base/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
 	rm -f $@
 	ar rcs $@ $^
 
-$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,common/base/tests/run_for_tests.c)
+$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,$(CALLS) common/base/tests/run_for_tests.c)
 	rm -f $@
 	ar rcs $@ $^
 
@@ -61,7 +63,7 @@ $(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_ma
 
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
             SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
+SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
 # make test [TESTS=part of a path]. In steps: what setup installs has to be seen by the make that uses it.
 .PHONY: test test-slow test-programs run-tests-fast run-tests-slow lint
@@ -72,8 +74,8 @@ test test-slow: test%:
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(DUMP_MODEL)
 
 run-tests-fast run-tests-slow: run-tests-%:
-	$(MAKE) $(JOBS) build test-programs $(BUILD)/generated/grading.sh
-	$(MAKE) $(JOBS) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
+	$(MAKE) $(SIDE_BY_SIDE) build test-programs $(BUILD)/generated/grading.sh
+	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
 	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh $* '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.

@@ -65,7 +65,7 @@ verdict() {
 
 doctor PATH="$PATH"
 expect_status 0
-expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'not needed for the labs' \
+expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'not needed for the labs' \
     'The labs can be done here'
 verdict 'a machine that can do the labs is told so'
 
@@ -116,6 +116,14 @@ chmod +x "$bin/nvidia-smi"
 doctor PATH="$bin"
 expect_said '✓ GPU +2 +NVIDIA Card$'
 verdict 'GPUs are counted and named'
+
+path_without unshare
+printf '#!/bin/bash\nexit 1\n' >"$bin/unshare"
+chmod +x "$bin/unshare"
+doctor PATH="$bin"
+expect_status 0
+expect_said '! sandbox +none' 'with limits alone' 'HINT: in a container'
+verdict 'a machine that allows no sandbox is no hindrance, and told so'
 
 doctor PATH="$PATH" OPENBLAS_CORETYPE=Haswell OPENBLAS_NUM_THREADS=999999
 expect_status 0

@@ -48,6 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused("SEQ below 2 is refused", ["seq", "'1'"], 2, "--tp", 2, "--seq", 1)
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
+    refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
     refused("a number that is none is refused", ["'many'"], 1, "--epochs", "many")
     refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",

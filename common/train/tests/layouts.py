@@ -1,12 +1,18 @@
 #!/usr/bin/python3
-"""One model, every layout: the loss of each step at every tp x dp is that of one rank, up to rounding. How much rounding
-may do is measured: 8 times the largest deviation of serial runs whose initial weights are moved by one unit in the last
-place."""
-from runs import check, losses_of, metrics_of
+"""One model, every layout: the loss of each step and the weights after the last one are at every tp x dp those of one rank, up
+to rounding. How much rounding may do is measured: 8 times the largest deviation of serial runs whose initial weights are moved
+by one unit in the last place."""
+import subprocess
+import tempfile
 
-SMALL = ["--layers", 2, "--hidden-dim", 64, "--heads", 4, "--batch-size", 12, "--seq", 48, "--steps", 12, "--samples", 256,
-         "--test", "", "--threads", 1]
+from runs import BUILD, check, losses_of, metrics_of
+
+LAYOUTS = ((2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (3, 2))
+SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 12, "--seq", 48, "--samples", 256, "--test", "",
+         "--threads", 1]
+TEN_STEPS = [*SMALL, "--steps", 10]
 OPTIMISERS = {
+    "SGD, dropout 0": ["--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0, "--dropout", 0],
     "SGD, dropout 0.1": ["--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0, "--dropout", 0.1],
     "AdamW, dropout 0": ["--lr", 1e-3, "--dropout", 0],
     "AdamW with eps 1e-4, dropout 0.1": ["--lr", 1e-3, "--dropout", 0.1, "--eps", 1e-4],
@@ -17,15 +23,34 @@ def deviation(a, b):
     return max(abs(x - y) for x, y in zip(a, b))
 
 
+def weights_apart(one, other):
+    """The largest difference of a weight between two saved runs."""
+    said = subprocess.run([f"{BUILD}/checkpoint", "compare", one, other], capture_output=True, text=True, check=True).stdout
+    return float(said.partition("largest difference of a weight: ")[2].split()[0])
+
+
+def at_every_layout(name, options, folder):
+    def saved(run, ranks, *more):
+        return losses_of(ranks, *TEN_STEPS, *options, "--save", f"{folder}/{run}", *more)
+
+    serial = saved("serial", 1)
+    moved = [(deviation(serial, saved(f"moved-{k}", 1, "--perturb", k)), weights_apart(f"{folder}/serial", f"{folder}/moved-{k}"))
+             for k in (1, 2, 3)]
+    loss, weight = (8 * max(column) for column in zip(*moved))
+    for tp, dp in LAYOUTS:
+        losses = saved(f"{tp}-{dp}", tp * dp, "--tp", tp)
+        apart = deviation(serial, losses), weights_apart(f"{folder}/serial", f"{folder}/{tp}-{dp}")
+        check(len(serial) == len(losses) == 10 and loss > 0 < weight and apart[0] <= loss and apart[1] <= weight,
+              f"tp {tp}, dp {dp} gives the losses and the weights of one rank ({name})",
+              f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")
+
+
 for name, options in OPTIMISERS.items():
-    serial = losses_of(1, *SMALL, *options)
-    moved = max(deviation(serial, losses_of(1, *SMALL, *options, "--perturb", k)) for k in (1, 2, 3))
-    for tp, dp in ((2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (2, 3)):
-        apart = deviation(serial, losses_of(tp * dp, *SMALL, *options, "--tp", tp))
-        check(len(serial) == 12 and 0 < moved and apart <= 8 * moved,
-              f"tp {tp}, dp {dp} gives the losses of one rank ({name})", f"{apart:.3g} apart, {8 * moved:.3g} allowed")
+    with tempfile.TemporaryDirectory() as place:
+        at_every_layout(name, options, place)
 
 ADAMW = OPTIMISERS["AdamW, dropout 0"]
+SMALL = [*SMALL, "--steps", 12]
 whole = losses_of(1, *SMALL, *ADAMW)
 moved = max(deviation(whole, losses_of(1, *SMALL, *ADAMW, "--perturb", k)) for k in (1, 2, 3))
 parts = losses_of(2, *SMALL, *ADAMW, "--tp", 1, "--accumulate", 3)
@@ -42,9 +67,24 @@ rates = [line["lr"] for line in metrics_of(1, *SMALL, *ADAMW, "--warmup", 4, "--
 check(rates[:5] == [0.00025, 0.0005, 0.00075, 0.001, 0.001] and abs(rates[8] - 0.0005) < 1e-12 and rates[11] > 0,
       "the rate rises over the warm-up and falls to zero at the end of the decay", str(rates))
 
-again = [losses_of(2, *SMALL, *OPTIMISERS["AdamW, dropout 0"]) for _ in range(2)]
-check(again[0] == again[1], "two runs of one layout are equal to the last digit")
-threads = [losses_of(1, *SMALL[:-1], n, *OPTIMISERS["AdamW, dropout 0"]) for n in (2, 2)]
+for tp, dp in ((2, 1), (2, 2)):
+    again = [losses_of(tp * dp, *SMALL, *ADAMW, "--tp", tp) for _ in range(2)]
+    check(again[0] == again[1], f"two runs at tp {tp}, dp {dp} are equal to the last digit")
+threads = [losses_of(1, *SMALL, "--threads", n, *OPTIMISERS["AdamW, dropout 0"]) for n in (2, 2)]
 check(threads[0] == threads[1], "two runs of one rank with two threads are equal to the last digit")
 other = losses_of(1, *SMALL, *OPTIMISERS["AdamW, dropout 0"], "--seed", 2)
 check(deviation(again[0], other) > 1e-3, "another seed gives other losses")
+
+EVALUATED = [*SMALL[:-2], "--samples", 64, "--epochs", 1, "--test", "data/reviews/test.csv", "--lr", 1e-3]
+accuracies = {(tp, dp): [line["test_accuracy"] for line in metrics_of(tp * dp, *EVALUATED, "--tp", tp) if "test_accuracy" in line]
+              for tp, dp in ((1, 1), (2, 1), (1, 3), (2, 2))}
+check(len(set(map(tuple, accuracies.values()))) == 1 and len(accuracies[1, 1]) == 1,
+      "the test accuracy is the same at every layout, replicas that read different numbers of rows included", str(accuracies))
+
+with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    file.write("review,label\na good film,1\na bad film,0\nno film,0\n")
+    file.flush()
+    FEW = [*SMALL[:-2], "--samples", 12, "--epochs", 1, "--test", file.name]
+    accuracies = [[line["test_accuracy"] for line in metrics_of(ranks, *FEW, "--tp", 1) if "test_accuracy" in line] for ranks in (1, 4)]
+check(accuracies[0] == accuracies[1] and len(accuracies[0]) == 1,
+      "three test rows on four replicas give the accuracy of one rank", str(accuracies))

@@ -1,0 +1,39 @@
+#!/usr/bin/python3
+"""What a step sends is what the formulas say, to the byte, and replicas need no more memory than one."""
+from runs import check, metrics_of
+
+L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # every part a multiple of 16 numbers, to which the arena pads it
+SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
+         "--threads", 1, "--check", 0]
+FP32 = 4
+
+
+def sums(tp, dp, batch, *more):
+    """Bytes of a step over tp and over dp, added up over all ranks, and a rank's parameters and largest peak memory."""
+    lines = metrics_of(tp * dp, *SIZES, "--batch-size", batch, "--tp", tp, *more)
+    ranks = lines[-1]["ranks"]
+    steps = sum("step" in line for line in lines)
+    return (sum(r["comm_bytes_tp"] for r in ranks) / steps, sum(r["comm_bytes_dp"] for r in ranks) / steps,
+            ranks[0]["parameters"], max(r["peak_bytes"] for r in ranks))
+
+
+def formula(tp, dp, batch, parameters):
+    """Over tp: per block 4 all-reduces of B·S·H; the embedding's gather; the classifier's two all-reduces. Over dp: each
+    rank's gradients, once."""
+    n = batch * S * H
+    over_tp = (tp - 1) * (2 * 4 * L * n + n + 2 * batch * CLASSES + 2 * batch * H)
+    return FP32 * over_tp, FP32 * tp * 2 * (dp - 1) * parameters
+
+
+for tp, dp in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (3, 2)):
+    *sent, parameters, _ = sums(tp, dp, 12)
+    check(tuple(sent) == formula(tp, dp, 12, parameters), f"tp {tp}, dp {dp} sends in a step what the formulas say",
+          f"{sent} counted, {formula(tp, dp, 12, parameters)} by formula")
+
+tp_bytes, dp_bytes, parameters, _ = sums(2, 2, 12, "--accumulate", 3)
+check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-batches a step sends no more: one reduction",
+      f"{tp_bytes}, {dp_bytes}")
+
+alone, replicas = sums(2, 1, 6)[3], sums(2, 2, 12)[3]
+check(replicas <= 1.001 * alone, "at the same rows a replica, two replicas of two ranks need the memory of one",
+      f"{alone} bytes at tp 2, {replicas} at tp 2, dp 2")

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# MAP=1 says where each rank sits, and a tensor-parallel group on several nodes is warned of. Nodes are host names here: each
+# rank has a name of its own, by a namespace.
+set -uo pipefail
+cd "$ROOT" || exit 2
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+small=(--layers 1 --hidden-dim 24 --heads 2 --batch-size 4 --seq 16 --samples 8 --steps 1 --test "" --threads 1 --map 1)
+work=$(mktemp -d "$BUILD/map.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+check() {
+    local sentence=$1
+    shift
+    if "$@"; then echo "ok - $sentence"; else
+        echo "not ok - $sentence"
+        sed 's/^/    /' "$work/out"
+    fi
+}
+says() { grep -qF -- "$1" "$work/out"; }
+is_silent() { ! grep -q warning "$work/out"; }
+
+common/train/launch.sh 4 solutions 11 "$BUILD/train" --cache "$BUILD/cache" --tp 2 "${small[@]}" > "$work/out" 2>&1
+check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0"
+check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1"
+check "on one node there is nothing to warn of" is_silent
+
+sentence="a tensor-parallel group on several nodes is warned of"
+if ! unshare --uts hostname node0 2> /dev/null; then
+    echo "skip - $sentence: this user may not give a process a host name of its own (unshare --uts)"
+    exit
+fi
+# on_nodes RANKS-A-NODE OPTIONS...: four ranks
+on_nodes() {
+    local per_node=$1
+    shift
+    # shellcheck disable=SC2016 # the ranks expand it
+    mpirun -q -n 4 --oversubscribe --mca pml ob1 --mca btl self,tcp unshare --uts \
+        sh -c 'hostname node$((OMPI_COMM_WORLD_RANK / $0)); exec "$@"' "$per_node" "$BUILD/train" --cache "$BUILD/cache" "${small[@]}" \
+        "$@" < /dev/null > "$work/out" 2>&1
+}
+on_nodes 1 --tp 2
+check "$sentence" says "warning: 2 of 2 tensor-parallel groups spread over several nodes"
+on_nodes 2 --tp 2
+check "and one within a node is not" is_silent
+check "with the name of the node of each rank" says "rank 3: node node1, tp 1, dp 1"

@@ -1,0 +1,98 @@
+/** @file
+ * The flight recorder's record: what a rank has called of MPI in the case being played, and what it held under the name of
+ * whole, in two rings in shared memory. The runner writes them, the judge reads them; what is in them could have been
+ * written by a lab too, so the judge copies and bounds everything.
+ */
+#ifndef BALISE_GRADER_CALLS_H
+#define BALISE_GRADER_CALLS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { MAX_RANKS = 8, NAME_SIZE = 64, RING_CALLS = 4096, RING_VALUES = 4096 };
+
+/** The sequence of basic types that a count of a type stands for (MPI 3.1, 3.3.1 and 4.1.11: two sides of an exchange match
+ *  by these, whatever their types are called). */
+typedef struct Signature {
+    int64_t count; /**< basic elements */
+    uint64_t hash; /**< of the sequence */
+    int32_t basic; /**< what all of them are: a BasicKind and a size in bytes; MIXED when they differ */
+} Signature;
+
+typedef enum BasicKind { FLOATING = 1, SIGNED, UNSIGNED, CHARACTER, COMPLEX, LOGICAL, PAIR, BYTES } BasicKind;
+enum { BASIC_SIZE = 256, MIXED = -1 };
+#define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
+
+/** What the ranks of a group must agree on in a call. */
+typedef enum Rule {
+    LOCAL,     /**< nothing: the end of a request */
+    TOGETHER,  /**< every rank of the group makes it; its arguments may differ */
+    REDUCTION, /**< `sent`, the operation and the root are the same on every rank */
+    EXCHANGE,  /**< what i sends to j is what j expects of i, and the root is the same on every rank */
+    MESSAGE,   /**< to one rank, from one rank or both: see `to` and `from` */
+} Rule;
+
+/** Operations of MPI_Reduce and its kin; one of the student's is the address of its function. */
+typedef enum Reduction {
+    NO_REDUCTION,
+    SUM_OF,
+    MAX_OF,
+    MIN_OF,
+    PRODUCT_OF,
+    ALL_OF,
+    ANY_OF,
+    ONE_OF,
+    BITS_AND,
+    BITS_OR,
+    BITS_XOR,
+    MAX_AND_PLACE,
+    MIN_AND_PLACE,
+    REDUCTIONS
+} Reduction;
+
+enum { NOBODY = -1, ANYBODY = -2, ANY_TAG = -2 };
+
+/** The communicator of all ranks of the case, by the name of MPI_COMM_WORLD. */
+enum { THE_WORLD = 1 };
+
+/** A call of MPI. Ranks are those of the launch. */
+typedef struct Call {
+    char name[24];         /**< "all_reduce", "start of all_reduce", "wait" */
+    char where[NAME_SIZE]; /**< what the play was at */
+    int32_t rule;
+    uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
+    uint64_t members; /**< bit r: rank r */
+    int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
+    uint64_t made;    /**< the communicator that it made, or 0 */
+    int64_t time;     /**< nanoseconds; one clock for all ranks */
+    uint64_t reduction;
+    int32_t root;
+    int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none */
+    Signature sent[MAX_RANKS];          /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
+    Signature received[MAX_RANKS];
+    int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
+    int32_t probes; /**< waits for a message and leaves it there */
+    int32_t some;   /**< a wait that one request ends; of several */
+    int32_t returned, completed;
+    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
+    void *address;     /**< callsite in the student's file, or NULL */
+} Call;
+
+/** A tensor that every rank of a tp group should hold alike. */
+typedef struct Value {
+    char word[32];
+    void *address;
+    int64_t count;
+    int32_t gradient; /**< of what `word` returned, and not that itself */
+    double sum, size; /**< weighted, of the numbers and of their absolute values: rounding is seen as such */
+} Value;
+
+/** A rank's rings: entry i is at [i % RING_...]. */
+typedef struct Rings {
+    _Atomic int64_t number;        /**< of the case that it is about, as posted */
+    _Atomic int64_t calls, values; /**< how many there have been in it */
+    Call call[RING_CALLS];
+    Value value[RING_VALUES];
+} Rings;
+
+#endif

@@ -1,0 +1,154 @@
+#include "grader/gradebook/book.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "grader/judge/output.h"
+#include "grader/judge/verdict.h"
+
+void give_up(const Problem *problem)
+{
+    fflush(stdout);
+    problem_print(stderr, problem);
+    exit(2);
+}
+
+void add_remark(Submission *submission, const char *format, ...)
+{
+    va_list args;
+    size_t used = strlen(submission->remark);
+    if (used > 0 && used + 3 < REMARK_SIZE)
+        used += (size_t)snprintf(submission->remark + used, REMARK_SIZE - used, "; ");
+    va_start(args, format);
+    vsnprintf(submission->remark + used, REMARK_SIZE - used, format, args);
+    va_end(args);
+    make_line(submission->remark);
+}
+
+void make_line(char *text)
+{
+    clean_text(text);
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\t')
+            *text = ' ';
+}
+
+static void make_folder(const char *path)
+{
+    Problem problem;
+    if (mkdir(path, 0755) == 0 || errno == EEXIST)
+        return;
+    problem_set(&problem, path, "name a file in a folder that exists and can be written",
+                "the folder cannot be made: %s", strerror(errno));
+    give_up(&problem);
+}
+
+void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
+{
+    char inner[PLACE_SIZE / 2];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(inner, sizeof inner, format, args);
+    va_end(args);
+    snprintf(place, PLACE_SIZE, "%.*s/%s", PLACE_SIZE / 2 - 2, folder, inner);
+    for (char *slash = place + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        make_folder(place);
+        *slash = '/';
+    }
+}
+
+static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *at)
+{
+    (void)found, (void)kind, (void)at;
+    return remove(path);
+}
+
+void remove_tree(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* One gradebook at a time: the lock goes with the process. */
+static void take_lock(const Book *book)
+{
+    char place[PLACE_SIZE];
+    Problem problem;
+    place_in(book->state, place, "lock");
+    int lock = open(place, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        return;
+    problem_set(&problem, book->reports, "wait for it, or choose another OUT", "%s",
+                errno == EWOULDBLOCK ? "another gradebook is at work on this OUT" : strerror(errno));
+    give_up(&problem);
+}
+
+static void settle_seed(Book *book)
+{
+    char place[PLACE_SIZE], text[64];
+    unsigned long long kept;
+    Problem problem;
+    place_in(book->state, place, "seed");
+    FILE *file = fopen(place, "r");
+    bool found = file && fscanf(file, "%llu", &kept) == 1;
+    if (file)
+        fclose(file);
+    if (!book->has_seed && found)
+        book->seed = kept;
+    else if (!book->has_seed && getrandom(&book->seed, sizeof book->seed, 0) == sizeof book->seed)
+        book->seed %= 1000000;
+    snprintf(text, sizeof text, "%llu\n", (unsigned long long)book->seed);
+    if (!write_file(place, text, &problem))
+        give_up(&problem);
+}
+
+/* One for each OUT, whoever calls it by which name. */
+static void name_work_folder(Book *book)
+{
+    char whole[PATH_MAX], checksum[CHECKSUM_SIZE];
+    if (!realpath(book->reports, whole))
+        snprintf(whole, sizeof whole, "%.4000s", book->reports);
+    checksum_of(whole, strlen(whole), checksum);
+    snprintf(book->work, sizeof book->work, "%.3000s/gradebook-work", book->build);
+    make_folder(book->work);
+    snprintf(book->work, sizeof book->work, "%.3000s/gradebook-work/%.16s", book->build, checksum);
+}
+
+void open_book(Book *book)
+{
+    Problem problem;
+    char place[PLACE_SIZE];
+    size_t length = strlen(book->out);
+    struct stat found;
+    if (length > PLACE_SIZE / 4) {
+        problem_set(&problem, NULL, "choose a shorter one", "the name of OUT is too long");
+        give_up(&problem);
+    }
+    if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode)) {
+        problem_set(&problem, book->out, "OUT is the name of a CSV file",
+                    "the table cannot be written there");
+        give_up(&problem);
+    }
+    if (length > 4 && !strcmp(book->out + length - 4, ".csv"))
+        length -= 4;
+    snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);
+    snprintf(book->state, sizeof book->state, "%.*s-reports/.state", (int)length, book->out);
+    make_folder(book->reports);
+    name_work_folder(book);
+    make_folder(book->state);
+    take_lock(book);
+    settle_seed(book);
+    place_in(book->state, place, "in");
+    remove_tree(place);
+    remove_tree(book->work);
+    make_folder(book->work);
+}

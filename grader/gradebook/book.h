@@ -1,0 +1,103 @@
+/** @file
+ * Grading many: submissions, the labs in them, and what came out.
+ *
+ * The work is cut into units: a lab with its source. What two students handed in alike is graded once, and a verdict is kept
+ * under a key of all that it depends on (the source, the seed, the kit, the instructor's cases), so that a run that was
+ * stopped goes on where it was, and a submission that changed is graded again.
+ */
+#ifndef BALISE_GRADER_GRADEBOOK_BOOK_H
+#define BALISE_GRADER_GRADEBOOK_BOOK_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "grader/gradebook/layout.h"
+#include "grader/gradebook/manifest.h"
+
+enum { MOST_SUBMISSIONS = 10000, REMARK_SIZE = 1200, PLACE_SIZE = 4096, MOST_JOBS = 256 };
+
+typedef struct Unit {
+    char key[CHECKSUM_SIZE];
+    int lab;        /**< lab_at() */
+    int submission; /**< one that has it: where the source is */
+    json_t *
+        lab_verdict; /**< the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
+    char trouble[300]; /**< why it could not */
+} Unit;
+
+typedef struct Submission {
+    char *entry; /**< its name in the folder */
+    char student[4 * NAME_BYTES];
+    char remark[REMARK_SIZE];
+    int unit[MOST_LABS]; /**< -1: the lab was not handed in */
+    bool refused;        /**< nothing in it could be read */
+    int pending;         /**< units that have not ended */
+    int points, of;
+} Submission;
+
+typedef struct Book {
+    const char *folder, *out, *build, *cases;
+    int jobs;
+    uint64_t seed;
+    bool has_seed;            /**< chosen by the instructor */
+    char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
+    char state[PLACE_SIZE];   /**< a folder in it */
+    char work[PLACE_SIZE];    /**< the build areas, below `build`: no blank in OUT is a compiler's business */
+    char kit[2 * CHECKSUM_SIZE];
+    Submission *submissions;
+    Unit *units;
+    int count, unit_count;
+} Book;
+
+/** Prints the problem and ends with 2. */
+_Noreturn void give_up(const Problem *problem);
+
+/** Adds a sentence to a submission's remark. */
+void add_remark(Submission *submission, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Makes a text one printable line. */
+void make_line(char *text);
+
+/** "FOLDER/NAME", with folders made up to it. */
+void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Removes a folder with all that is in it. */
+void remove_tree(const char *path);
+
+/** Makes the folders of the book, takes its lock, and settles the seed. */
+void open_book(Book *book);
+
+/** Lists the folder's submissions and takes each of them in, in a process of its own with limits. */
+void take_in(Book *book);
+
+/** Where the source of a submission's lab was put. */
+void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE]);
+
+/** Makes the units, and finds the verdicts that are there already. */
+void make_units(Book *book);
+/** Reads the verdict of a unit, if there is one. */
+bool find_verdict(const Book *book, Unit *unit);
+
+/** Grades what has no verdict, `jobs` at a time; goes on after any failure. */
+void run_units(Book *book);
+
+/** Says how far it is: a bar on a terminal, a line a student otherwise. */
+void tell_progress(const Book *book, int units_done, int units_to_do);
+void tell_student_done(const Book *book, int submission, int done);
+void end_progress(void);
+
+/** The points of a submission, and its remarks. */
+void add_up(Book *book, Submission *submission);
+
+/** A row a student, a column a lab. */
+void write_table(const Book *book);
+void write_report(const Book *book, int submission);
+/** The commonest causes a lab: to a file beside the reports, and to stdout. */
+void write_summary(const Book *book);
+
+/** The text as it stands in a cell that no spreadsheet takes for a formula. */
+void put_cell(FILE *out, const char *text);
+
+#endif

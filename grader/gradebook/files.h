@@ -1,0 +1,45 @@
+/** @file
+ * What somebody has handed in: an archive or a folder, read without trusting anything in it.
+ */
+#ifndef BALISE_GRADER_GRADEBOOK_FILES_H
+#define BALISE_GRADER_GRADEBOOK_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/problem.h"
+
+enum {
+    MOST_FILES = 4096,       /**< entries of an archive or a folder */
+    MOST_BYTES = 64 << 20,   /**< unpacked, all of them together */
+    MOST_SOURCE = 256 << 10, /**< a source file or a manifest */
+    PATH_SIZE = 512
+};
+
+typedef struct File {
+    char *path;  /**< with '/' between its parts, none of which is empty, "." or ".." */
+    char *bytes; /**< what it holds, where it was wanted */
+    size_t size;
+} File;
+
+typedef struct Files {
+    File file[MOST_FILES];
+    int count;
+    size_t bytes; /**< unpacked so far */
+} Files;
+
+/** Whether the contents of a file of this name are wanted; of others only the path is kept. */
+bool is_wanted(const char *path);
+
+/** Reads a .zip, .tar.gz, .tgz or .tar. Refuses what leads outside, links, devices, and what is too much.
+ *  @return false with the reason in `problem->what` */
+bool read_archive(const char *path, Files *files, Problem *problem);
+
+/** The same of a folder. */
+bool read_folder(const char *path, Files *files, Problem *problem);
+
+/** Appends a file under a path that somebody else chose, if that is a good one. Its bytes are to be filled in.
+ *  @return NULL with the reason in `problem->what` */
+File *add_file(Files *files, const char *path, Problem *problem);
+
+#endif

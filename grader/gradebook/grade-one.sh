@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# grade-one.sh BUILD LAB AREA SEED [CASES]: one student's lab, compiled, linked and judged in a folder of its own. AREA/labs holds
+# the student's files; AREA gets the object, the runner, report.txt and verdict.json. The runtime's objects are those of BUILD.
+set -euo pipefail
+build=$1 lab=$2 area=$3 seed=$4 cases=${5:-}
+# shellcheck source=/dev/null # made by make
+. "$build/generated/grading.sh"
+number=$(printf %02d "$lab")
+variable() {
+    local name=$1_$lab
+    printf '%s' "${!name}"
+}
+
+runner=$area/$number-student object=$area/student/$lab.o
+mkdir -p "$area/student"
+grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable EXPORTS)" > "$area/warnings" 2>&1 || true
+# What the compiler says names the file as the student knows it.
+[ ! -e "$object.failed" ] || sed -i "s,$area/labs/,labs/,g" "$object.failed"
+# shellcheck disable=SC2046 # a list of files
+grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS)
+exec "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --start "$build/start" --seed "$seed" \
+    ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

@@ -1,0 +1,128 @@
+/* build/gradebook: grades a folder of submissions into a table. Exit status: 0 every lab of everybody was graded, 1 some could
+ * not be, 2 there is no table. */
+#include <getopt.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "grader/gradebook/book.h"
+#include "grader/judge/local.h"
+
+static _Noreturn void usage(const char *what)
+{
+    Problem problem;
+    problem_set(&problem, NULL, "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7]", "%s",
+                what);
+    give_up(&problem);
+}
+
+static uint64_t number(const char *text, const char *name, uint64_t least, uint64_t most)
+{
+    char *end, what[160];
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value < least || value > most) {
+        snprintf(what, sizeof what, "%s is a number from %llu to %llu, not '%.40s'", name,
+                 (unsigned long long)least, (unsigned long long)most, text);
+        usage(what);
+    }
+    return value;
+}
+
+/* Half of the processors: the ranks of a lab run side by side, and wait in turns. */
+static int usual_jobs(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 4 ? 1 : cores / 2 > MOST_JOBS ? MOST_JOBS : (int)(cores / 2);
+}
+
+static void read_kit(Book *book)
+{
+    char path[PLACE_SIZE];
+    Problem problem;
+    snprintf(path, sizeof path, "%.3000s/generated/kit.txt", book->build);
+    FILE *file = fopen(path, "r");
+    if (!file || fscanf(file, "%65s", book->kit) != 1) {
+        problem_set(&problem, path, "make gradebook makes it", "what the kit was built from is not known");
+        give_up(&problem);
+    }
+    fclose(file);
+}
+
+/* The instructor's points hold for the table, too; and a mistake in them is better said once. */
+static void read_cases(const Book *book)
+{
+    static Local local;
+    Problem problem;
+    if (book->cases && !local_read(book->cases, &local, &problem))
+        give_up(&problem);
+}
+
+static Book options_of(int argc, char **argv)
+{
+    static const struct option known[] = {{"dir", required_argument, NULL, 'd'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"build", required_argument, NULL, 'b'},
+                                          {"cases", required_argument, NULL, 'i'},
+                                          {0}};
+    Book book = {.build = "build", .jobs = usual_jobs()};
+    int option;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        switch (option) {
+        case 'd':
+            book.folder = optarg;
+            break;
+        case 'o':
+            book.out = optarg;
+            break;
+        case 'j':
+            book.jobs = (int)number(optarg, "JOBS", 1, MOST_JOBS);
+            break;
+        case 's':
+            book.seed = number(optarg, "SEED", 0, UINT64_MAX);
+            book.has_seed = true;
+            break;
+        case 'b':
+            book.build = optarg;
+            break;
+        case 'i':
+            book.cases = optarg;
+            break;
+        default:
+            usage("unknown option");
+        }
+    if (optind < argc)
+        usage("too many arguments");
+    if (!book.folder || !*book.folder)
+        usage("DIR is missing: the folder with the submissions");
+    if (!book.out || !*book.out)
+        usage("OUT is missing: the CSV file for the grades");
+    return book;
+}
+
+static bool all_graded(const Book *book)
+{
+    for (int i = 0; i < book->unit_count; i++)
+        if (!book->units[i].lab_verdict)
+            return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
+    Book book = options_of(argc, argv);
+    read_kit(&book);
+    read_cases(&book);
+    open_book(&book);
+    printf("seed %llu\n", (unsigned long long)book.seed);
+    take_in(&book);
+    make_units(&book);
+    run_units(&book);
+    write_table(&book);
+    write_summary(&book);
+    printf("\n%s: %d rows; a report each in %s\n", book.out, book.count, book.reports);
+    return all_graded(&book) ? 0 : 1;
+}

@@ -1,0 +1,171 @@
+/* build/hand-in: packs a student's labs into one archive, with a manifest. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "grader/gradebook/manifest.h"
+#include "grader/judge/judge.h"
+#include "grader/judge/tokens.h"
+
+typedef struct HandIn {
+    const char *name, *labs, *start, *out;
+    struct archive *archive;
+    json_t *files, *not_started, *missing;
+} HandIn;
+
+static char beside[4096]; /* written here, and renamed when it is whole */
+
+static _Noreturn void give_up(const Problem *problem)
+{
+    fflush(stdout);
+    if (*beside)
+        unlink(beside);
+    problem_print(stderr, problem);
+    exit(2);
+}
+
+static _Noreturn void cannot_write(const HandIn *h, const char *why)
+{
+    Problem problem;
+    problem_set(&problem, h->out, "name a file in a folder that exists and can be written (OUT=...)",
+                "the archive cannot be written: %s", why ? why : "no reason is known");
+    give_up(&problem);
+}
+
+static HandIn options_of(int argc, char **argv)
+{
+    static const struct option known[] = {{"name", required_argument, NULL, 'n'},
+                                          {"labs", required_argument, NULL, 'l'},
+                                          {"start", required_argument, NULL, 's'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {0}};
+    HandIn h = {.name = "", .labs = "labs", .start = "build/start", .out = ""};
+    int option;
+    Problem problem;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        *(option == 'n' ? &h.name : option == 'l' ? &h.labs : option == 's' ? &h.start : &h.out) = optarg;
+    if (!*h.name) {
+        problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
+        give_up(&problem);
+    }
+    if (!is_name(h.name)) {
+        problem_set(&problem, NULL,
+                    "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
+                    "Lovelace\"",
+                    "this cannot be a NAME");
+        give_up(&problem);
+    }
+    return h;
+}
+
+static void put_file(HandIn *h, const char *path, const char *bytes, size_t size)
+{
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, path);
+    archive_entry_set_size(entry, (la_int64_t)size);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_mtime(entry, time(NULL), 0);
+    if (archive_write_header(h->archive, entry) != ARCHIVE_OK ||
+        archive_write_data(h->archive, bytes, size) != (la_ssize_t)size)
+        cannot_write(h, archive_error_string(h->archive));
+    archive_entry_free(entry);
+}
+
+/* The student's file of a lab, or NULL; too large a one would be refused later. */
+static char *read_source(const char *path, size_t *size)
+{
+    Problem problem;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return NULL;
+    char *bytes = malloc(MOST_SOURCE + 1);
+    *size = fread(bytes, 1, MOST_SOURCE + 1, file);
+    fclose(file);
+    if (*size > MOST_SOURCE) {
+        problem_set(&problem, path, "a lab is a few lines", "the file is larger than %d KB",
+                    MOST_SOURCE >> 10);
+        give_up(&problem);
+    }
+    return bytes;
+}
+
+static bool is_started(const HandIn *h, const Lab *lab, const char *path)
+{
+    char start[2048];
+    const Lab *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
+    snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? h->start : h->labs, from->folder,
+             from->file);
+    return !same_tokens(start, path);
+}
+
+static void put_lab(HandIn *h, const Lab *lab)
+{
+    char path[2048], inner[256], checksum[CHECKSUM_SIZE];
+    size_t size = 0;
+    snprintf(path, sizeof path, "%.1500s/%s/%s", h->labs, lab->folder, lab->file);
+    snprintf(inner, sizeof inner, "labs/%s/%s", lab->folder, lab->file);
+    char *bytes = read_source(path, &size);
+    if (!bytes) {
+        printf("  %2d  %-28s no file\n", lab->number, lab->title);
+        json_array_append_new(h->missing, json_integer(lab->number));
+        return;
+    }
+    bool started = is_started(h, lab, path);
+    if (!started)
+        json_array_append_new(h->not_started, json_integer(lab->number));
+    checksum_of(bytes, size, checksum);
+    json_array_append_new(
+        h->files, json_pack("{s:s, s:I, s:s}", "path", inner, "bytes", (json_int_t)size, "xxh3", checksum));
+    printf("  %2d  %-28s %6zu bytes%s\n", lab->number, lab->title, size, started ? "" : "  not started");
+    put_file(h, inner, bytes, size);
+    free(bytes);
+}
+
+static void put_manifest(HandIn *h)
+{
+    char created[32];
+    time_t now = time(NULL);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    json_t *json = json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "format", "balise hand-in",
+                             "version", 1, "kit", BALISE_VERSION, "name", h->name, "created", created,
+                             "files", h->files, "not started", h->not_started, "missing", h->missing);
+    char *text = json_dumps(json, JSON_INDENT(2));
+    put_file(h, MANIFEST_NAME, text, strlen(text));
+    free(text);
+    json_decref(json);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    HandIn h = options_of(argc, argv);
+    h.files = json_array();
+    h.not_started = json_array();
+    h.missing = json_array();
+    snprintf(beside, sizeof beside, "%.4000s.XXXXXX", h.out);
+    int file = mkstemp(beside);
+    if (file < 0)
+        cannot_write(&h, strerror(errno));
+    h.archive = archive_write_new();
+    archive_write_add_filter_gzip(h.archive);
+    archive_write_set_format_pax_restricted(h.archive);
+    archive_write_open_fd(h.archive, file);
+    printf("hand-in of %s\n", h.name);
+    for (int i = 0; i < lab_count(); i++)
+        put_lab(&h, lab_at(i));
+    put_manifest(&h);
+    if (archive_write_close(h.archive) != ARCHIVE_OK || fsync(file) != 0 || fchmod(file, 0644) != 0 ||
+        close(file) != 0 || rename(beside, h.out) != 0) {
+        cannot_write(&h, strerror(errno));
+    }
+    archive_write_free(h.archive);
+    printf("%s\n", h.out);
+    return 0;
+}

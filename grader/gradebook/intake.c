@@ -1,0 +1,182 @@
+/* Submissions are taken in by processes of their own, with limits: what an archive does to its reader it does to nobody else. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "grader/gradebook/book.h"
+#include "grader/judge/judge.h"
+#include "grader/judge/output.h"
+#include "grader/judge/verdict.h"
+
+void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE])
+{
+    place_in(book->state, place, "in/%d/%d.c", submission, lab_at(lab)->number);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void list_submissions(Book *book)
+{
+    struct dirent **entries;
+    Problem problem;
+    int count = scandir(book->folder, &entries, is_shown, by_name);
+    if (count <= 0 || count > MOST_SUBMISSIONS) {
+        problem_set(&problem, book->folder, "DIR is a folder with a .zip, .tar.gz or folder a student",
+                    count < 0   ? "the submissions cannot be read: %s"
+                    : count > 0 ? "there are too many submissions%s"
+                                : "there are no submissions%s",
+                    count < 0 ? strerror(errno) : "");
+        give_up(&problem);
+    }
+    book->submissions = calloc((size_t)count, sizeof *book->submissions);
+    for (int i = 0; i < count; i++)
+        book->submissions[i].entry = strdup(entries[i]->d_name);
+    book->count = count;
+}
+
+/* ---- in the process of its own */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t all = strlen(text), tail = strlen(end);
+    return all > tail && !strcasecmp(text + all - tail, end);
+}
+
+static bool is_archive(const char *name)
+{
+    return ends_with(name, ".zip") || ends_with(name, ".tar.gz") || ends_with(name, ".tgz") ||
+           ends_with(name, ".tar");
+}
+
+static bool read_submission(const char *path, Files *files, Problem *problem)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return problem_set(problem, NULL, "", "it cannot be read: %s", strerror(errno));
+    if (S_ISLNK(found.st_mode))
+        return problem_set(problem, NULL, "", "it is a link");
+    if (S_ISDIR(found.st_mode))
+        return read_folder(path, files, problem);
+    if (!S_ISREG(found.st_mode))
+        return problem_set(problem, NULL, "", "it is neither a file nor a folder");
+    if (!is_archive(path))
+        return problem_set(problem, NULL, "", "it is no .zip, .tar.gz or folder");
+    if (found.st_size > MOST_BYTES)
+        return problem_set(problem, NULL, "", "it is larger than %d MB", MOST_BYTES >> 20);
+    return read_archive(path, files, problem);
+}
+
+static void keep_source(const Book *book, int submission, int lab, const File *file)
+{
+    char place[PLACE_SIZE];
+    source_place(book, submission, lab, place);
+    FILE *out = fopen(place, "wx");
+    if (!out || fwrite(file->bytes ? file->bytes : "", 1, file->size, out) != file->size || fclose(out) != 0)
+        _exit(3);
+}
+
+static json_t *examine(const Book *book, int submission)
+{
+    static Files files;
+    char path[2 * PLACE_SIZE];
+    Layout layout;
+    Problem problem;
+    snprintf(path, sizeof path, "%s/%s", book->folder, book->submissions[submission].entry);
+    if (!read_submission(path, &files, &problem) || !find_labs(&files, &layout, &problem)) {
+        clean_text(problem.what);
+        return json_pack("{s:b, s:s, s:s}", "refused", true, "remark", problem.what, "name", "");
+    }
+    for (int i = 0; i < lab_count(); i++)
+        if (layout.lab[i])
+            keep_source(book, submission, i, layout.lab[i]);
+    Manifest manifest = manifest_of(&files, layout.root);
+    return json_pack("{s:b, s:s, s:s}", "refused", false, "remark", manifest.remark, "name", manifest.name);
+}
+
+static void limit(int what, rlim_t most)
+{
+    setrlimit(what, &(struct rlimit){most, most});
+}
+
+static _Noreturn void examine_alone(const Book *book, int submission, const char *result)
+{
+    Problem problem;
+    limit(RLIMIT_CPU, 30);
+    limit(RLIMIT_AS, (rlim_t)1 << 30);
+    limit(RLIMIT_FSIZE, MOST_SOURCE + (64 << 10));
+    limit(RLIMIT_CORE, 0);
+    json_t *json = examine(book, submission);
+    char *text = json ? json_dumps(json, 0) : NULL;
+    _exit(text && write_file(result, text, &problem) ? 0 : 3);
+}
+
+/* ---- */
+
+/* The name without what says that it is an archive. */
+static void name_after_entry(Submission *submission)
+{
+    static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
+    size_t length = strlen(submission->entry);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(submission->entry, ends[i])) {
+            length -= strlen(ends[i]);
+            break;
+        }
+    snprintf(submission->student, sizeof submission->student, "%.*s", (int)length, submission->entry);
+    make_line(submission->student);
+}
+
+static void take_result(Submission *submission, const char *place, int status)
+{
+    json_t *json = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *remark = json_string_value(json_object_get(json, "remark"));
+    name_after_entry(submission);
+    if (name && *name)
+        snprintf(submission->student, sizeof submission->student, "%s", name);
+    submission->refused = !json || json_is_true(json_object_get(json, "refused"));
+    if (!json)
+        add_remark(submission, "it could not be unpacked within the time and memory that a submission has");
+    else if (remark && *remark)
+        add_remark(submission, "%s", remark);
+    json_decref(json);
+}
+
+static void tell_of_twins(Book *book)
+{
+    for (int i = 0; i < book->count; i++)
+        for (int k = 0; k < book->count; k++)
+            if (i != k && !strcmp(book->submissions[i].student, book->submissions[k].student))
+                add_remark(&book->submissions[i], "%.100s has the same name", book->submissions[k].entry);
+}
+
+void take_in(Book *book)
+{
+    char place[PLACE_SIZE];
+    list_submissions(book);
+    for (int i = 0; i < book->count; i++) {
+        int status = 0;
+        place_in(book->state, place, "in/%d/intake.json", i);
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0)
+            examine_alone(book, i, place);
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            status = -1;
+        take_result(&book->submissions[i], place, status);
+    }
+    tell_of_twins(book);
+}

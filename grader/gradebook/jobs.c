@@ -1,0 +1,219 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "grader/gradebook/book.h"
+#include "grader/judge/judge.h"
+#include "grader/judge/output.h"
+#include "grader/judge/verdict.h"
+
+/* No lab takes a hundredth of it; it is there so that one student cannot hold up all others for ever. */
+enum { LONGEST_SECONDS = 30 * 60 };
+
+typedef struct Job {
+    pid_t pid;
+    int unit;
+    time_t begin;
+    bool stopped; /* it took too long */
+} Job;
+
+static bool copy_file(const char *from, const char *to)
+{
+    char buffer[1 << 14];
+    size_t length;
+    FILE *in = fopen(from, "r"), *out = in ? fopen(to, "w") : NULL;
+    bool good = out != NULL;
+    while (good && (length = fread(buffer, 1, sizeof buffer, in)) > 0)
+        good = fwrite(buffer, 1, length, out) == length;
+    if (in)
+        fclose(in);
+    return out && fclose(out) == 0 && good;
+}
+
+/* The build area of a unit: the student's file where the kit has it. */
+static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
+{
+    char from[PLACE_SIZE], to[PLACE_SIZE];
+    bool good = true;
+    for (int lab = 0; lab <= unit->lab; lab++) {
+        bool needed = lab == unit->lab || (lab == 0 && lab_at(unit->lab)->start == FROM_LAB_1);
+        if (!needed)
+            continue;
+        source_place(book, unit->submission, lab, from);
+        place_in(book->work, to, "%s/labs/%s/%s", unit->key, lab_at(lab)->folder, lab_at(lab)->file);
+        good = (copy_file(from, to) || lab != unit->lab) && good;
+    }
+    place_in(book->work, area, "%s", unit->key);
+    return good;
+}
+
+static _Noreturn void become_grader(const Book *book, const Unit *unit, const char *area, pid_t parent)
+{
+    char number[16], seed[32], errors[PLACE_SIZE + 16];
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    snprintf(number, sizeof number, "%d", lab_at(unit->lab)->number);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)book->seed);
+    snprintf(errors, sizeof errors, "%s/errors", area);
+    int log = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(log, STDERR_FILENO);
+    dup2(log, STDOUT_FILENO);
+    execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
+          book->cases ? book->cases : "", (char *)NULL);
+    _exit(126);
+}
+
+static Job start(const Book *book, int number)
+{
+    char area[PLACE_SIZE];
+    Unit *unit = &book->units[number];
+    Job job = {.unit = number, .begin = time(NULL)};
+    if (!lay_out(book, unit, area)) {
+        snprintf(unit->trouble, sizeof unit->trouble, "its files could not be written: %s", strerror(errno));
+        return job;
+    }
+    pid_t parent = getpid();
+    fflush(NULL);
+    job.pid = fork();
+    if (job.pid == 0)
+        become_grader(book, unit, area, parent);
+    if (job.pid < 0) {
+        snprintf(unit->trouble, sizeof unit->trouble, "no process could be started");
+        job.pid = 0;
+    }
+    return job;
+}
+
+/* The first error that the grader printed. */
+static void read_trouble(const Book *book, const Job *job, int status)
+{
+    char place[PLACE_SIZE], line[256];
+    Unit *unit = &book->units[job->unit];
+    const char *why = job->stopped          ? "it took longer than half an hour"
+                      : WIFSIGNALED(status) ? "the grader was stopped"
+                                            : "the grader gave no verdict";
+    snprintf(unit->trouble, sizeof unit->trouble, "%s", why);
+    place_in(book->work, place, "%s/errors", unit->key);
+    FILE *file = fopen(place, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, "error: ", 7)) {
+            snprintf(unit->trouble, sizeof unit->trouble, "%.*s", (int)strcspn(line + 7, "\n"), line + 7);
+            break;
+        }
+    if (file)
+        fclose(file);
+    clean_text(unit->trouble);
+}
+
+/* OUT may lie on another disk. */
+static bool keep_file(const char *from, const char *to)
+{
+    static char text[4 << 20];
+    Problem problem;
+    FILE *file = fopen(from, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = '\0';
+    return length > 0 && write_file(to, text, &problem);
+}
+
+/* The report first: where a verdict is, its report is there too. */
+static void finish(const Book *book, const Job *job, int status)
+{
+    char from[PLACE_SIZE], to[PLACE_SIZE];
+    Unit *unit = &book->units[job->unit];
+    bool good = !job->stopped && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+    place_in(book->work, from, "%s/report.txt", unit->key);
+    place_in(book->state, to, "verdicts/%s.txt", unit->key);
+    good = good && keep_file(from, to);
+    place_in(book->work, from, "%s/verdict.json", unit->key);
+    place_in(book->state, to, "verdicts/%s.json", unit->key);
+    if (!good || !keep_file(from, to) || !find_verdict(book, unit))
+        read_trouble(book, job, status);
+    place_in(book->work, from, "%s", unit->key);
+    remove_tree(from);
+}
+
+static void unit_ended(Book *book, int unit, int *students_done)
+{
+    for (int i = 0; i < book->count; i++) {
+        Submission *submission = &book->submissions[i];
+        for (int lab = 0; lab < lab_count(); lab++)
+            if (submission->unit[lab] == unit && --submission->pending == 0) {
+                add_up(book, submission);
+                write_report(book, i);
+                tell_student_done(book, i, ++*students_done);
+            }
+    }
+}
+
+static void stop_what_takes_too_long(Job *jobs, int running)
+{
+    for (int i = 0; i < running; i++)
+        if (!jobs[i].stopped && time(NULL) - jobs[i].begin > LONGEST_SECONDS) {
+            jobs[i].stopped = true;
+            kill(-jobs[i].pid, SIGKILL);
+        }
+}
+
+/* Waits until one of the jobs has ended, and takes it off the list. */
+static Job wait_for_one(Job *jobs, int *running, int *status)
+{
+    for (;;) {
+        pid_t pid = waitpid(-1, status, WNOHANG);
+        for (int i = 0; pid > 0 && i < *running; i++)
+            if (jobs[i].pid == pid) {
+                Job ended = jobs[i];
+                jobs[i] = jobs[--*running];
+                return ended;
+            }
+        stop_what_takes_too_long(jobs, *running);
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    }
+}
+
+void run_units(Book *book)
+{
+    Job jobs[MOST_JOBS];
+    int running = 0, next = 0, done = 0, students = 0, to_do = 0, status = 0;
+    for (int i = 0; i < book->unit_count; i++)
+        to_do += !book->units[i].lab_verdict;
+    for (int i = 0; i < book->count; i++)
+        if (book->submissions[i].pending == 0) {
+            add_up(book, &book->submissions[i]);
+            write_report(book, i);
+            tell_student_done(book, i, ++students);
+        }
+    while (done < to_do) {
+        tell_progress(book, done, to_do);
+        while (running < book->jobs && next < book->unit_count) {
+            if (book->units[next++].lab_verdict)
+                continue;
+            jobs[running] = start(book, next - 1);
+            if (jobs[running].pid > 0) {
+                running++;
+            } else {
+                done++;
+                unit_ended(book, next - 1, &students);
+            }
+        }
+        if (running == 0)
+            continue;
+        Job ended = wait_for_one(jobs, &running, &status);
+        finish(book, &ended, status);
+        done++;
+        unit_ended(book, ended.unit, &students);
+    }
+    tell_progress(book, done, to_do);
+    end_progress();
+}

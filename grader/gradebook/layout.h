@@ -1,0 +1,20 @@
+/** @file
+ * Where in a submission the labs are.
+ */
+#ifndef BALISE_GRADER_GRADEBOOK_LAYOUT_H
+#define BALISE_GRADER_GRADEBOOK_LAYOUT_H
+
+#include "grader/gradebook/files.h"
+
+enum { MOST_LABS = 16 };
+
+typedef struct Layout {
+    const File *lab[MOST_LABS]; /**< by lab_at(); NULL where there is none */
+    char root[PATH_SIZE]; /**< the folder that labs/ stands in, "" or "ada/": where a manifest would be */
+} Layout;
+
+/** Finds labs/NN-slug/FILE.c, also with folders around labs/, and NN-slug/FILE.c without labs/.
+ *  @return false with the reason in `problem->what` where that is not unambiguous */
+bool find_labs(const Files *files, Layout *layout, Problem *problem);
+
+#endif

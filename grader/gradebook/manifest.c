@@ -1,0 +1,104 @@
+#include "grader/gradebook/manifest.h"
+
+#include <string.h>
+#include <utf8proc.h>
+#include <xxhash.h>
+
+#include "grader/judge/verdict.h"
+
+void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE])
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes, size);
+    snprintf(text, CHECKSUM_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+static bool is_letter_or_digit(utf8proc_int32_t c)
+{
+    switch (utf8proc_category(c)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_ND:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool may_stand_between(utf8proc_int32_t c)
+{
+    utf8proc_category_t category = utf8proc_category(c);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || c == 0x2019 ||
+           (c < 128 && strchr(" -_.'", (int)c));
+}
+
+bool is_name(const char *name)
+{
+    int characters = 0;
+    if (strlen(name) >= NAME_BYTES)
+        return false;
+    for (const char *at = name; *at; characters++) {
+        utf8proc_int32_t c;
+        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &c);
+        if (length <= 0 || (!is_letter_or_digit(c) && (characters == 0 || !may_stand_between(c))))
+            return false;
+        at += length;
+    }
+    return characters > 0 && characters <= 64;
+}
+
+static const File *find(const Files *files, const char *prefix, const char *path)
+{
+    char whole[2 * PATH_SIZE];
+    snprintf(whole, sizeof whole, "%s%s", prefix, path);
+    for (int i = 0; i < files->count; i++)
+        if (!strcmp(files->file[i].path, whole))
+            return &files->file[i];
+    return NULL;
+}
+
+static void note_what_differs(const Files *files, const char *prefix, json_t *listed, Manifest *manifest)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(listed, i, item)
+    {
+        char checksum[CHECKSUM_SIZE];
+        const char *path = json_string_value(json_object_get(item, "path"));
+        const char *expected = json_string_value(json_object_get(item, "xxh3"));
+        const File *file = path ? find(files, prefix, path) : NULL;
+        if (!file || !file->bytes || !expected)
+            continue;
+        checksum_of(file->bytes, file->size, checksum);
+        size_t used = strlen(manifest->remark);
+        if (strcmp(checksum, expected) && used < sizeof manifest->remark - 100)
+            snprintf(manifest->remark + used, sizeof manifest->remark - used,
+                     "%s%.80s is not what the manifest has a checksum of", used ? "; " : "", path);
+    }
+}
+
+Manifest manifest_of(const Files *files, const char *prefix)
+{
+    Manifest manifest = {0};
+    const File *file = find(files, prefix, MANIFEST_NAME);
+    if (!file || !file->bytes)
+        return manifest;
+    json_t *json = json_loadb(file->bytes, file->size, JSON_REJECT_DUPLICATES, NULL);
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *kit = json_string_value(json_object_get(json, "kit"));
+    if (!name || !is_name(name) || !kit)
+        snprintf(manifest.remark, sizeof manifest.remark, "its manifest makes no sense");
+    else {
+        snprintf(manifest.name, sizeof manifest.name, "%s", name);
+        if (strcmp(kit, BALISE_VERSION))
+            snprintf(manifest.remark, sizeof manifest.remark,
+                     "made with version %.20s of the kit, graded with %s", kit, BALISE_VERSION);
+        note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
+    }
+    clean_text(manifest.remark);
+    json_decref(json);
+    return manifest;
+}

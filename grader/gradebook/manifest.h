@@ -1,0 +1,31 @@
+/** @file
+ * manifest.json of a hand-in: whose it is, which kit it was made with, and a checksum of each file, so that what was damaged
+ * on its way is noticed. It is no protection against people: who changes a file can change it too.
+ */
+#ifndef BALISE_GRADER_GRADEBOOK_MANIFEST_H
+#define BALISE_GRADER_GRADEBOOK_MANIFEST_H
+
+#include <jansson.h>
+
+#include "grader/gradebook/files.h"
+
+#define MANIFEST_NAME "manifest.json"
+
+enum { CHECKSUM_SIZE = 33, NAME_BYTES = 128 };
+
+/** XXH3 with 128 bits, in hexadecimal. */
+void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE]);
+
+/** Whether this can be a student's name: letters of any script, digits, blanks and - _ . ' between them, a letter or a
+ *  digit first, at most 64 characters. */
+bool is_name(const char *name);
+
+typedef struct Manifest {
+    char name[NAME_BYTES]; /**< empty when there is none that can be one */
+    char remark[512];      /**< what does not fit; empty when all is well */
+} Manifest;
+
+/** Reads the manifest among `files` whose folder is `prefix` ("" or "ada/"), and compares the files with it. */
+Manifest manifest_of(const Files *files, const char *prefix);
+
+#endif

@@ -1,0 +1,118 @@
+/* The commonest causes a lab: what to talk about in the next lecture. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/gradebook/book.h"
+#include "grader/judge/judge.h"
+#include "grader/judge/output.h"
+
+enum { MOST_CAUSES = 512, SHOWN = 3 };
+
+typedef struct Cause {
+    char pattern[160]; /* the sentence with every number as one sign */
+    char example[160];
+    int students, last; /* the last student who was counted */
+} Cause;
+
+typedef struct Causes {
+    Cause cause[MOST_CAUSES];
+    int count;
+} Causes;
+
+static void pattern_of(const char *sentence, char pattern[160])
+{
+    size_t used = 0;
+    for (; *sentence && used < 159; sentence++)
+        if (!isdigit((unsigned char)*sentence))
+            pattern[used++] = *sentence;
+        else if (used == 0 || pattern[used - 1] != '#')
+            pattern[used++] = '#';
+    pattern[used] = '\0';
+}
+
+static void count_cause(Causes *causes, const char *reason, int student)
+{
+    char sentence[160], pattern[160];
+    int i = 0;
+    snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(reason, "\n"), reason);
+    pattern_of(sentence, pattern);
+    while (i < causes->count && strcmp(causes->cause[i].pattern, pattern))
+        i++;
+    if (i == MOST_CAUSES)
+        return;
+    Cause *cause = &causes->cause[i];
+    if (i == causes->count) {
+        *cause = (Cause){.last = -1};
+        memcpy(cause->pattern, pattern, sizeof pattern);
+        memcpy(cause->example, sentence, sizeof sentence);
+        causes->count++;
+    }
+    cause->students += cause->last != student;
+    cause->last = student;
+}
+
+static void count_lab(Causes *causes, const json_t *verdict, int student)
+{
+    size_t i;
+    const json_t *check;
+    const char *state = json_string_value(json_object_get(verdict, "state"));
+    if (state && !strcmp(state, "does not build"))
+        count_cause(causes, "does not build", student);
+    json_array_foreach(json_object_get(verdict, "checks"), i, check)
+    {
+        const char *reason = json_string_value(json_object_get(check, "reason"));
+        if (reason && strncmp(reason, "the same cause as above", 23))
+            count_cause(causes, reason, student);
+    }
+}
+
+static int commonest_first(const void *a, const void *b)
+{
+    const Cause *first = a, *second = b;
+    return first->students != second->students ? second->students - first->students
+                                               : strcmp(first->pattern, second->pattern);
+}
+
+static void put_lab(const Book *book, FILE *out, int lab)
+{
+    static Causes causes;
+    int full = 0, some = 0, not_started = 0, none = 0;
+    causes.count = 0;
+    for (int i = 0; i < book->count; i++) {
+        int unit = book->submissions[i].unit[lab];
+        const json_t *verdict = unit < 0 ? NULL : book->units[unit].lab_verdict;
+        const char *state = json_string_value(json_object_get(verdict, "state"));
+        if (!verdict)
+            none++;
+        else if (state && !strcmp(state, "not started"))
+            not_started++;
+        else if (json_integer_value(json_object_get(verdict, "points")) ==
+                 json_integer_value(json_object_get(verdict, "of")))
+            full++;
+        else
+            some++;
+        count_lab(&causes, verdict, i);
+    }
+    qsort(causes.cause, (size_t)causes.count, sizeof *causes.cause, commonest_first);
+    fprintf(out, "Lab %d  %s: %d with full marks, %d with less, %d not started, %d without a result\n",
+            lab_at(lab)->number, lab_at(lab)->title, full, some, not_started, none);
+    for (int i = 0; i < causes.count && i < SHOWN; i++)
+        fprintf(out, "  %3d  %s\n", causes.cause[i].students, causes.cause[i].example);
+}
+
+void write_summary(const Book *book)
+{
+    char *text = NULL, place[PLACE_SIZE];
+    size_t size = 0;
+    Problem problem;
+    FILE *out = open_memstream(&text, &size);
+    for (int lab = 0; lab < lab_count(); lab++)
+        put_lab(book, out, lab);
+    fclose(out);
+    snprintf(place, sizeof place, "%.3000s/summary", book->reports);
+    if (!write_file(place, text, &problem))
+        give_up(&problem);
+    printf("\n%s", text);
+    free(text);
+}

@@ -1,0 +1,47 @@
+/** @file
+ * A crew: mpirun and the ranks that it started, in their sandbox and with their limits, from start to end.
+ */
+#ifndef BALISE_GRADER_CREW_H
+#define BALISE_GRADER_CREW_H
+
+#include <sys/types.h>
+
+#include "grader/judge/sandbox.h"
+#include "grader/protocol.h"
+
+/** Is there a sandbox? The first crew finds out. */
+typedef struct Sandbox {
+    enum { SANDBOX_IF_ALLOWED, SANDBOX_OFF, SANDBOX_DEMANDED } wish;
+    bool sanitized;    /**< the runners are built with sanitizers, which take more addresses and time */
+    char missing[256]; /**< why there is none; empty while there is one */
+} Sandbox;
+
+typedef struct Crew {
+    Launch *launch;  /**< shared with the ranks */
+    char folder[64]; /**< of this crew alone, in /dev/shm */
+    pid_t keeper;    /**< process 1 of the sandbox, or what stands for it */
+    bool sandboxed, ended;
+    int status; /**< of the keeper: 0 if mpirun ended well */
+    int pid
+        [MAX_RANKS]; /**< of the ranks, from outside: what a rank says of itself stands where a lab could write */
+    int mpirun, ranks;
+    int said; /**< what mpirun and the ranks print comes here */
+    int log;  /**< and is written there, up to LOG_BYTES */
+    int64_t logged;
+    double weighed; /**< when crew_is_too_big() has looked last */
+} Crew;
+
+/** Starts `ranks` ranks of `runner`, and waits until all of them are ready for the first case.
+ *  @return whether they are; otherwise `why` says what is wrong, and nothing is left of the crew */
+bool crew_start(Crew *crew, Sandbox *sandbox, const char *runner, int ranks, char *why, size_t size);
+
+/** To be called often: takes what was printed, and says whether mpirun has ended. */
+bool crew_has_ended(Crew *crew);
+
+/** Whether the crew holds more memory than it may; `story` then says who and how much. */
+bool crew_is_too_big(Crew *crew, char *story, size_t size);
+
+/** Ends every process of the crew. What the ranks have written stays in crew->launch, for the caller to unmap. */
+void crew_stop(Crew *crew);
+
+#endif

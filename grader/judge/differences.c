@@ -1,0 +1,221 @@
+/* The first call in which ranks that should agree do not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/lines.h"
+#include "grader/judge/matching.h"
+
+typedef struct Search {
+    const Calls *calls;
+    bool ended, places, lines;
+    Difference first, alone; /* of all; and of messages that have no other side */
+    int64_t time, time_alone;
+} Search;
+
+static void keep_earlier(Difference *kept, int64_t *kept_time, Difference found, int64_t time)
+{
+    if (kept->kind != NO_DIFFERENCE && time >= *kept_time)
+        return;
+    *kept = found;
+    *kept_time = time;
+}
+
+static void found(Search *s, DifferenceKind kind, const Part *a, const Part *b, int rank)
+{
+    int64_t time = b && b->call->time < a->call->time ? b->call->time : a->call->time;
+    Difference found = {kind, {a->rank, b ? b->rank : rank}, {a->call, b ? b->call : NULL}};
+    keep_earlier(&s->first, &s->time, found, time);
+    if (kind == NEVER_RECEIVED || kind == NEVER_SENT)
+        keep_earlier(&s->alone, &s->time_alone, found, time);
+}
+
+/* ---- calls of a group ----------------------------------------------------------------------------------------------- */
+
+static DifferenceKind difference_of(const Search *s, const Part *a, const Part *b)
+{
+    DifferenceKind kind = misfit(a, b);
+    if (kind == NO_DIFFERENCE && s->places && strcmp(a->call->where, b->call->where) != 0)
+        return OTHER_PLACE;
+    if (kind == NO_DIFFERENCE && s->lines && a->call->address != b->call->address)
+        return OTHER_LINE;
+    return kind;
+}
+
+/* The rank that most others agree with speaks for them. */
+static int64_t usual_one(const Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    int64_t best = begin, most = -1;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t agree = 0;
+        for (int64_t k = begin; k < end; k++)
+            agree += difference_of(s, &all->part[i], &all->part[k]) == NO_DIFFERENCE;
+        if (agree > most) {
+            most = agree;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void look_at_call(Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    const Part *usual = &all->part[usual_one(s, all, begin, end)];
+    uint64_t here = 0;
+    for (int64_t i = begin; i < end; i++) {
+        here |= (uint64_t)1 << all->part[i].rank;
+        DifferenceKind kind = difference_of(s, usual, &all->part[i]);
+        if (kind != NO_DIFFERENCE)
+            found(s, kind, usual, &all->part[i], 0);
+    }
+    uint64_t missing = usual->call->members & ~here;
+    if (!s->ended || !missing || has_lost(s->calls, missing))
+        return;
+    for (int r = 0; r < s->calls->ranks; r++)
+        if (missing >> r & 1)
+            found(s, NEVER_CALLED, usual, NULL, r);
+}
+
+static void look_at_groups(Search *s)
+{
+    Parts all = together_of(s->calls);
+    for (int64_t i = 0; i < all.count;) {
+        int64_t end = run_end(&all, i, same_number);
+        look_at_call(s, &all, i, end);
+        i = end;
+    }
+    free(all.part);
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------- */
+
+static bool takes_from_anybody(const Parts *all, const Part *sent)
+{
+    for (int64_t i = 0; i < all->count; i++)
+        if (is_loose(&all->part[i]) && all->part[i].rank == sent->call->to &&
+            all->part[i].call->group == sent->call->group)
+            return true;
+    return false;
+}
+
+static void look_at_channel(Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    int64_t receives = begin;
+    while (receives < end && !all->part[receives].receives)
+        receives++;
+    int64_t sent = receives - begin, received = end - receives, both = sent < received ? sent : received;
+    const Part *one = &all->part[begin], *other = &all->part[receives];
+    uint64_t ranks = (uint64_t)1 << one->rank;
+    ranks |= (uint64_t)1 << (one->receives ? one->call->from : one->call->to);
+    if (has_lost(s->calls, ranks))
+        return;
+    for (int64_t k = 0; k < both; k++) {
+        DifferenceKind kind = misfit_of_message(&one[k].call->sent[0], &other[k].call->received[0]);
+        if (kind != NO_DIFFERENCE)
+            found(s, kind, &one[k], &other[k], 0);
+    }
+    if (s->ended && sent > received && !takes_from_anybody(all, &one[both]))
+        found(s, NEVER_RECEIVED, &one[both], NULL, one[both].call->to);
+    if (s->ended && received > sent)
+        found(s, NEVER_SENT, &other[both], NULL, other[both].call->from);
+}
+
+static void look_at_messages(Search *s)
+{
+    Parts all = messages_of(s->calls);
+    for (int64_t i = 0; i < all.count;) {
+        int64_t end = run_end(&all, i, same_channel);
+        if (!is_loose(&all.part[i]))
+            look_at_channel(s, &all, i, end);
+        i = end;
+    }
+    free(all.part);
+}
+
+static Difference search(Search s)
+{
+    look_at_groups(&s);
+    look_at_messages(&s);
+    /* A rank that waits in a message makes no other call: what the message lacks is told. */
+    bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
+                 s.alone.rank[0] == s.first.rank[1] && !s.alone.call[0]->returned;
+    return waits ? s.alone : s.first;
+}
+
+Difference first_error(const Calls *calls, bool ended)
+{
+    return search((Search){.calls = calls, .ended = ended});
+}
+
+Difference first_difference(const Calls *calls, bool ended, bool lines)
+{
+    return search((Search){.calls = calls, .ended = ended, .places = true, .lines = lines});
+}
+
+/* ---- in words ------------------------------------------------------------------------------------------------------- */
+
+static void append_place(char *text, size_t size, const Call *call)
+{
+    if (call->where[0])
+        append(text, size, ", in %s", call->where);
+}
+
+/* What a rank did instead, as far as it is known. */
+static void append_last(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    char other[256];
+    const RankCalls *mine = &calls->rank[d->rank[1]];
+    const Call *in = call_of_rank(calls, d->rank[1]), *last = NULL;
+    for (int64_t i = 0; i < mine->count && d->call[0]->number; i++)
+        if (mine->call[i].group == d->call[0]->group && mine->call[i].number)
+            last = &mine->call[i];
+    if (in) {
+        append(text, size, " and ");
+        append_waiting(calls, d->rank[1], text, size);
+    } else if (last) {
+        call_text(calls, last, d->call[0], other, sizeof other);
+        append(text, size, "; its last was %s", other);
+    }
+}
+
+static const char *lesson(DifferenceKind kind)
+{
+    static const char *const lessons[] = {
+        [OTHER_OPERATION] = "all ranks of a group must make the same calls in the same order",
+        [OTHER_ROOT] = "the root must be the same on every rank",
+        [OTHER_REDUCTION] = "the operation must be the same on every rank",
+        [OTHER_TYPE] = "the types do not match, and the bytes of one are read as the other",
+        [OTHER_COUNT] = "the counts do not match",
+        [NEVER_CALLED] = "all ranks of a group must make the same calls in the same order",
+        [NEVER_RECEIVED] = "each send needs its receive",
+        [NEVER_SENT] = "each receive needs its send",
+        [OTHER_PLACE] = "the calls were paired crosswise",
+        [OTHER_LINE] = "were these meant for each other?",
+    };
+    return lessons[kind];
+}
+
+void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    char one[300], other[300];
+    bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
+    call_text(calls, d->call[0], NULL, one, sizeof one);
+    snprintf(text, size, "rank %d %s %s", d->rank[0],
+             call_of_rank(calls, d->rank[0]) == d->call[0] ? "is in" : "makes", one);
+    if (place)
+        append_place(text, size, d->call[0]);
+    if (d->call[1]) {
+        call_text(calls, d->call[1], d->call[0], other, sizeof other);
+        append(text, size, "; rank %d %s %s", d->rank[1],
+               d->kind == OTHER_OPERATION ? "went on to" : "meets it with", other);
+        if (place)
+            append_place(text, size, d->call[1]);
+    } else {
+        append(text, size, "; rank %d never %s", d->rank[1],
+               d->kind == NEVER_CALLED     ? "makes this call"
+               : d->kind == NEVER_RECEIVED ? "receives it"
+                                           : "sends it");
+        append_last(calls, d, text, size);
+    }
+    append(text, size, ": %s", lesson(d->kind));
+}

@@ -1,0 +1,29 @@
+/* Gradescope's results.json (gradescope-autograders.readthedocs.io, "Autograder Specifications"). */
+#include "grader/judge/formats/formats.h"
+
+static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check check)
+{
+    char title[160], number[16], output[OUTPUT_SIZE];
+    check_title(lab, check, title);
+    snprintf(number, sizeof number, "%d.%d", lab->lab->number, (int)check + 1);
+    check_output(verdict, lab, check, output, sizeof output);
+    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:s}", "score", check_score(lab, check),
+                     "max_score", lab_points(lab->lab, check), "status",
+                     check_status(lab, check) == RIGHT ? "passed" : "failed", "name", title, "number", number,
+                     "output", output, "output_format", "text", "visibility", "visible");
+}
+
+char *gradescope_text(const Verdict *verdict)
+{
+    char seed[96];
+    json_t *tests = json_array();
+    for (int i = 0; i < verdict->count; i++)
+        for (int check = -1; (check = next_check(&verdict->labs[i], check)) >= 0;)
+            json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
+    snprintf(seed, sizeof seed, "seed %llu%s", (unsigned long long)verdict->seed,
+             verdict_is_complete(verdict) ? "" : "; the grader was interrupted, some labs were not run");
+    return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score", verdict_points(verdict),
+                               "execution_time", (int)verdict->seconds, "output", seed, "output_format",
+                               "text", "visibility", "visible", "stdout_visibility", "hidden", "tests",
+                               tests));
+}

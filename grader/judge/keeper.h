@@ -1,0 +1,24 @@
+/** @file
+ * The keeper: a child of the judge that has mpirun and the ranks below it, and ends them when the judge says so or has ended.
+ * In a sandbox it is process 1.
+ */
+#ifndef BALISE_GRADER_KEEPER_H
+#define BALISE_GRADER_KEEPER_H
+
+#include "grader/judge/sandbox.h"
+
+typedef struct Start {
+    Place place;
+    Seen seen;
+    int ranks, already;
+    bool sanitized;
+    int trouble; /* a pipe: what cannot be done; closed without a word when mpirun starts */
+    int said;
+} Start;
+
+/** What the keeper does with its life; `context` is its Start. The status is 0 if mpirun ended well. */
+int keep(void *context);
+
+void remove_folder(const char *folder);
+
+#endif

@@ -1,0 +1,22 @@
+/** @file
+ * What the processes of a launch may take, in a sandbox or without one.
+ */
+#ifndef BALISE_GRADER_LIMITS_H
+#define BALISE_GRADER_LIMITS_H
+
+#include "grader/judge/sandbox.h"
+
+enum {
+    RANK_MEMORY = 512 << 20, /**< bytes that a rank may hold; cases take a few megabytes */
+    LOG_BYTES = 1 << 20      /**< of what the ranks print that is kept */
+};
+
+/** For the calling process and all that comes from it: no core files, files and stacks of a bounded size, addresses for the
+ *  runner and RANK_MEMORY beside, and so many processes beside `already`. */
+void limits_set(int already, bool sanitized);
+
+/** Empties the environment but for what MPI and the system's libraries read: neither a seed nor anything else that make or
+ *  the judge was told is there for a lab to read. */
+void limits_environment(const Seen *seen);
+
+#endif

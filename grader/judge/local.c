@@ -1,0 +1,332 @@
+#include "grader/judge/local.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SIZE = 1024, MOST_POINTS = 1000 };
+
+typedef struct Reader {
+    Local *local;
+    const char *path;
+    int line;
+    char *rest; /* words of the line that were not read yet */
+    Problem *problem;
+} Reader;
+
+static bool refuse(const Reader *r, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool refuse(const Reader *r, const char *hint, const char *format, ...)
+{
+    char what[512], where[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(where, sizeof where, "%s:%d", r->path, r->line);
+    return problem_set(r->problem, where, hint, "%s", what);
+}
+
+static char *next_word(Reader *r)
+{
+    return strtok_r(NULL, " \t", &r->rest);
+}
+
+static bool read_number(const char *text, uint64_t largest, uint64_t *number)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return !*end && !errno && *number <= largest;
+}
+
+static const Lab *read_lab(Reader *r)
+{
+    uint64_t number;
+    const char *word = next_word(r);
+    const Lab *lab = word && read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
+    if (!lab)
+        refuse(r, "shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second",
+               word ? "there is no lab '%.60s'" : "the number of a lab is missing%s", word ? word : "");
+    return lab;
+}
+
+/* ---- seed 17 4711 */
+
+static bool read_seeds(Reader *r)
+{
+    const char *word = next_word(r);
+    if (!word)
+        return refuse(r, "seed 17 4711", "a seed is missing");
+    for (; word; word = next_word(r)) {
+        if (r->local->seed_count == MOST_SEEDS)
+            return refuse(r, "each seed takes as long as a run without it", "there are more than %d seeds",
+                          MOST_SEEDS);
+        if (!read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count]))
+            return refuse(r, "seeds are numbers: seed 17 4711", "'%.60s' is no seed", word);
+        r->local->seed_count++;
+    }
+    return true;
+}
+
+/* ---- layout 8 8x4 */
+
+static bool is_world(int n)
+{
+    return (n >= 1 && n <= 4) || n == 6 || n == 8;
+}
+
+/* "4" or "8x2", in the way of grader/labs.mk. */
+static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
+{
+    const char *digits = "0123456789";
+    size_t first = strspn(word, digits), second = word[first] == 'x' ? strspn(word + first + 1, digits) : 0;
+    if (first != 1 || second > 1 || word[first + (second ? 1 + second : 0)] || !next_layout(word, world, tp))
+        return false;
+    return is_world(*world) && is_world(*tp) && *world % *tp == 0 && (lab->number >= 8 || *world == *tp);
+}
+
+static bool has_layout(const Lab *lab, int world, int tp)
+{
+    int w, t;
+    for (const char *at = lab->layouts; (at = next_layout(at, &w, &t));)
+        if (w == world && t == tp)
+            return true;
+    return false;
+}
+
+static const char layout_hint[] = "labs 1 to 7: a number of ranks, 1 2 3 4 6 8; labs 8 to 11: WORLDxTP, 8x2";
+
+static bool read_layouts(Reader *r)
+{
+    int world, tp;
+    char layouts[256];
+    const Lab *lab = read_lab(r);
+    const char *word = lab ? next_word(r) : NULL;
+    if (!lab)
+        return false;
+    if (!word)
+        return refuse(r, layout_hint, "a layout is missing");
+    for (; word; word = next_word(r)) {
+        if (!read_layout(lab, word, &world, &tp))
+            return refuse(r, layout_hint, "lab %d has no layout '%.60s'", lab->number, word);
+        if (has_layout(lab, world, tp))
+            return refuse(r, "name others; grader/labs.mk has those of the kit",
+                          "lab %d is graded at %s already", lab->number, word);
+        snprintf(layouts, sizeof layouts, "%s %s", lab->layouts, word);
+        lab_amend(lab->number, layouts, NULL);
+    }
+    return true;
+}
+
+/* ---- points 6 forward=3 communication=4 */
+
+static bool read_points(Reader *r)
+{
+    uint64_t points;
+    const Lab *lab = read_lab(r);
+    char *word = lab ? next_word(r) : NULL, hint[256];
+    if (!lab)
+        return false;
+    snprintf(hint, sizeof hint, "the checks of lab %d are: %s", lab->number, lab->checks);
+    if (!word)
+        return refuse(r, hint, "a check and its points are missing");
+    for (; word; word = next_word(r)) {
+        char *value = strchr(word, '=');
+        if (!value || !lab_points(lab, check_of_key(word, (size_t)(value - word))))
+            return refuse(r, hint, "lab %d has no check '%.60s'", lab->number, word);
+        if (!read_number(value + 1, MOST_POINTS, &points) || !points)
+            return refuse(r, "points are whole numbers from 1 to 1000", "'%.60s' is no number of points",
+                          value + 1);
+        *value = '\0';
+        lab_set_points(lab->number, word, (int)points);
+    }
+    return true;
+}
+
+/* ---- shape 4 B=3 S=9 H=48 A=12 AT=4 */
+
+typedef struct Size {
+    const char *name;
+    size_t offset;
+    int largest;
+    const char *labs; /* that have it */
+} Size;
+
+static const Size sizes[] = {{"B", offsetof(Case, B), 16, " 1 2 3 4 5 6 7 9 "},
+                             {"S", offsetof(Case, S), 64, " 1 2 3 4 5 6 7 9 "},
+                             {"H", offsetof(Case, H), 512, " 1 2 3 4 5 6 7 9 "},
+                             {"OUT", offsetof(Case, out), 512, " 2 5 6 "},
+                             {"F", offsetof(Case, F), 512, " 5 6 "},
+                             {"A", offsetof(Case, A), 64, " 4 7 "},
+                             {"V", offsetof(Case, V), 4096, " 3 "}};
+
+static int32_t *size_in(Case *c, const Size *size)
+{
+    return (int32_t *)((char *)c + size->offset);
+}
+
+static bool lab_has(const Lab *lab, const Size *size)
+{
+    char word[16];
+    snprintf(word, sizeof word, " %d ", lab->number);
+    return strstr(size->labs, word) != NULL;
+}
+
+static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *word)
+{
+    uint64_t value;
+    char hint[128] = "it has:";
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t length = strlen(sizes[i].name);
+        if (!lab_has(lab, &sizes[i]))
+            continue;
+        snprintf(hint + strlen(hint), sizeof hint - strlen(hint), " %s", sizes[i].name);
+        if (strncmp(word, sizes[i].name, length) || word[length] != '=')
+            continue;
+        if (!read_number(word + length + 1, (uint64_t)sizes[i].largest, &value) || !value)
+            return refuse(r, "sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096",
+                          "'%.60s' is no size", word);
+        *size_in(&shape->sizes, &sizes[i]) = (int32_t)value;
+        return true;
+    }
+    if (!strncmp(word, "AT=", 3)) {
+        if (read_layout(lab, word + 3, &shape->world, &shape->tp) && has_layout(lab, shape->world, shape->tp))
+            return true;
+        return refuse(r, "AT= names one of the lab's layouts; a line `layout` before it adds one",
+                      "lab %d is not graded at '%.60s'", lab->number, word + 3);
+    }
+    snprintf(hint + strlen(hint), sizeof hint - strlen(hint), ", and AT=layout");
+    return refuse(r, hint, "lab %d has no size '%.60s'", lab->number, word);
+}
+
+static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world, int tp)
+{
+    Case c = lab_usual_case(lab, seed, number, world, tp);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int32_t size = *size_in((Case *)&shape->sizes, &sizes[i]);
+        if (size)
+            *size_in(&c, &sizes[i]) = size;
+    }
+    return c;
+}
+
+/* Why a lab could not work with these sizes, or NULL. */
+static const char *what_does_not_fit(const Lab *lab, const Case *c)
+{
+    int heads[2] = {c->A, lab->number == 7 ? c->tp : c->A / 2 > c->tp ? c->A / 2 : c->A};
+    for (int layer = 0; (lab->number == 4 || lab->number == 7) && layer < 2; layer++)
+        if (c->H % heads[layer] || heads[layer] % c->tp)
+            return layer == 0         ? "tp must divide A, and A must divide H"
+                   : lab->number == 7 ? "tp must divide H: the second block has tp heads"
+                                      : "tp must divide A/2 as well: the second layer has half the heads";
+    if ((lab->number == 3 || lab->number == 4 || lab->number == 7) && c->H % c->tp)
+        return "tp must divide H";
+    if ((lab->number == 5 || lab->number == 6) && c->F % c->tp)
+        return "tp must divide F";
+    if ((lab->number == 2 || lab->number == 5) && c->out % c->tp)
+        return "tp must divide OUT";
+    return (int64_t)c->B * c->S * c->H > 1 << 17 ? "B times S times H may be up to 131072" : NULL;
+}
+
+/* At each layout that it is for, those included that a later line adds. */
+static bool check_shape(Reader *r, const LocalShape *shape)
+{
+    int world, tp;
+    const Lab *lab = lab_of(shape->lab);
+    r->line = shape->line;
+    for (const char *at = lab->layouts; (at = next_layout(at, &world, &tp));) {
+        if (shape->world && (shape->world != world || shape->tp != tp))
+            continue;
+        Case c = case_of(shape, lab, 0, 0, world, tp);
+        const char *why = what_does_not_fit(lab, &c);
+        if (why)
+            return refuse(r, "choose other sizes, or one layout with AT=", "at tp %d: %s", tp, why);
+    }
+    Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
+    if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)
+        return refuse(r, "use AT= to play a shape at one layout", "lab %d has more than %d cases now",
+                      lab->number, MAX_CASES);
+    return true;
+}
+
+static bool read_shape(Reader *r)
+{
+    const Lab *lab = read_lab(r);
+    if (!lab)
+        return false;
+    if (r->local->shape_count == MOST_SHAPES)
+        return refuse(r, "`seed` adds many cases at once", "there are more than %d shapes", MOST_SHAPES);
+    LocalShape *shape = &r->local->shapes[r->local->shape_count];
+    *shape = (LocalShape){.lab = lab->number, .line = r->line};
+    if (!lab_has(lab, &sizes[0]))
+        return refuse(r, "labs 1 to 7 and 9 have sizes", "lab %d has no sizes to choose", lab->number);
+    const char *word = next_word(r);
+    if (!word)
+        return refuse(r, "shape 2 B=3 S=7 H=40", "a size is missing");
+    for (; word; word = next_word(r))
+        if (!read_size(r, lab, shape, word))
+            return false;
+    r->local->shape_count++;
+    return true;
+}
+
+/* ---- the file */
+
+static bool read_line(Reader *r, char *line)
+{
+    static const struct {
+        const char *word;
+        bool (*read)(Reader *);
+    } kinds[] = {
+        {"seed", read_seeds}, {"shape", read_shape}, {"layout", read_layouts}, {"points", read_points}};
+    line[strcspn(line, "#\r\n")] = '\0';
+    char *word = strtok_r(line, " \t", &r->rest);
+    for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(word, kinds[i].word))
+            return kinds[i].read(r);
+    return !word ||
+           refuse(r, "a line begins with seed, shape, layout or points; grader/README.md has examples",
+                  "a line cannot begin with '%.60s'", word);
+}
+
+bool local_read(const char *path, Local *local, Problem *problem)
+{
+    char line[LINE_SIZE];
+    Reader r = {.local = local, .path = path, .problem = problem};
+    bool good = true;
+    FILE *file = fopen(path, "r");
+    *local = (Local){0};
+    if (!file)
+        return problem_set(problem, path, "name a file that can be read",
+                           "the local cases cannot be read: %s", strerror(errno));
+    while (good && fgets(line, sizeof line, file)) {
+        r.line++;
+        good = strlen(line) < sizeof line - 1 || refuse(&r, "break it into several", "the line is too long");
+        good = good && read_line(&r, line);
+    }
+    if (good && ferror(file))
+        good =
+            refuse(&r, "name a file that can be read", "the local cases cannot be read: %s", strerror(errno));
+    fclose(file);
+    for (int i = 0; good && i < local->shape_count; i++)
+        good = check_shape(&r, &local->shapes[i]);
+    return good;
+}
+
+int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, int count)
+{
+    int world, tp;
+    for (int i = 0; i < local->shape_count; i++) {
+        const LocalShape *shape = &local->shapes[i];
+        for (const char *at = lab->layouts; shape->lab == lab->number && (at = next_layout(at, &world, &tp));)
+            if (!shape->world || (shape->world == world && shape->tp == tp))
+                cases[count++] = case_of(shape, lab, seed, i, world, tp);
+    }
+    return count;
+}

@@ -1,0 +1,32 @@
+/** @file
+ * An instructor's own cases and points, from a file beside the kit (grader/cases.local); its format is described in
+ * grader/README.md.
+ */
+#ifndef BALISE_GRADER_JUDGE_LOCAL_H
+#define BALISE_GRADER_JUDGE_LOCAL_H
+
+#include "grader/judge/judge.h"
+
+enum { MOST_SEEDS = 8, MOST_SHAPES = 32 };
+
+/** A `shape` line. */
+typedef struct LocalShape {
+    int lab, line;
+    int world, tp; /**< of the one layout it is for, or 0: every layout of the lab */
+    Case sizes;    /**< 0 where the line says nothing */
+} LocalShape;
+
+typedef struct Local {
+    uint64_t seeds[MOST_SEEDS]; /**< whose cases are played beside those of the run's seed */
+    LocalShape shapes[MOST_SHAPES];
+    int seed_count, shape_count;
+} Local;
+
+/** Reads the file. Layouts and points that it names take effect at once (see lab_amend).
+ *  @return false with `problem`, which names the line */
+bool local_read(const char *path, Local *local, Problem *problem);
+
+/** Appends the cases of the shapes for this lab; returns how many there are then. */
+int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, int count);
+
+#endif

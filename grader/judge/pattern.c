@@ -1,0 +1,130 @@
+#include "grader/judge/pattern.h"
+
+#include <stdio.h>
+
+typedef bool Has(const Case *c);
+
+static bool on_one(const Case *c)
+{
+    return c->world == 1;
+}
+static bool with_tp(const Case *c)
+{
+    return c->tp > 1;
+}
+static bool without_tp(const Case *c)
+{
+    return c->tp == 1;
+}
+static bool on_two(const Case *c)
+{
+    return c->tp == 2;
+}
+static bool on_three(const Case *c)
+{
+    return c->tp == 3;
+}
+static bool on_four(const Case *c)
+{
+    return c->tp == 4;
+}
+static bool on_three_or_more(const Case *c)
+{
+    return c->tp > 2;
+}
+static bool with_replicas(const Case *c)
+{
+    return c->world > c->tp;
+}
+static bool with_two_replicas(const Case *c)
+{
+    return c->world == 2 * c->tp;
+}
+static bool with_three_replicas_or_more(const Case *c)
+{
+    return c->world > 2 * c->tp;
+}
+static bool in_both_directions(const Case *c)
+{
+    return c->tp > 1 && c->world > c->tp;
+}
+static bool training(const Case *c)
+{
+    return c->training && c->p > 0;
+}
+static bool evaluating(const Case *c)
+{
+    return !training(c);
+}
+static bool single_row(const Case *c)
+{
+    return c->B * c->S == 1;
+}
+static bool several_rows(const Case *c)
+{
+    return c->B * c->S > 1;
+}
+static bool reversed(const Case *c)
+{
+    return c->reverse;
+}
+static bool in_order(const Case *c)
+{
+    return !c->reverse;
+}
+static bool late(const Case *c)
+{
+    return c->delay;
+}
+
+/* In the order in which they are told. */
+static const struct {
+    Has *has;
+    const char *words;
+} traits[] = {
+    {on_one, "on one rank"},
+    {with_tp, "where several ranks share a layer"},
+    {without_tp, "where nothing is shared, tp = 1"},
+    {on_two, "where 2 ranks share a layer"},
+    {on_three, "where 3 ranks share a layer"},
+    {on_four, "where 4 ranks share a layer"},
+    {on_three_or_more, "where more than 2 ranks share a layer"},
+    {with_replicas, "with several replicas"},
+    {with_two_replicas, "with 2 replicas"},
+    {with_three_replicas_or_more, "with more than 2 replicas"},
+    {in_both_directions, "with tp and dp above 1"},
+    {training, "in training, where dropout acts"},
+    {evaluating, "in evaluation, where nothing is dropped"},
+    {single_row, "with a single row, B = S = 1"},
+    {several_rows, "with more than one row"},
+    {reversed, "where the backward pass of the last call comes first"},
+    {in_order, "where the backward pass of the first call comes first"},
+    {late, "where a rank comes late"},
+};
+enum { PLAIN = sizeof traits / sizeof *traits };
+_Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
+
+void pattern_add(Pattern *pattern, const Case *c, bool failed)
+{
+    ++*(failed ? &pattern->failed : &pattern->passed);
+    for (int i = 0; i < PLAIN; i++) {
+        if (!traits[i].has(c))
+            continue;
+        for (int shared = 0; shared <= with_tp(c); shared++)
+            ++*(failed ? &pattern->failed_with[shared][i] : &pattern->passed_with[shared][i]);
+    }
+}
+
+bool pattern_text(const Pattern *pattern, char *text, size_t size)
+{
+    for (int shared = 0; shared < 2 && pattern->failed && pattern->passed; shared++)
+        for (int i = 0; i < PLAIN; i++) {
+            if (pattern->failed_with[shared][i] != pattern->failed || pattern->passed_with[shared][i] != 0)
+                continue;
+            snprintf(text, size, "It fails only %s%s: %d of %d cases",
+                     shared ? "where several ranks share a layer, and " : "", traits[i].words,
+                     pattern->failed, pattern->failed + pattern->passed);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,15 @@
+/** @file
+ * Calls of several ranks as a table.
+ */
+#ifndef BALISE_GRADER_TABLE_H
+#define BALISE_GRADER_TABLE_H
+
+#include <stdio.h>
+
+#include "grader/judge/calls.h"
+
+/** Prints the calls in the order of time, ranks as columns; calls of a group that met stand in one row, and the row of the
+ *  first difference is marked. */
+void table_print(FILE *out, const Calls *calls);
+
+#endif

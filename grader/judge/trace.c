@@ -1,0 +1,89 @@
+#include "grader/judge/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/lines.h"
+#include "grader/judge/table.h"
+#include "grader/judge/trial.h"
+
+/* The first case of the fewest ranks that have something to say to each other. */
+static int usual_case(const Case *cases, int count)
+{
+    int best = 0;
+    for (int i = 1; i < count; i++) {
+        bool talks = cases[i].tp > 1 && (cases[best].tp == 1 || cases[i].world < cases[best].world);
+        best = talks ? i : best;
+    }
+    return best;
+}
+
+static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES], int *index)
+{
+    Problem problem;
+    int count = lab_cases(lab, o->seed, cases);
+    *index = o->only_case >= 0 ? o->only_case : usual_case(cases, count);
+    if (*index < count)
+        return &cases[*index];
+    problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d", lab->number,
+                count - 1);
+    give_up(&problem);
+}
+
+/* Each rank on a line of its own. */
+static void print_story(const char *story)
+{
+    for (const char *at = story; *at; at++) {
+        bool next = !strncmp(at, "; rank ", 7);
+        putchar(next ? '\n' : *at);
+        at += next;
+    }
+    putchar('\n');
+}
+
+static void print_end(const Case *c, const Outcome *outcome)
+{
+    char text[1200];
+    bool complete = outcome->ending == COMPLETE;
+    Difference first = first_difference(outcome->calls, true, false);
+    printf("\n%s\n", complete ? "the case came to its end" : "the case did not come to its end:");
+    if (!complete)
+        print_story(outcome->story);
+    if (complete && first.kind != NO_DIFFERENCE) {
+        difference_text(outcome->calls, &first, text, sizeof text);
+        printf("first difference: %s\n", text);
+    } else if (complete) {
+        printf("every call met its like on the other ranks\n");
+    }
+    if (wholes_differ(outcome->calls, c->tp, text, sizeof text))
+        printf("%s\n", text);
+}
+
+int trace_lab(const Options *o)
+{
+    char runner[512], text[160];
+    Case cases[MAX_CASES];
+    Problem problem;
+    int index;
+    const Lab *lab = lab_of(o->lab);
+    LabResult result = {.lab = lab};
+    snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, lab->number, o->author);
+    lines_of(runner);
+    if (failed_to_build(&result, runner)) {
+        printf("Lab %d  %s: does not build\n%s", lab->number, lab->title, result.remark);
+        return 1;
+    }
+    const Case *c = choose(lab, o, cases, &index);
+    printf("Lab %d  %s, SEED=%llu CASE=%d: %s\n", lab->number, lab->title, (unsigned long long)o->seed, index,
+           case_text(c, text));
+    fflush(stdout);
+    Runs *runs = run_cases(runner, lab_largest_world(lab), c, 1, o->cpu_limit, o->sandbox, &problem);
+    if (!runs)
+        give_up(&problem);
+    const Outcome *outcome = run_outcome(runs, 0);
+    table_print(stdout, outcome->calls);
+    print_end(c, outcome);
+    runs_free(runs);
+    return 0;
+}

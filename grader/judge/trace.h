@@ -1,0 +1,14 @@
+/** @file
+ * make trace: the calls of MPI of one case as a table.
+ */
+#ifndef BALISE_GRADER_TRACE_H
+#define BALISE_GRADER_TRACE_H
+
+#include "grader/judge/grade.h"
+
+/** Plays one case of a lab, without judging it, and prints what its ranks called: ranks as columns, the calls of a group that
+ *  met in one row. Also of a case that hung or crashed, with the first difference marked.
+ *  @return the exit status: 0, or 1 when the lab does not build */
+int trace_lab(const Options *o);
+
+#endif

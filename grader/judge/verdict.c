@@ -1,0 +1,122 @@
+#include "grader/judge/verdict.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+const char *const status_names[STATUSES] = {"passed", "held back",      "wrong",       "crash",
+                                            "hang",   "does not build", "not started", "not run"};
+
+const char why_held_back[] =
+    "nothing is shared out yet: a rank does all of the layer's work, and so these numbers are those of the "
+    "plain layer, which need no exchange. They earn their points once the work is split";
+
+bool held_back(const LabResult *lab)
+{
+    return lab->unsplit && !lab->split;
+}
+
+/* Of a layer that a rank does all of, the numbers are those of the plain layer: they, and that nothing need be sent for
+ * them, earn nothing. */
+static bool earns_nothing(const LabResult *lab, Check check)
+{
+    return held_back(lab) && check != SHARDING && check != ARITHMETIC;
+}
+
+Status check_status(const LabResult *lab, Check check)
+{
+    static const Status by_state[] = {
+        [NOT_STARTED_YET] = NOT_BEGUN, [DOES_NOT_BUILD] = NOT_BUILT, [NOT_GRADED_YET] = NOT_JUDGED};
+    const CheckResult *r = &lab->check[check];
+    if (lab->state != GRADED)
+        return by_state[lab->state];
+    if (!r->failed)
+        return !r->looked_at ? NOT_JUDGED : earns_nothing(lab, check) ? HELD_BACK : RIGHT;
+    return r->ending == COMPLETE ? WRONG : r->ending == HUNG || r->ending == LOOPED ? HANGS : CRASHES;
+}
+
+int check_score(const LabResult *lab, Check check)
+{
+    return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
+}
+
+void check_story(const LabResult *lab, Check check, char *text, size_t size)
+{
+    Status status = check_status(lab, check);
+    const char *why = status == NOT_BUILT || status == NOT_BEGUN ? lab->remark : lab->check[check].reason;
+    if (status == RIGHT)
+        snprintf(text, size, "%s", lab->check[check].note);
+    else if (status == HELD_BACK)
+        snprintf(text, size, "%s", why_held_back);
+    else if (status == NOT_JUDGED)
+        snprintf(text, size, "%s",
+                 lab->state == GRADED ? "no case looked at it" : "the grader did not come to it");
+    else if (status == NOT_BUILT || status == NOT_BEGUN)
+        snprintf(text, size, "%s: %s", status_names[status], why);
+    else
+        snprintf(text, size, "%s", why);
+}
+
+void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128])
+{
+    snprintf(text, 128, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
+             (unsigned long long)verdict->seed,
+             !strcmp(verdict->author, "solution") ? " SOLUTION=1"
+             : !strcmp(verdict->author, "mine")   ? " STACK=mine"
+                                                  : "",
+             verdict->sanitized ? " SAN=1" : "");
+}
+
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
+{
+    const CheckResult *r = &lab->check[check];
+    repeat_command(verdict, lab, text);
+    size_t used = strlen(text);
+    if (r->failed && (!r->repeated || r->alone))
+        snprintf(text + used, 160 - used, " CASE=%d", r->case_index);
+}
+
+int verdict_points(const Verdict *verdict)
+{
+    int points = 0;
+    for (int i = 0; i < verdict->count; i++)
+        points += verdict->labs[i].points;
+    return points;
+}
+
+int verdict_of(const Verdict *verdict)
+{
+    int of = 0;
+    for (int i = 0; i < verdict->count; i++)
+        of += verdict->labs[i].of;
+    return of;
+}
+
+bool verdict_is_complete(const Verdict *verdict)
+{
+    for (int i = 0; i < verdict->count; i++)
+        if (verdict->labs[i].state == NOT_GRADED_YET)
+            return false;
+    return true;
+}
+
+static bool is_printable(utf8proc_int32_t c)
+{
+    return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f) || (c >= 0xa0 && (c & 0xfffe) != 0xfffe);
+}
+
+void clean_text(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at;) {
+        utf8proc_int32_t c;
+        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &c);
+        if (length <= 0 || !is_printable(c)) {
+            *to++ = '?';
+        } else {
+            memmove(to, at, (size_t)length);
+            to += length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    *to = '\0';
+}

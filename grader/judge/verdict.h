@@ -1,0 +1,71 @@
+/** @file
+ * What a run of the grader has found, in the form from which every report and every output format is written.
+ */
+#ifndef BALISE_GRADER_JUDGE_VERDICT_H
+#define BALISE_GRADER_JUDGE_VERDICT_H
+
+#include <stdio.h>
+
+#include "grader/judge/judge.h"
+
+typedef struct Verdict {
+    const LabResult *labs; /**< all that were asked for; NOT_GRADED_YET those that were not reached */
+    int count;
+    uint64_t seed;
+    const char *author;
+    double seconds;
+    bool sanitized; /**< SAN=1 */
+} Verdict;
+
+/** What became of one check. */
+typedef enum Status {
+    RIGHT,
+    HELD_BACK, /**< right, but nothing is shared out yet: it earns nothing */
+    WRONG,
+    CRASHES,
+    HANGS,
+    NOT_BUILT,
+    NOT_BEGUN,  /**< the lab was not started */
+    NOT_JUDGED, /**< the grader did not come to it */
+    STATUSES
+} Status;
+
+extern const char
+    *const status_names[STATUSES]; /**< "passed", "wrong", "crash", ... as in the documentation */
+
+Status check_status(const LabResult *lab, Check check);
+
+/** Are points held back, because no work of the lab was shared out? */
+bool held_back(const LabResult *lab);
+extern const char why_held_back[];
+
+/** Points that this check has earned: what is right may have points held back. */
+int check_score(const LabResult *lab, Check check);
+
+/** Why a check has the status that it has, as a text of some lines. Where it is right: why its points are held
+ * back, or a note, or nothing. */
+void check_story(const LabResult *lab, Check check, char *text, size_t size);
+enum { STORY_SIZE = 4500 };
+
+/** The command that grades this lab again with the same inputs, or just the failed check's case. */
+void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128]);
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
+
+int verdict_points(const Verdict *verdict);
+int verdict_of(const Verdict *verdict);
+
+/** Whether every lab that was asked for has been graded. */
+bool verdict_is_complete(const Verdict *verdict);
+
+/** Makes a text printable everywhere, in place: bytes that are no UTF-8 and control characters become '?'. A compiler
+ *  repeats what stands in a student's file. */
+void clean_text(char *text);
+
+/* ---- for people ---------------------------------------------------------------------------------------- */
+
+void report_lab(FILE *out, const Verdict *verdict, const LabResult *lab, bool colour);
+/** One line a check: the largest error in units of what is allowed. */
+void report_margins(FILE *out, const LabResult *lab);
+void report_total(FILE *out, const Verdict *verdict, bool colour);
+
+#endif

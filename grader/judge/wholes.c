@@ -1,0 +1,59 @@
+/* What every rank of a tp group called whole, and held: since which line do they differ? */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/calls.h"
+#include "grader/judge/lines.h"
+#include "grader/judge/trial.h"
+
+/* Rounding, in units of the sum of all absolute values. */
+static const double alike = 1e-5;
+
+static bool same_place(const Value *a, const Value *b)
+{
+    return !strcmp(a->word, b->word) && a->address == b->address && a->count == b->count &&
+           a->gradient == b->gradient;
+}
+
+static bool same_numbers(const Value *a, const Value *b)
+{
+    if (isnan(a->sum) && isnan(b->sum))
+        return true;
+    return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
+}
+
+/* The index of the first value that two ranks hold differently, or -1; not beyond the point where they do different things. */
+static int64_t first_other(const RankCalls *a, const RankCalls *b)
+{
+    for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {
+        if (!same_place(&a->value[i], &b->value[i]))
+            return -1;
+        if (!same_numbers(&a->value[i], &b->value[i]))
+            return i;
+    }
+    return -1;
+}
+
+bool wholes_differ(const Calls *calls, int tp, char *text, size_t size)
+{
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        int first = rank / tp * tp;
+        int64_t i = first_other(&calls->rank[first], &calls->rank[rank]);
+        if (i < 0)
+            continue;
+        const Value *value = &calls->rank[first].value[i];
+        char line[64];
+        line_of(value->address, line);
+        snprintf(text, size, "ranks %d and %d hold different %s of what is called whole since %s (%s%s)",
+                 first, rank, value->gradient ? "gradients" : "values", line[0] ? line : "a word of the lab",
+                 value->gradient ? "that of the result of " : "the result of ", value->word);
+        return true;
+    }
+    return false;
+}
+
+bool wholes_explain(const Trial *t, char *text, size_t size)
+{
+    return t->outcome->calls && wholes_differ(t->outcome->calls, t->c->tp, text, size);
+}

@@ -1,0 +1,87 @@
+#include "grader/plays/work.h"
+
+#include "backend/backend.h"
+#include "grader/plays/play.h"
+
+/* Kernels are passed no context. */
+static struct {
+    int64_t linear, attention; /* multiply-adds */
+    int64_t held;              /* bytes, before the pass */
+} done;
+
+static int64_t held_in(const Pool *pool)
+{
+    PoolUse use = pool_use(pool);
+    int64_t held = 0;
+    for (int i = 0; i < CATEGORIES; i++)
+        held += use.now[i];
+    return held;
+}
+
+void work_begin(Play *play)
+{
+    done.linear = done.attention = 0;
+    done.held = held_in(play->pool);
+    pool_begin_peak(play->pool);
+    own_work_begin();
+}
+
+void work_end(Play *play, const char *name)
+{
+    double *numbers;
+    PoolUse use = pool_use(play->pool);
+    OwnWork own = own_work();
+    stream_entry(&play->stream, WORK, ARITHMETIC, name, WORK_NUMBERS, &numbers)->address = own.address;
+    numbers[LINEAR_WORK] = (double)done.linear;
+    numbers[ATTENTION_WORK] = (double)done.attention;
+    numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);
+    numbers[TAKEN] = (double)(use.peak_total - done.held) / sizeof(real);
+    numbers[OWN_MEMORY] = (double)own.bytes / sizeof(real);
+    numbers[RAW_LOOKS] = (double)own.looks;
+}
+
+#define COUNTED(name, ...)                                                                                   \
+    void __real_##name(__VA_ARGS__);                                                                         \
+    void __wrap_##name(__VA_ARGS__);                                                                         \
+    void __wrap_##name(__VA_ARGS__)
+
+COUNTED(kernel_linear_forward, int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
+        const real *bias, real *y)
+{
+    done.linear += rows * in * out;
+    __real_kernel_linear_forward(rows, in, out, x, weight, bias, y);
+}
+
+COUNTED(kernel_linear_backward_input, int64_t rows, int64_t in, int64_t out, const real *dy,
+        const real *weight, real *dx, bool accumulate)
+{
+    done.linear += rows * in * out;
+    __real_kernel_linear_backward_input(rows, in, out, dy, weight, dx, accumulate);
+}
+
+COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
+        real *dweight, bool accumulate)
+{
+    done.linear += rows * in * out;
+    __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
+}
+
+/* One product of q and k, or of scores and v. */
+static int64_t attention_product(const AttentionShape *shape)
+{
+    return shape->batch * shape->heads * shape->positions * shape->positions * shape->head_size;
+}
+
+COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k, const real *v,
+        const int32_t *mask, real *y, real *probabilities)
+{
+    done.attention += 2 * attention_product(shape);
+    __real_kernel_attention_forward(shape, q, k, v, mask, y, probabilities);
+}
+
+COUNTED(kernel_attention_backward, const AttentionShape *shape, const real *q, const real *k, const real *v,
+        const real *probabilities, const real *dy, real *dq, real *dk, real *dv, real *work)
+{
+    done.attention += 4 * attention_product(shape);
+    __real_kernel_attention_backward(shape, q, k, v, probabilities, dy, dq, dk, dv, work);
+}

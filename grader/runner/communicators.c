@@ -1,0 +1,146 @@
+/* Communicators: which is which on every rank, and the calls that make and end them. They are set up, not traffic. */
+#include <mpi.h>
+
+#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
+
+enum { KEPT = 8192 }; /* a lab that frees none makes many */
+
+static struct {
+    CommName comms[KEPT];
+    int count, missing;
+    uint64_t number; /* of the case */
+} names;
+
+/* A communicator is what it was made from, and by which call: that is the same on each of its ranks. */
+static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
+{
+    uint64_t x = parent * 0x9e3779b97f4a7c15 + number;
+    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9 + members;
+    x = (x ^ x >> 29) * 0x94d049bb133111eb;
+    return (x ^ x >> 32) | 1;
+}
+
+static CommName name_of(MPI_Comm comm)
+{
+    CommName name = {.comm = comm};
+    MPI_Group group, all;
+    int ranks[MAX_RANKS], world[MAX_RANKS];
+    PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Group_size(group, &name.size);
+    if (name.size > MAX_RANKS)
+        name.size = MAX_RANKS;
+    for (int i = 0; i < name.size; i++)
+        ranks[i] = i;
+    PMPI_Group_translate_ranks(group, name.size, ranks, all, world);
+    for (int i = 0; i < name.size; i++) {
+        name.order[i] = world[i];
+        name.members |= (uint64_t)1 << world[i];
+    }
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&all);
+    return name;
+}
+
+static void forget(MPI_Comm comm)
+{
+    for (int i = 0; i < names.count; i++)
+        if (names.comms[i].comm == comm)
+            names.comms[i--] = names.comms[--names.count];
+}
+
+static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
+{
+    forget(comm); /* a handle may come again for another one */
+    if (names.count == KEPT)
+        names.count = 0;
+    CommName *name = &names.comms[names.count++];
+    *name = name_of(comm);
+    name->id = identity(parent, number, name->members);
+    return name;
+}
+
+CommName *named(MPI_Comm comm)
+{
+    for (int i = 0; i < names.count; i++)
+        if (names.comms[i].comm == comm)
+            return &names.comms[i];
+    return remember(comm, names.number, 0);
+}
+
+void names_begin(MPI_Comm world, int number)
+{
+    names.number = (uint64_t)number;
+    for (int i = 0; i < names.count; i++)
+        names.comms[i].collectives = 0;
+    remember(world, names.number, 0)->id = THE_WORLD;
+}
+
+int launch_rank(MPI_Comm comm, int rank)
+{
+    const CommName *name = named(comm);
+    if (rank >= 0 && rank < name->size)
+        return name->order[rank];
+    if (rank != MPI_PROC_NULL)
+        names.missing = rank;
+    return NOBODY;
+}
+
+int missing_rank(void)
+{
+    return names.missing;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------------------------------ */
+
+/* `call` has made *out of comm. */
+static int made(Call *call, MPI_Comm comm, const MPI_Comm *out, const void *maker, int result)
+{
+    if (call && result == MPI_SUCCESS && *out != MPI_COMM_NULL) {
+        CommName parent = *named(comm);
+        call->made = remember(*out, parent.id ^ names.number << 32, (uint64_t)call->number)->id;
+        object_made(COMMUNICATOR, *out, maker);
+    }
+    return leave(result);
+}
+
+#define SET_UP(name, call)                                                                                   \
+    comm = substituted(comm);                                                                                \
+    Call *this = call_of(name, comm, TOGETHER);                                                              \
+    enter(this);                                                                                             \
+    return made(this, comm, out, __builtin_return_address(0), call)
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
+{
+    SET_UP("split", PMPI_Comm_split(comm, color, key, out));
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
+{
+    SET_UP("dup", PMPI_Comm_dup(comm, out));
+}
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
+{
+    SET_UP("create", PMPI_Comm_create(comm, group, out));
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    Call *call = call_of("free", *comm, LOCAL);
+    enter(call);
+    forget(*comm);
+    object_freed(*comm);
+    return leave(PMPI_Comm_free(comm));
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    return PMPI_Comm_rank(substituted(comm), rank);
+}
+
+int MPI_Comm_size(MPI_Comm comm, int *size)
+{
+    return PMPI_Comm_size(substituted(comm), size);
+}

@@ -1,0 +1,165 @@
+#include "grader/runner/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined __x86_64__
+enum { OTHER_NUMBERS = 0x40000000 }; /* the same calls by the numbers of x32 */
+static const uint32_t architecture = AUDIT_ARCH_X86_64;
+#elif defined __aarch64__
+enum { OTHER_NUMBERS = 0x7fffffff };
+static const uint32_t architecture = AUDIT_ARCH_AARCH64;
+#else
+#error "say which system calls there are on this processor"
+#endif
+
+static const uint32_t forbidden[] = {
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+    SYS_creat,
+#endif
+    SYS_execve,
+    SYS_execveat,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_pidfd_open,
+    SYS_pidfd_send_signal,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_openat2,
+    SYS_socket,
+    SYS_shmget,
+    SYS_msgget,
+    SYS_semget,
+    SYS_mq_open,
+    SYS_memfd_create,
+    SYS_io_uring_setup,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_unshare,
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_chroot,
+    SYS_setpriority,
+    SYS_sched_setscheduler,
+    SYS_add_key,
+    SYS_keyctl,
+};
+
+/* MPI clears its own files away at the end: it may believe that it did. */
+static const uint32_t pretended[] = {
+#ifdef SYS_unlink
+    SYS_unlink,   SYS_rmdir,     SYS_rename,  SYS_link,      SYS_symlink,
+    SYS_mkdir,    SYS_chmod,     SYS_chown,   SYS_mknod,
+#endif
+    SYS_unlinkat, SYS_renameat2, SYS_linkat,  SYS_symlinkat, SYS_mkdirat,
+    SYS_fchmodat, SYS_fchownat,  SYS_mknodat, SYS_truncate,
+};
+
+enum { COUNT = 256 };
+
+typedef struct Program {
+    struct sock_filter code[COUNT];
+    int length;
+} Program;
+
+static void emit(Program *p, uint16_t code, uint32_t value, uint8_t if_true, uint8_t if_false)
+{
+    p->code[p->length++] = (struct sock_filter)BPF_JUMP(code, value, if_true, if_false);
+}
+
+static void load(Program *p, size_t offset)
+{
+    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void answer(Program *p, uint32_t result)
+{
+    emit(p, BPF_RET | BPF_K, result, 0, 0);
+}
+
+static void answer_call(Program *p, uint32_t number, uint32_t result)
+{
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
+    answer(p, result);
+}
+
+/* Allows the call where, of its argument, the bits in `mask` are `value`. */
+static void allow_call_if(Program *p, uint32_t number, int argument, uint32_t mask, uint32_t value)
+{
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5);
+    load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)argument);
+    emit(p, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+    answer(p, SECCOMP_RET_ALLOW);
+    answer(p, SECCOMP_RET_TRAP);
+}
+
+/* Reading is what the C library tries now and then, and does without; nothing that is to be read is a lab's business. */
+static void answer_open(Program *p, uint32_t number, int flags_argument)
+{
+    static const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5);
+    load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)flags_argument);
+    emit(p, BPF_ALU | BPF_AND | BPF_K, writes, 0, 0);
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+    answer(p, SECCOMP_RET_ERRNO | EACCES);
+    answer(p, SECCOMP_RET_TRAP);
+}
+
+bool filter_begin(void)
+{
+    static const uint32_t whole = 0xffffffff;
+    uint32_t self = (uint32_t)getpid();
+    Program p = {.length = 0};
+    load(&p, offsetof(struct seccomp_data, arch));
+    emit(&p, BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0);
+    answer(&p, SECCOMP_RET_TRAP);
+    load(&p, offsetof(struct seccomp_data, nr));
+    emit(&p, BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1);
+    answer(&p, SECCOMP_RET_TRAP);
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        answer_call(&p, forbidden[i], SECCOMP_RET_TRAP);
+    for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
+        answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
+    answer_call(&p, SYS_clone3,
+                SECCOMP_RET_ERRNO | ENOSYS); /* its flags are out of sight; the C library then asks clone */
+    allow_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
+    allow_call_if(&p, SYS_kill, 0, whole, self);
+    allow_call_if(&p, SYS_tgkill, 0, whole, self);
+    answer_open(&p, SYS_openat, 2);
+#ifdef SYS_open
+    answer_open(&p, SYS_open, 1);
+#endif
+    answer(&p, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {(unsigned short)p.length, p.code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+void filter_answer(ucontext_t *context, int call)
+{
+    long result = -EPERM;
+    for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
+        if (pretended[i] == (uint32_t)call)
+            result = 0;
+#if defined __x86_64__
+    context->uc_mcontext.gregs[REG_RAX] = result;
+#else
+    context->uc_mcontext.regs[0] = (uint64_t)result;
+#endif
+}

@@ -1,0 +1,19 @@
+/** @file
+ * What a lab has no use for and its process therefore cannot ask of the system, however it asks: other processes (to make,
+ * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/sandbox.h) holds all of that
+ * too; this holds also where there is no sandbox, and it makes an attempt a failed case that names the line.
+ */
+#ifndef BALISE_GRADER_FILTER_H
+#define BALISE_GRADER_FILTER_H
+
+#include <stdbool.h>
+#include <ucontext.h>
+
+/** From now on, for this process and for good, such a call gets SIGSYS (opening a file to read is just refused). To be called
+ *  when MPI is ready, which has made its files and threads by then. Returns whether the system has such filters. */
+bool filter_begin(void);
+
+/** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */
+void filter_answer(ucontext_t *context, int call);
+
+#endif

@@ -1,0 +1,197 @@
+/* Requests: which call has started which, and the calls that end them. Those that are over are MPI_REQUEST_NULL
+ * afterwards. */
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "base/run.h"
+#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
+
+enum { KEPT = 4096 };
+
+typedef struct Started {
+    MPI_Request request;
+    MPI_Comm comm;
+    int64_t index; /* of the call */
+} Started;
+
+static struct {
+    Started started[KEPT];
+    int count;
+} requests;
+
+void requests_begin(void)
+{
+    requests.count = 0;
+}
+
+int64_t recorder_open_requests(void)
+{
+    return requests.count;
+}
+
+int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
+{
+    if (!call || request == MPI_REQUEST_NULL)
+        return result;
+    if (requests.count == KEPT)
+        misuse("wait for what was started before more is", "%s: %d exchanges are under way", call->name,
+               KEPT);
+    call->starts = 1;
+    requests.started[requests.count++] = (Started){request, comm, index_of_current()};
+    return result;
+}
+
+static void ended(MPI_Request request, const MPI_Status *status)
+{
+    for (int i = 0; i < requests.count; i++) {
+        if (requests.started[i].request != request)
+            continue;
+        Call *call = call_at(requests.started[i].index);
+        if (call) {
+            call->completed = 1;
+            came_from(call, requests.started[i].comm, status);
+        }
+        requests.started[i] = requests.started[--requests.count];
+        return;
+    }
+}
+
+/* This rank waits for a request from now on, or no longer (index -1). */
+static void waits_for(MPI_Request request, int64_t index)
+{
+    for (int i = 0; i < requests.count; i++) {
+        Call *call = requests.started[i].request == request ? call_at(requests.started[i].index) : NULL;
+        if (call)
+            call->waited_by = index;
+    }
+}
+
+/* What a call that ends requests was given: they change under it. */
+typedef struct Ending {
+    int count;
+    MPI_Request *requests, *before;
+    MPI_Status *statuses, *own;
+} Ending;
+
+static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
+{
+    Ending e = {.count = count > 0 && given ? count : 0, .requests = given, .statuses = statuses};
+    e.before = malloc((size_t)(e.count + 1) * sizeof *e.before);
+    if (statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE)
+        e.statuses = e.own = calloc((size_t)e.count + 1, sizeof *e.own);
+    for (int i = 0; i < e.count; i++)
+        e.before[i] = given[i];
+    return e;
+}
+
+/* Of one of them, or of each that is over. @param which of the requests a status belongs to; NULL: as they come */
+static void note_ended(const Ending *e, const int which[], int statuses)
+{
+    for (int i = 0; i < statuses; i++) {
+        int k = which ? which[i] : i;
+        if (k < 0 || k >= e->count || e->before[k] == MPI_REQUEST_NULL)
+            continue;
+        if (e->requests[k] == MPI_REQUEST_NULL)
+            ended(e->before[k], &e->statuses[i]);
+        else
+            waits_for(e->before[k], -1);
+    }
+}
+
+static void let_go(Ending *e)
+{
+    for (int i = 0; i < e->count; i++)
+        if (e->requests[i] != MPI_REQUEST_NULL)
+            waits_for(e->requests[i], -1);
+    free(e->before);
+    free(e->own);
+}
+
+static void enter_wait(const Ending *e, bool some)
+{
+    Call *call = call_of("wait", MPI_COMM_NULL, LOCAL);
+    if (call)
+        call->some = some;
+    enter(call);
+    for (int i = 0; call && i < e->count; i++)
+        waits_for(e->before[i], index_of_current());
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    Ending ending = ending_of(1, request, status);
+    enter_wait(&ending, false);
+    int result = leave(PMPI_Wait(request, ending.statuses));
+    note_ended(&ending, NULL, 1);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Waitall(int count, MPI_Request all[], MPI_Status statuses[])
+{
+    Ending ending = ending_of(count, all, statuses);
+    enter_wait(&ending, false);
+    int result = leave(PMPI_Waitall(count, all, ending.statuses));
+    note_ended(&ending, NULL, ending.count);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Waitany(int count, MPI_Request all[], int *index, MPI_Status *status)
+{
+    Ending ending = ending_of(count, all, status);
+    enter_wait(&ending, true);
+    int result = leave(PMPI_Waitany(count, all, index, ending.statuses));
+    note_ended(&ending, index, 1);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Waitsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
+{
+    Ending ending = ending_of(count, all, statuses);
+    enter_wait(&ending, true);
+    int result = leave(PMPI_Waitsome(count, all, done, indices, ending.statuses));
+    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
+    let_go(&ending);
+    return result;
+}
+
+/* ---- asking: no call that a rank could wait in ---------------------------------------------------------------------- */
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    Ending ending = ending_of(1, request, status);
+    int result = PMPI_Test(request, flag, ending.statuses);
+    note_ended(&ending, NULL, *flag);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Testall(int count, MPI_Request all[], int *flag, MPI_Status statuses[])
+{
+    Ending ending = ending_of(count, all, statuses);
+    int result = PMPI_Testall(count, all, flag, ending.statuses);
+    note_ended(&ending, NULL, *flag ? ending.count : 0);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Testany(int count, MPI_Request all[], int *index, int *flag, MPI_Status *status)
+{
+    Ending ending = ending_of(count, all, status);
+    int result = PMPI_Testany(count, all, index, flag, ending.statuses);
+    note_ended(&ending, index, *flag);
+    let_go(&ending);
+    return result;
+}
+
+int MPI_Testsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
+{
+    Ending ending = ending_of(count, all, statuses);
+    int result = PMPI_Testsome(count, all, done, indices, ending.statuses);
+    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
+    let_go(&ending);
+    return result;
+}

@@ -1,0 +1,189 @@
+#include "grader/runner/sanitizer.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The sanitizers pass no context. */
+static struct {
+    void (*found)(const Problem *problem, void *address);
+    bool spoke;
+} watch;
+
+void sanitizer_begin(void)
+{
+    watch.spoke = false;
+}
+
+bool sanitizer_has_found(void)
+{
+    return watch.spoke;
+}
+
+#ifndef __SANITIZE_ADDRESS__
+
+void sanitizer_watch(void (*found)(const Problem *problem, void *address))
+{
+    watch.found = found;
+}
+
+#else
+
+#include <sanitizer/asan_interface.h>
+
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
+void __ubsan_on_report(void);
+void __ubsan_get_current_report_data(const char **kind, const char **message, const char **file,
+                                     unsigned *line, unsigned *column, char **address);
+
+/* Open MPI keeps what it allocates: leaks are not looked for. The judge finds lines itself. A report does not end the rank,
+ * so that the case can be ended in good order. */
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0:symbolize=0:halt_on_error=0:allocator_may_return_null=1:quarantine_size_mb=16:"
+           "max_malloc_fill_size=0:detect_odr_violation=0";
+}
+
+const char *__ubsan_default_options(void)
+{
+    return "print_stacktrace=0:halt_on_error=0";
+}
+
+typedef struct Kind {
+    const char *word, *what, *hint;
+} Kind;
+
+static const char range_hint[] =
+    "which is the last index that there is? Count from 0, and count numbers, not bytes",
+                  free_hint[] = "free only what malloc() gave, and once; tensors belong to the tape",
+                  freed[] = "free() is called for what malloc() did not give, or gave and took back",
+                  life_hint[] =
+                      "declare it where all its uses can see it; what is returned belongs to the tape";
+
+/* Of the first sanitizer: how bytes are read or written, or what is done. */
+static const Kind kinds[] = {
+    {"heap-buffer-overflow", "outside of an allocated block", range_hint},
+    {"stack-buffer-overflow", "outside of a local array", range_hint},
+    {"stack-buffer-underflow", "outside of a local array", range_hint},
+    {"global-buffer-overflow", "outside of a static array", range_hint},
+    {"heap-use-after-free", "in memory that was freed before",
+     "free a block after its last use, or let the tape own it"},
+    {"stack-use-after-scope", "in a local variable whose block has ended", life_hint},
+    {"stack-use-after-return", "in a local variable of a function that has returned", life_hint},
+    {"double-free", freed, free_hint},
+    {"not malloc()-ed", freed, free_hint},
+    {"malloc_usable_size", freed, free_hint}, /* which the guard asks first */
+    {"negative-size-param", "a negative number of bytes is copied",
+     "which of the sizes comes out below zero?"},
+    {"memcpy-param-overlap", "memcpy() is called for ranges that overlap", "memmove() allows that"},
+};
+static const Kind other_access = {"address", "where nothing of the lab is",
+                                  "look at each index and each pointer of this line"};
+
+/* Of the second one: what can be done about it. */
+static const Kind undefined[] = {
+    {"signed-integer-overflow", NULL, "how large can it get? int64_t holds what int does not"},
+    {"out-of-bounds-index", NULL, range_hint},
+    {"integer-divide-by-zero", NULL, "which of the sizes is 0 here?"},
+    {"null-pointer", NULL, "which pointer of this line has not been set?"},
+    {"shift", NULL, "shift by less than the number of bits, and not into the sign"},
+    {"", NULL, "C does not say what happens then: the compiler may do anything"},
+};
+
+extern const char __start_balise_labs[] __attribute__((weak));
+extern const char __stop_balise_labs[] __attribute__((weak));
+
+/* The innermost of a report's frames ("    #2 0x55...") that lies in a lab, as a return address. */
+static void *frame_in_lab(const char *report)
+{
+    for (const char *at = report; (at = strstr(at, "    #"));) {
+        char *end;
+        at += strlen("    #");
+        strtol(at, &end, 10);
+        const char *frame = (const char *)(uintptr_t)strtoull(end, NULL, 16);
+        if (__start_balise_labs && frame >= __start_balise_labs && frame < __stop_balise_labs)
+            return (void *)(uintptr_t)(frame + 1);
+    }
+    return NULL;
+}
+
+/* ": 0 bytes behind a block of 48 bytes", or the local array that a report's line marks: ": 'a' (line 31)". */
+static void place_in_block(const char *report, char *text, size_t size)
+{
+    const char *at = strstr(report, " is located "), *mark = strstr(report, " <== ");
+    long away, bytes;
+    char where[32];
+    text[0] = '\0';
+    if (at && sscanf(at, " is located %ld bytes %31[^0-9]%ld-byte region", &away, where, &bytes) == 3) {
+        bool behind = strstr(where, "right") || strstr(where, "after"),
+             before = strstr(where, "left") || strstr(where, "before");
+        snprintf(text, size, ": %ld bytes %s a block of %ld bytes", away,
+                 behind   ? "behind"
+                 : before ? "before"
+                          : "into",
+                 bytes);
+    } else if (mark) {
+        const char *name = mark;
+        while (name > report && *name != '\n' && strncmp(name, ") '", 3) != 0)
+            name--;
+        if (*name == ')')
+            snprintf(text, size, ": %.*s", (int)(mark - name - 2), name + 2);
+    }
+}
+
+static void say(const Problem *problem, void *address)
+{
+    if (watch.spoke)
+        return;
+    watch.spoke = true;
+    if (watch.found)
+        watch.found(problem, address);
+}
+
+static void address_report(const char *report)
+{
+    const Kind *kind = &other_access;
+    const char *error = strstr(report, "AddressSanitizer: ");
+    size_t bytes = __asan_get_report_access_size(), line = error ? strcspn(error, "\n") : 0;
+    char place[200];
+    Problem problem;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (memmem(error, line, kinds[i].word, strlen(kinds[i].word)))
+            kind = &kinds[i];
+    place_in_block(report, place, sizeof place);
+    if (bytes > 0)
+        problem_set(&problem, NULL, kind->hint, "sanitizer: %zu byte%s %s %s%s (%s)", bytes,
+                    bytes == 1 ? " is" : "s are", __asan_get_report_access_type() ? "written" : "read",
+                    kind->what, place, kind->word);
+    else
+        problem_set(&problem, NULL, kind->hint, "sanitizer: %s", kind->what);
+    say(&problem, frame_in_lab(report));
+}
+
+/* The reports of the second sanitizer come without a stack, but with the line. */
+void __ubsan_on_report(void)
+{
+    const char *kind, *message, *file;
+    char *address;
+    unsigned line, column;
+    Problem problem;
+    __ubsan_get_current_report_data(&kind, &message, &file, &line, &column, &address);
+    const char *slash = strrchr(file, '/');
+    const Kind *known = undefined;
+    while (strncmp(kind, known->word, strlen(known->word)) != 0)
+        known++;
+    problem_set(&problem, NULL, known->hint, "sanitizer: %c%.300s (%.60s), at %.100s:%u", tolower(*message),
+                message + 1, kind, slash ? slash + 1 : file, line);
+    say(&problem, NULL);
+}
+
+void sanitizer_watch(void (*found)(const Problem *problem, void *address))
+{
+    watch.found = found;
+    __asan_set_error_report_callback(address_report);
+}
+
+#endif

@@ -1,0 +1,21 @@
+/** @file
+ * SAN=1: the runner, the kit and the lab are built with the address and undefined-behaviour sanitizers. What they find
+ * becomes an entry in the student's terms, and the case ends at the next safe point; without them nothing is compiled here.
+ */
+#ifndef BALISE_GRADER_SANITIZER_H
+#define BALISE_GRADER_SANITIZER_H
+
+#include <stdbool.h>
+
+#include "base/problem.h"
+
+/** @param found is called at most once a case, from within the sanitizer: it must not leave by longjmp() */
+void sanitizer_watch(void (*found)(const Problem *problem, void *address));
+
+/** A case begins. */
+void sanitizer_begin(void);
+
+/** Whether anything was found since then. */
+bool sanitizer_has_found(void);
+
+#endif

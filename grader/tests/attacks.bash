@@ -1,0 +1,234 @@
+# shellcheck shell=bash
+# Sourced by attacks.sh and slow_attacks.sh: labs that attack their grader. Each must end as a failed case with a true reason, and
+# what is not attacked keeps its points. WAY: "off" without a sandbox, "on" only with one, "" as the
+# system allows; go_as chooses the user.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+cd "$ROOT" || exit 2
+make --silent BUILD="${BUILD#"$ROOT"/}" "$BUILD/generated/grading.sh" > /dev/null || exit 2
+# shellcheck source=/dev/null # made by make
+. "$BUILD/generated/grading.sh"
+WAY='' USER_ID='' who=()
+tree=$(mktemp -d "${TMPDIR:-/tmp}/attacks.XXXXXX")
+trap 'rm -rf "$tree"' EXIT
+cp "$BUILD/grade" "$tree/grade"
+cd "$tree" || exit 2
+
+# Calls of the system without the C library, which a lab may not call; x86-64 and aarch64.
+ask='#include <string.h>
+#include "balise.h"
+#include "balise_mpi.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <signal.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+static __attribute__((unused)) long ask(long n, long a, long b, long c, long d, long e, long f)
+{
+#if defined __x86_64__
+    long result;
+    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#else
+    register long x8 __asm__("x8") = n, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
+        x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#endif
+}
+#define ASK(n, ...) ASK_(n, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define ASK_(n, a, b, c, d, e, f, ...) ask(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+'
+
+# build CODE [BEFORE]: lab 1 with CODE before the sum of g, and BEFORE above all functions, as $tree/01-attack.
+build() {
+    mkdir -p student
+    rm -f 01-attack*
+    { printf '%s' "$ask${2:-}"; awk -v code="$1" '/return group_all_reduce\(mesh->world, x\);/ { print code } { print }' "$ROOT/solutions/$FILE_1"; } > student/collectives.c
+    # shellcheck disable=SC2086 # a list of files
+    (cd "$ROOT" && grader/compile-lab.sh 1 "$tree/student/collectives.c" "$tree/student/1.o" "$EXPORTS_1" > "$tree/words" 2>&1
+        grader/link-runner.sh 1 "$tree/01-attack" "$tree/student/1.o" $OBJECTS_1)
+    [ -z "$USER_ID" ] || chown -R "$USER_ID:$USER_ID" "$tree"
+}
+
+# go_as USER_ID: sets it, and what stands before a command of that user.
+go_as() {
+    USER_ID=$1 who=()
+    [ -z "$1" ] || who=(setpriv "--reuid=$1" "--regid=$1" --clear-groups env "HOME=$tree")
+}
+
+# judge RUNNER OPTIONS...: its words in the file out, its status in $status.
+judge() {
+    local options=(--lab 1 --author "$1" --runners "$tree" --seed 1 --cpu-limit 1)
+    shift
+    [ -z "$WAY" ] || options+=(--sandbox "$WAY")
+    "${who[@]}" timeout 300 ./grade "${options[@]}" "$@" > out 2>&1
+    status=$?
+}
+
+# attack CODE [BEFORE]: builds it, and judges the case in which two ranks take part.
+attack() {
+    build "$@"
+    judge attack --case 5
+}
+
+quiet() { # all points, and nothing of it in what the ranks printed
+    [ "$status" = 0 ] && ! grep -q LEAK 01-attack.log
+}
+fails_saying_one_of() {
+    fails_saying "$1" || fails_saying "$2"
+}
+refused() {
+    fails_saying "for what is no lab's business"
+}
+left_over() { # processes of the attack, and files of its crew
+    ps -eo args | grep '01-attack' | grep -v grep
+    find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null
+}
+
+# ---- what is refused when the lab is built
+
+builds() {
+    attack '' '__attribute__((constructor)) static void first(void) { puts("Score: 100/100"); _exit(0); }'
+    check "a constructor is refused, and said so" fails_saying "has a section .init_array"
+    attack '' '__attribute__((destructor)) static void last(void) { puts("Score: 100/100"); }'
+    check "a destructor is refused, and said so" fails_saying "has a section .fini_array"
+    attack '' '#include "/etc/passwd"
+'
+    check "a file of the system is no header" fails_saying "reads /etc/passwd"
+    check "what is in it does not come into the report" not_says "root:"
+    attack '' "#include \"$ROOT/solutions/$FILE_6\"
+"
+    check "the solution is no header" fails_saying "$FILE_6, which is no header"
+    attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
+    check "a file that the assembler puts in is refused" fails_saying "reads /etc/passwd"
+    attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
+    check "static variables of 64 GB are refused, with their size" fails_saying "has 65536 MB of static variables"
+    attack '' 'char big[1L << 30] = {1};'
+    check "an object file of a gigabyte is refused" fails_saying "does not build"
+}
+builds_slowly() {
+    attack '' '#include "/dev/zero"
+'
+    check "a header without end is refused" fails_saying "out of memory"
+    attack '' '#define A(x) x x x x x x x x x x
+#define B(x) A(A(A(A(A(A(A(A(x))))))))
+int big[] = {B(B(1,))};'
+    check "a text that grows without end is refused" fails_saying "lab 1 does not compile"
+}
+not_says() {
+    ! says "$1"
+}
+
+# ---- what the running lab does
+
+signals() {
+    attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, -1, SIGKILL);'
+    check "killing every process in reach is a failed case" refused
+    attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, 0, SIGKILL);'
+    check "killing the group of processes is a failed case" refused
+    attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, getppid(), SIGSTOP);'
+    check "stopping the parent is a failed case" refused
+    attack 'if (mesh->tp_rank == 1) kill(getppid(), SIGKILL);'
+    check "a lab that calls kill is refused" fails_saying "lab 1 calls kill"
+}
+processes() {
+    attack 'for (;;) ASK(SYS_clone, SIGCHLD);'
+    check "a fork bomb is a failed case" refused
+    check "a fork bomb leaves nothing behind" test -z "$(left_over)"
+}
+files() {
+    rm -rf /tmp/balise-was-here
+    attack 'ASK(SYS_openat, AT_FDCWD, "'"$tree/student/was-here"'", O_WRONLY | O_CREAT, 0600);'
+    check "writing outside is a failed case" refused
+    check "writing outside names the line" says "at collectives.c:"
+    check "writing outside writes nothing" test ! -e student/was-here
+    attack 'ASK(SYS_unlinkat, AT_FDCWD, "'"$tree/grade"'");'
+    check "removing a file is a failed case, and the file is there" refused
+    attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
+    if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
+    check "nothing can be read, not even of itself, and a lab that tries gets what it computes" quiet
+    attack 'ASK(SYS_socket, 1, 1, 0);'
+    check "making a connection is a failed case" refused
+    attack 'char b[64]; struct { void *p; size_t n; } l = {b, 64}, r = {(void *)4096, 64};
+    ASK(SYS_process_vm_readv, getppid(), &l, 1, &r, 1, 0);'
+    check "reading another process is a failed case" refused
+}
+memory() {
+    attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
+    check "memory without end is a failed case that says so" fails_saying "the memory allowed was exceeded: rank 1 held"
+    attack 'if (mesh->tp_rank == 1) *(volatile char *)malloc(100UL << 30) = 1;'
+    check "100 GB are refused, with the line" fails_saying "the memory allowed was exceeded: 107374182400 bytes were asked for"
+    attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
+    check "recursion without end is a failed case that says so" fails_saying "the stack is full"
+    attack 'if (mesh->tp_rank == 1) { char *p = (char *)ASK(SYS_mmap, 0, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); p[0] = 1; }'
+    check "100 GB of addresses are not to be had" fails_saying "rank 1 was stopped by signal 11"
+}
+endings() {
+    attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'
+    check "leaving beside the C library is a failed case" fails_saying "The program ended before the check was complete"
+    attack 'for (int i = 1; i < 32; i++) signal(i, SIG_IGN); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
+    check "an endless loop that ignores every signal is ended" fails_saying "Rank 1 did not come back in the time allowed"
+    check "an endless loop leaves nothing behind" test -z "$(left_over)"
+    attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
+    check "printing without end is ended" fails_saying_one_of "Rank 1 did not come back in the time allowed" "the ranks print more than"
+    check "what it printed takes a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
+    attack 'for (int i = 0; i < 256; i++) close(i);'
+    check "closing all descriptors ends as a case does" test "$status" -le 1
+    attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) if (write(i, record, sizeof record) < 0) continue; scale(x, 0);'
+    check "writing into all descriptors ends as a case does" test "$status" -le 1
+}
+endings_slowly() {
+    local call
+    attack 'if (mesh->tp_rank == 1) for (;;) pause();'
+    check "sleeping for ever is ended" fails_saying "Rank 1 did not come back in the time allowed"
+    for call in 'exit(0)' '_exit(0)' 'abort()' 'MPI_Abort(MPI_COMM_WORLD, 0)' 'MPI_Finalize(); exit(0)'; do
+        attack "if (mesh->tp_rank == 1) { $call; }"
+        check "$call is a failed case that names it" fails_saying "${call%%(*}"
+    done
+    attack 'atexit(late);' 'static void late(void) { for (;;); }'
+    check "a function at exit holds nobody up" quiet
+    build 'if (mesh->tp_degree == 4) ASK(SYS_exit_group, 0);'
+    judge attack
+    check "a crash at one number of ranks says at which" says "4 ranks"
+}
+
+# The judge is killed while a lab computes for ever.
+interrupted() {
+    local judge
+    build 'for (volatile int go = 1; go;);'
+    "${who[@]}" ./grade --lab 1 --author attack --runners "$tree" --seed 1 --cpu-limit 600 ${WAY:+--sandbox "$WAY"} > out 2>&1 &
+    judge=$!
+    until ps -eo args | grep -qE '^[^ ]*01-attack /' || ! kill -0 "$judge" 2> /dev/null; do sleep 0.1; done
+    sleep 1
+    check "a judge that is to be killed judges until then" kill -KILL "$judge"
+    wait "$judge" 2> /dev/null
+    for ((i = 0; i < 100; i++)); do
+        [ -n "$(left_over)" ] || break
+        sleep 0.1
+    done
+    check "a judge that is killed leaves nothing behind" test -z "$(left_over)"
+}
+
+# ---- the walls themselves: a program with no filter of system calls
+
+walls() {
+    gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" "$ROOT/grader/tests/prisoner.c" -o 01-prisoner
+    [ -z "$USER_ID" ] || chown "$USER_ID" 01-prisoner
+    PRISONER=1 WAY=on judge prisoner
+    cp 01-prisoner.log out
+    check "a program without filter has tried all walls of the sandbox" says "the prisoner has tried"
+    check "it has reached nothing: no file, process, network, privilege, seed" not_says "reached:"
+}
+
+# has_sandbox: are there namespaces for this user here?
+has_sandbox() {
+    build ''
+    WAY=on judge attack --case 5
+    [ "$status" != 2 ]
+}

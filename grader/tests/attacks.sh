@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Labs that attack their grader, as whoever runs this test: see attacks.bash. slow_attacks.sh goes every way.
+# shellcheck source=grader/tests/attacks.bash
+. "$(dirname "$0")/attacks.bash"
+builds
+if has_sandbox; then
+    walls
+    signals
+    memory
+    endings
+    interrupted
+else
+    echo "skip - attacks in a sandbox: $(sed -n 's/^error: //p' out)"
+fi
+WAY=off
+processes
+files
+check "a report without a sandbox says so" says "no sandbox here (switched off): the ranks ran with limits alone"
+interrupted
+finish

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The course, as a student goes through it: the training runs that each lab's text asks for, with the labs up to there solved and
+# all others as they were at the start. One model, so one loss.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree course
+
+# runs_of LAB: the options of the short runs in its text, a line each.
+runs_of() {
+    sed -n 's/^    make train \(.*STEPS=20\)$/\1/p' labs/"$(printf %02d "$1")"-*/README.md
+}
+last_loss() {
+    grep '^step 20/20 ' out | tail -1 | sed 's/.* loss \([0-9.]*\) .*/\1/'
+}
+# train OPTIONS...: its status in $status, its words in the file out.
+train() {
+    make --silent train "$@" > out 2>&1
+    status=$?
+}
+# The losses are printed with six digits, of which rounding may move the last.
+same_loss() {
+    [ "$status" = 0 ] && awk -v a="$1" -v b="$(last_loss)" 'BEGIN { exit !(b > 0 && (a - b) ^ 2 < 1e-10) }'
+}
+column() { # column NUMBER RANK
+    awk -v rank="$2" -v n="$1" '/^rank +loss/ { table = 1; next } table && $1 == rank { print $n }' out
+}
+
+declare -A reference peak
+solved=0
+seen() {
+    peak[$1]=$(column 5 0)
+}
+
+for lab in 1 5 7 9 11; do
+    for n in $(eval "echo {$((solved + 1))..$lab}"); do
+        [ "$n" != 9 ] || make --silent start LAB=9 > out 2>&1
+        copy_solution "$n"
+    done
+    solved=$lab
+    while read -r -a options; do
+        train "${options[@]}"
+        batch=$(tr ' ' '\n' <<< "${options[*]}" | sed -n 's/BATCH_SIZE=//p')
+        : "${reference[$batch]:=$(last_loss)}"
+        check "lab $lab: ${options[*]} ends with the loss of one rank" same_loss "${reference[$batch]}"
+        [ "$lab" != 5 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 5: the labs in it are the student's own" \
+            grep -q "^stack     your labs: 1 2 3 4 5; the reference: none" out
+        [ "$lab" != 7 ] || [[ ${options[*]} == *UPTO* ]] || check "lab 7: the labs in it are the student's own" \
+            grep -q "^stack     your labs: 1 3 4 6 7; the reference: none" out
+        [ "$lab" != 11 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 11: the labs in it are the student's own" \
+            grep -q "^stack     your labs: 3 4 6 7 8 9 10 11; the reference: none" out
+        seen "$lab ${options[*]::3}"
+    done < <(runs_of "$lab")
+done
+falls() { # with tp
+    awk -v a="${peak[11 NTASKS=1 TP=1 STACK=serial]}" -v b="${peak[11 NTASKS=2 TP=2 STACK=mine]}" \
+        -v c="${peak[11 NTASKS=4 TP=4 STACK=mine]}" 'BEGIN { exit !(0 < c && c < 0.75 * b && b < 0.75 * a) }'
+}
+check "the memory of a rank falls with tp" falls
+same() {
+    [ "$(column 3 0)" != "" ] && [ "${peak[9 NTASKS=2 TP=2 STACK=mine]}" = "${peak[9 NTASKS=4 TP=2 STACK=mine]}" ]
+}
+check "and two replicas that share no work yet need what one needs" same
+finish

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The six output formats: written from one verdict that has every kind of result in it, and read by parsers and schemas of
+# others (formats.py). Nothing half-written is ever left.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree formats
+nasty=$'bad \xff\x01 \x1b[31m ]]> <b> & "quote" # \\ \xe2\x9c end \xef\xbf\xbe'
+
+copy_solution 1
+copy_solution 2
+sed -i 's/duplication(x, mesh)/x/' "$(lab_file 2)" # wrong
+copy_solution 3
+sed -i 's/^    return all_gather/    *(volatile int *)8 = 1;\n&/' "$(lab_file 3)" # crashes
+echo 'extern int begun;' >> "$(lab_file 5)" # begun, and nothing is split yet
+copy_solution 6
+printf '#error %s\n' "$nasty" >> "$(lab_file 6)" # does not build
+copy_solution 8
+sed -i 's/^    int rank = .*/&\n    if (rank == 1)\n        return;/' "$(lab_file 8)" # hangs
+
+written() { # PREFIX STATUS ARGUMENTS...: a file a format, from one verdict
+    local prefix=$1 expected=$2 format outputs=()
+    shift 2
+    for format in json junit tap gradescope autolab github; do
+        outputs+=(--format "$format" --out "$prefix.$format")
+    done
+    build/grade --author student --seed 1 "${outputs[@]}" "$@" > out 2>&1
+    [ $? = "$expected" ]
+}
+grade LAB=1 FORMAT=json OUT="$tree/one file.json"
+check "make grade FORMAT=json OUT=... writes a file" [ -s "one file.json" ]
+make --silent "build/runners/0"{2,3,4,5,6,7,8,9}-student build/runners/1{0,1}-student > out 2>&1
+check "less than full marks are exit status 1, whatever is written" written all 1
+check "full marks are exit status 0, whatever is written" written full 0 --lab 1
+
+# refused SENTENCE WORDS ARGUMENTS...: one error with a HINT, before any lab is graded
+refused() {
+    local sentence=$1 words=$2
+    shift 2
+    build/grade --author student --lab 1 "$@" > out 2>&1
+    [ $? = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: ' out && says "$words" && ! grep -q '^Lab ' out
+    check "$sentence" [ $? = 0 ]
+}
+refused "a format that does not exist is refused" "there is no format 'xml'" --format xml --out x
+refused "FORMAT alone is refused" "OUT" --format json
+refused "OUT alone is refused" "FORMAT" --out x
+refused "an OUT without a name is refused" "it has no name" --format json --out ''
+refused "an OUT that is a folder is refused before grading" "it is a folder" --format json --out build
+refused "an OUT in a folder that does not exist is refused before grading" "No such file" --format json --out none/x
+refused "an OUT that is a device is refused before grading" "not a file" --format json --out /dev/null
+
+# Interrupted once lab 1 is done, in each of three ways.
+for signal in INT TERM KILL; do
+    rm -f cut.json out
+    (trap - INT && exec build/grade --author student --seed 1 --format json --out cut.json) > out 2>&1 &
+    grader=$!
+    until grep -q '^Lab 2' out || ! kill -0 "$grader" 2> /dev/null; do sleep 0.05; done
+    kill -"$signal" "$grader"
+    wait "$grader" 2> /dev/null
+    mv cut.json "cut-$signal.json"
+    # shellcheck disable=SC2144 # no other file may begin like this
+    check "SIG$signal leaves no piece of a file" [ ! -e cut.json.?????? ]
+done
+BUILD=$BUILD python3 "$ROOT/grader/tests/formats.py" "$tree" | tee words
+failures=$((failures + $(grep -c '^not ok' words)))
+finish

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# gradebook.sh [small|all]: handing in, and grading a folder of submissions of every kind (submissions.py): the table is right;
+# killed halfway and resumed it is the same; what did not change is not graded again.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+export ROOT
+size=${1:-small}
+make_tree "gradebook-$size"
+make --silent build/gradebook build/hand-in build/generated/kit.txt > out 2>&1 || cat out
+submissions=$ROOT/grader/tests/submissions.py
+python3 "$submissions" make many "$size" || echo "not ok - the submissions are made"
+verdicts() {
+    find "grades-reports/.state/verdicts" -name '*.json' -printf '%i %f\n' 2> /dev/null | sort
+}
+
+# ---- handing in
+refused() { # SENTENCE, WORDS, ARGUMENTS...
+    local sentence=$1 words=$2
+    shift 2
+    "$@" > out 2>&1
+    [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: ' out && says "$words"
+    check "$sentence" [ $? = 0 ]
+}
+refused "a missing NAME is refused" "NAME is missing" env NAME=machine make --silent hand-in
+for name in ../x .x -x 'a/b' '=x' 'a;b' $'a\nb' $'\xff' "$(printf 'x%.0s' {1..65})"; do
+    refused "NAME='$(printf %q "$name")' is refused" "this cannot be a NAME" build/hand-in --name "$name" --out x.tar.gz
+done
+check "what was refused is not written" [ ! -e x.tar.gz ]
+copy_solution 1
+copy_solution 2
+make --silent hand-in NAME="Zoë d'Été-天" OUT="zoë.tar.gz" > out 2>&1
+check "hand-in lists the labs that were not started" grep -qE '^   3 .* not started$' out
+check "hand-in lists a started lab" grep -qE '^   2 .* bytes$' out
+check "hand-in says which lab has no file" grep -qE '^   9 .* no file$' out
+check "the archive has labs/NN-slug/FILE.c and a manifest" \
+    [ "$(tar tzf zoë.tar.gz | grep -c '^labs/[01][0-9]-[a-z-]*/[a-z-]*\.c$') $(tar tzf zoë.tar.gz | tail -1)" = "10 manifest.json" ]
+mkdir handed damaged
+tar xzf zoë.tar.gz -C damaged
+echo "/* later */" >> damaged/labs/01-*/collectives.c
+refused "an OUT that cannot be written is refused" "cannot be written" build/hand-in --name x --out none/x.tar.gz
+
+# ---- grading many
+refused "a missing DIR is refused" "DIR is missing" make --silent gradebook OUT=grades.csv
+refused "a missing OUT is refused" "OUT is missing" make --silent gradebook DIR=many
+refused "a DIR that is not there is refused" "cannot be read" build/gradebook --dir none --out none.csv
+refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
+refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
+refused "JOBS=0 is refused" "JOBS is a number" build/gradebook --dir many --out none.csv --jobs 0
+refused "a SEED that is none is refused" "SEED is a number" build/gradebook --dir many --out none.csv --seed x
+
+# Killed when some verdicts are there.
+build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
+gradebook=$!
+until [ "$(verdicts | wc -l)" -ge 3 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
+refused "two at a time on one OUT are refused" "another gradebook" build/gradebook --dir many --out grades.csv
+kill -KILL "$gradebook" 2> /dev/null
+wait "$gradebook" 2> /dev/null
+check "killed, it leaves no half a table" [ ! -e grades.csv ]
+verdicts > before
+make --silent gradebook DIR=many OUT=grades.csv JOBS=2 > out 2>&1
+status=$?
+check "resumed, it comes to its end" [ "$status" = 0 ]
+check "resumed, it keeps the seed" grep -qx 'seed 5' out
+check "resumed, it keeps what was done" [ -s before ] && [ -z "$(verdicts | comm -23 before -)" ]
+[ "$status" = 0 ] || sed 's/^/    | /' out
+python3 "$submissions" check many grades.csv "$size" | tee words
+failures=$((failures + $(grep -c '^not ok' words)))
+check "there is a report for each" [ "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
+check "a report has the reason and the command" grep -rqF 'make grade LAB=2 SEED=5' grades-reports/wrong.txt
+check "a report has no bytes that a terminal would obey" [ -z "$(grep -lrP '[\x00-\x08\x0b-\x1f\x7f]' --include='*.txt' grades-reports)" ]
+check "the summary counts a lab's commonest causes" grep -qE '^  +[0-9]+  ' grades-reports/summary
+check "nothing was written outside" [ ! -e ../outside ] && [ ! -e outside ] && [ ! -e /tmp/balise-outside ]
+check "the build areas are gone" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
+
+cp grades.csv resumed.csv
+build/gradebook --dir many --out other.csv --seed 5 --jobs 1 > out 2>&1
+check "without interruption the table is the same" cmp -s resumed.csv other.csv
+verdicts > before
+build/gradebook --dir many --out grades.csv > out 2>&1
+check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
+echo "/* changed */" | tee -a many/wrong/labs/02-*/*.c > out
+build/gradebook --dir many --out grades.csv > out 2>&1
+check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)" = "$(($(wc -l < before) + 1))" ]
+build/gradebook --dir many --out grades.csv --seed 6 --jobs 2 > out 2>&1
+check "another seed grades all again" [ "$(verdicts | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
+
+# What make hand-in packs is what gradebook takes.
+rm -rf "$tree/handed"/*
+cp zoë.tar.gz handed/zoë.tar.gz
+cp -r damaged handed/damaged
+build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
+check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
+check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c is not what the manifest' "handed in.csv"
+check "who hands in twice is told" grep -q '"damaged",.*has the same name' "handed in.csv"
+finish

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# An instructor's cases, layouts and points (grader/cases.local): they are played, and what makes no sense is one error with its
+# line. Shapes are drawn anew for each seed.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree local_cases
+copy_solution 2
+make --silent build/runners/02-student > out 2>&1
+
+judge() { # ARGUMENTS...: lab 2 with the file local
+    build/grade --author student --lab 2 --seed 1 --cases local "$@" > out 2>&1
+    status=$?
+}
+plays() { # CASES, ON UP TO RANKS
+    [ "$status" = 0 ] && says "($1 cases on up to $2 ranks"
+}
+: > local
+judge
+check "an empty file changes nothing" plays 12 4
+printf '# nothing\n\n  \t\nseed 5 6 # two\n' > local
+judge
+check "the cases of two more seeds are played" plays 36 4
+printf 'shape 2 B=3 S=7 H=40 OUT=24\r\nshape 2 H=12 AT=3' > local
+judge
+check "a shape is played at each layout, or at the one that it names" plays 17 4
+judge --case 16
+check "the last case is an instructor's, and can be repeated alone" plays 1 4
+judge --case 17
+check "a case beyond the last is refused" fails_saying "lab 2 has cases 0 to 16"
+printf 'layout 2 6\npoints 2 sharding=5 forward=7\n' > local
+judge
+check "a layout is added" plays 15 6
+check "points are the instructor's" scores 18/18
+
+# A wrong answer that only an instructor's shape shows.
+sed -i 's/^    Tensor \*y = linear.*/&\n    if (tensor_size(x, 2) == 41)\n        scale(y, 2);/' "$(lab_file 2)"
+make --silent build/runners/02-student > out 2>&1
+: > local
+judge
+check "a wrong answer for a width that is never drawn passes" [ "$status" = 0 ]
+echo 'shape 2 H=41' > local
+judge
+check "an instructor's shape finds it, and says which" fails_saying "H=41"
+check "the command repeats the instructor's case" says "CASE=12"
+
+refused() { # SENTENCE, WORDS, LINE NUMBER, FILE
+    printf '%b' "$4" > local
+    judge
+    [ "$status" = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: ' out && says "$2" && says "at local:$3 " &&
+        ! grep -q '^Lab ' out
+    check "$1" [ $? = 0 ]
+}
+refused "an unknown word is refused" "a line cannot begin with 'sed'" 2 'seed 1\nsed 2\n'
+refused "a seed that is none is refused" "'-1' is no seed" 1 'seed -1'
+refused "a seed beyond 64 bits is refused" "is no seed" 1 'seed 99999999999999999999'
+refused "a missing seed is refused" "a seed is missing" 1 'seed # 5'
+refused "a ninth seed is refused" "more than 8 seeds" 1 'seed 1 2 3 4 5 6 7 8 9'
+refused "a lab that does not exist is refused" "there is no lab '12'" 1 'shape 12 B=2'
+refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoints'
+refused "a size that the lab has not is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
+refused "a size of nothing is refused" "is no size" 1 'shape 2 B=0'
+refused "a size that is too large is refused" "is no size" 1 'shape 2 H=513'
+refused "too much work is refused" "B times S times H" 1 'shape 2 B=16 S=64 H=512'
+refused "a size that tp does not divide is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
+refused "heads that a layout of a later line does not divide are refused" "at tp 6: tp must divide A" 1 'shape 4 A=8 H=48\nlayout 4 6'
+refused "a layout that the lab is not graded at is refused" "lab 2 is not graded at '6'" 1 'shape 2 AT=6'
+refused "a world apart from tp is refused before lab 8" "lab 2 has no layout '4x2'" 1 'layout 2 4x2'
+refused "a layout that does not go up is refused" "lab 8 has no layout '6x4'" 1 'layout 8 6x4'
+refused "too many ranks are refused" "lab 8 has no layout '16x2'" 1 'layout 8 16x2'
+refused "a layout twice is refused" "lab 8 is graded at 4x2 already" 1 'layout 8 4x2'
+refused "a check that the lab has not is refused" "lab 2 has no check 'rows=3'" 1 'points 2 rows=3'
+refused "no points are refused" "'0' is no number of points" 1 'points 2 forward=0'
+refused "half a point is refused" "'1.5' is no number of points" 1 'points 2 forward=1.5'
+refused "sizes for a lab without any are refused" "lab 8 has no sizes" 1 'shape 8 B=2'
+refused "too many cases are refused" "more than 64 cases" 1 "$(printf 'shape 2 B=2\\n%.0s' {1..14})"
+refused "a line without end is refused" "the line is too long" 1 "$(printf 'seed 1 %.0s' {1..300})"
+sed -n '/^    # Cases of this term/,/^$/s/^    //p' "$ROOT/grader/README.md" > local
+judge
+check "the example of grader/README.md is read" [ "$(wc -l < local)" = 7 -a "$status" = 0 ]
+rm local
+judge
+check "a file that is not there is refused" fails_saying "No such file"
+
+# What make grade finds in grader/cases.local.
+rm grader && cp -r "$ROOT/grader" grader
+echo 'points 8 groups=3' > grader/cases.local
+grade LAB=8 SOLUTION=1
+check "make grade reads grader/cases.local" scores 3/3
+check "make grade says that it does" says "grader/cases.local"
+
+# Shapes are drawn: of ten seeds, most give another one.
+sed -i 's/^    Tensor \*y = linear.*/&\n    scale(y, 2);/' "$(lab_file 2)"
+make --silent build/runners/02-student > out 2>&1
+for seed in {1..10}; do
+    build/grade --author student --lab 2 --seed "$seed" --case 4 | grep -o 'H=[0-9]* out=[0-9]*' | head -1
+done | sort | uniq > shapes
+check "each seed has shapes of its own" [ "$(wc -l < shapes)" -ge 4 ]
+finish

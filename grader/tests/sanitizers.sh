@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SAN=1: what C does not define is found in a lab, with the line, the kind and the sizes; right labs keep their points.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree sanitizers
+[ ! -e "$BUILD/checked" ] || cp -rp "$BUILD/checked" "$tree/build/checked"
+g='    return group_all_reduce(mesh->world, x);'
+
+# lab_1 CODE: lab 1 is solved, with CODE before the sum of g.
+lab_1() {
+    copy_solution 1
+    awk -v g="$g" -v code="$1" 'NR == 2 { print "#include <stdlib.h>\n#include <string.h>" } $0 == g { print code } { print }' \
+        "$(lab_file 1)" > lab.new && mv lab.new "$(lab_file 1)"
+}
+# finds CODE WORDS...: graded with SAN=1 in a case of two ranks, CODE is a failure that says all of WORDS.
+finds() {
+    local words
+    lab_1 "$1"
+    shift
+    grade LAB=1 CASE=5 SAN=1
+    [ "$status" != 0 ] || return 1
+    for words in "sanitizer: " "at collectives.c:" "HINT:" "$@"; do says "$words" || return 1; done
+    grep -q "again: make grade LAB=1 SEED=1 SAN=1 CASE=5" out
+}
+
+check "a write behind an allocated block is found, with its sizes" finds '    int64_t n = tensor_count(x);
+    float *own = malloc((size_t)n * sizeof *own);
+    for (int64_t i = 0; i <= n; i++)
+        own[i] = 0;
+    free(own);' "4 bytes are written outside of an allocated block: 0 bytes behind a block of 576 bytes"
+check "a read of freed memory is found" finds '    volatile float *own = malloc(40);
+    own[3] = 1;
+    free((void *)own);
+    if (own[3] > 7)
+        return x;' "4 bytes are read in memory that was freed before: 12 bytes into a block of 40 bytes"
+check "a write behind a local array is found, with its name" finds '    float own[5];
+    float *volatile at = own;
+    at[5] = 1;' "4 bytes are written outside of a local array: '"'own'"'"
+check "an index behind a local array is found" finds '    volatile float own[5];
+    for (volatile int i = 0; i <= 5; i++)
+        own[i] = 1;' "index 5 out of bounds for type"
+check "a sum that overflows is found" finds '    volatile int most = 0x7fffffff;
+    most = most + 1;' "signed integer overflow: 2147483647 + 1"
+check "a division by zero is found" finds '    volatile int none = 0;
+    none = 7 / none;' "division by zero"
+check "what one rank does wrong is found" finds '    if (mesh->tp_rank == 1) {
+        char *volatile own = malloc(3);
+        if (own[mesh->tp_degree + 1] == 5)
+            return x;
+        free(own);
+    }' "1 byte is read outside of an allocated block: 0 bytes behind a block of 3 bytes" "(rank 1)"
+check "a block that is freed twice is found" finds '    void *volatile own = malloc(8);
+    free(own);
+    free(own);' "free() is called for what malloc() did not give, or gave and took back"
+
+copy_solution 8
+sed -i 's/^#include "balise.h"/&\n#include <stdlib.h>/; s/^void mesh_init_tp(.*/&\n{\n    char *volatile own = malloc(3);\n    own[tp + 1] = 1;\n    if (own[tp + 1] != 1)\n        abort();/' "$(lab_file 8)"
+awk '/^void mesh_init_tp/ { inside = 1 } inside && /^{/ && ++braces == 2 { next } { print }' "$(lab_file 8)" > lab.new && mv lab.new "$(lab_file 8)"
+grade LAB=8 CASE=0 SAN=1
+check "what is found where numbers are not touched is a failure" fails_saying "0 bytes behind a block of 3 bytes"
+
+copy_solution 6
+grade LAB=6 SAN=1
+check "a right lab has full marks with sanitizers, and none of MPI's own noise" scores 10/10
+check "what was graded with sanitizers is graded without them as before" [ ! -e build/runners/06-student ]
+finish

@@ -1,0 +1,185 @@
+"""submissions.py make FOLDER small|all: lays submissions of every kind.
+submissions.py check FOLDER GRADES.csv small|all: the table has what they deserve.
+
+A submission is a function below: it gets a Student, and returns what must stand in its row: points by lab ("full" for all, 0
+where nothing is said) and words of the remark.
+"""
+
+import csv
+import io
+import os
+import sys
+import tarfile
+import zipfile
+
+ROOT = os.environ["ROOT"]
+LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions")))}
+FULL = {}
+for line in open(os.path.join(ROOT, "grader", "labs.mk"), encoding="utf-8"):
+    if line.startswith("LAB_") and "_CHECKS = " in line:
+        FULL[int(line.split("_")[1])] = sum(int(word.split(":")[1]) for word in line.split("=")[1].split())
+
+
+def source(lab, change=lambda text: text, folder="solutions"):
+    folder = os.path.join(ROOT, folder, LABS[lab])
+    name, = (name for name in os.listdir(folder) if name.endswith(".c"))
+    with open(os.path.join(folder, name), encoding="utf-8") as stream:
+        return f"{LABS[lab]}/{name}", change(stream.read()).encode("utf-8", "surrogateescape")
+
+
+def labs(*numbers, prefix="labs/", **changes):
+    """{path: bytes} of solved labs; a change is given as lab3=function."""
+    files = {}
+    for number in numbers:
+        path, text = source(number, changes.get(f"lab{number}", lambda text: text))
+        files[prefix + path] = text
+    return files
+
+
+def replaced(old, new):
+    def change(text):
+        assert old in text, old
+        return text.replace(old, new)
+    return change
+
+
+def tar(path, files, extra=()):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name, kind, target in extra:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            archive.addfile(info)
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items() if isinstance(files, dict) else files:
+            archive.writestr(name, data)
+
+
+def folder(path, files):
+    for name, data in files.items():
+        os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
+        with open(os.path.join(path, name), "wb") as stream:
+            stream.write(data)
+
+
+G = "    return group_all_reduce(mesh->world, x);"
+SPLIT = "    int rank = group_rank(mesh->world);"
+
+
+def in_g(code):
+    return replaced(G, code + "\n" + G)
+
+
+def full(*numbers):
+    return {number: FULL[number] for number in numbers}
+
+
+EVERY = tuple(LABS)
+# name: (is it in the small set, its file name, how it is laid, points by lab ("some": more than 0 and less than all), words)
+KINDS = []
+
+
+def kind(small, entry, lay, points, *words, student=None):
+    KINDS.append((small, entry, lay, points, words, student))
+
+
+kind(True, "right.tar.gz", lambda p: tar(p, labs(1, 2, 8)), full(1, 2, 8), "not handed in: lab 3, 4, 5, 6, 7, 9, 10, 11")
+kind(True, "without labs.zip", lambda p: zipped(p, labs(1, 2, prefix="")), full(1, 2))
+kind(True, "wrong", lambda p: folder(p, labs(1, 2, lab2=replaced("duplication(x, mesh)", "x"))), {1: FULL[1], 2: "some"})
+kind(True, "does not compile.tgz", lambda p: tar(p, labs(1, 8, lab1=lambda t: t + "#error \x1b[31m\udcff\n")), full(8), "does not build: lab 1")
+kind(True, "=1+2.zip", lambda p: zipped(p, labs(8)), full(8), student="'=1+2")
+kind(True, "Žofie Nováková-天.zip", lambda p: zipped(p, labs(8)), full(8), student="Žofie Nováková-天")
+kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), {}, "leads outside: ../../outside")
+kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), {}, "is a link: labs/passwd")
+kind(True, "empty", os.mkdir, {}, "there is no lab in it", "it is empty")
+kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), {}, "there is no lab in it", "there is collectives.c")
+kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {})
+
+kind(False, "all.tar.gz", lambda p: tar(p, labs(*EVERY)), full(*EVERY))
+kind(False, "all.zip", lambda p: zipped(p, labs(*EVERY)), full(*EVERY))
+kind(False, "all", lambda p: folder(p, labs(*EVERY)), full(*EVERY))
+kind(False, "wrapped.zip", lambda p: zipped(p, {**labs(*EVERY, prefix="balise-main/labs/"), **labs(*EVERY, prefix="balise-main/solutions/"),
+                                               "__MACOSX/labs/01-duplication-allreduce/collectives.c": b"junk"}), full(*EVERY))
+kind(False, "start", lambda p: folder(p, dict(("labs/" + source(n, folder="labs")[0], source(n, folder="labs")[1])
+                                             for n in EVERY if n != 9)), {}, "not started: lab 1, 2, 3", "not handed in: lab 9")
+kind(False, "wrong again.zip", lambda p: zipped(p, labs(1, 4, 6, lab4=replaced("shard(1)", "whole()"), lab1=replaced("mesh->world, dy", "mesh->world, tensor_copy(dy)"))), None)
+kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), full(2))
+kind(False, "loops.zip", lambda p: zipped(p, labs(1, 2, lab1=in_g("    for (volatile int go = 1; go;)\n        ;"))), {1: "some or none", 2: FULL[2]})
+kind(False, "leaves.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include <unistd.h>\n#include <stdio.h>\n" + in_g(
+    '    puts("Score: 100/100");\n    fflush(stdout);\n    _exit(0);')(t))), {1: "some or none", 8: FULL[8]})
+kind(False, "constructor.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: t + '\n#include <stdlib.h>\n__attribute__((constructor)) static void early(void)\n{\n    exit(0);\n}\n')), {1: "some or none", 8: FULL[8]})
+kind(False, "kills.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include <signal.h>\n#include <unistd.h>\n" + in_g("    kill(getppid(), SIGKILL);\n    kill(-1, SIGKILL);")(t))),
+     {1: "some or none", 8: FULL[8]})
+kind(False, "reads zeros.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: '#include "/dev/zero"\n' + t)), full(8), "does not build: lab 1")
+kind(False, "writes.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: t + '\n#include <stdio.h>\nvoid *w(void)\n{\n    return fopen("/tmp/x", "w");\n}\n')), full(8), "does not build: lab 1")
+kind(False, "two places.zip", lambda p: zipped(p, {**labs(1, prefix="a/labs/"), **labs(1, prefix="b/labs/")}), {}, "more than one folder", "a/labs/", "b/labs/")
+kind(False, "outside.zip", lambda p: zipped(p, {"labs/../../outside": b"x", **labs(1)}), {}, "leads outside")
+kind(False, "absolute.tar.gz", lambda p: tar(p, {"/tmp/balise-outside": b"x"}), {}, "leads outside: /tmp/balise-outside")
+kind(False, "windows.zip", lambda p: zipped(p, {name.replace("/", "\\"): data for name, data in labs(8).items()}), full(8))
+kind(False, "hard link.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.LNKTYPE, "/etc/passwd")]), {}, "is a link")
+kind(False, "device.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.CHRTYPE, "")]), {}, "neither a file nor a folder")
+kind(False, "bomb.zip", lambda p: zipped(p, {**labs(1), "zeros": bytes(100 << 20)}), {}, "larger than 64 MB")
+kind(False, "bomb.tar.gz", lambda p: tar(p, {**labs(1), "zeros": bytes(100 << 20)}), {}, "larger than 64 MB")
+kind(False, "many.zip", lambda p: zipped(p, [(f"f{i}", b"") for i in range(5000)]), {}, "more than 4096 files")
+kind(False, "long lab.zip", lambda p: zipped(p, {"labs/" + source(1)[0]: b" " * (300 << 10)}), {}, "larger than 256 KB")
+kind(False, "twice.tar.gz", lambda p: tar(p, {**labs(1), "./labs/" + source(1)[0]: b"x"}), {}, "twice")
+kind(False, "cut.tar.gz", lambda p: (tar(p, labs(*EVERY)), os.truncate(p, 1000)), {}, "cannot be read")
+kind(False, "all.rar", lambda p: zipped(p, labs(1)), {}, "it is no .zip, .tar.gz or folder")
+kind(False, "link.zip", lambda p: os.symlink("/etc/passwd", p), {}, "it is a link")
+kind(False, "@sum, \"quoted\"\nname", lambda p: folder(p, labs(8)), full(8))
+
+
+def chosen(size):
+    return [k for k in KINDS if k[0] or size == "all"]
+
+
+def make(where, size):
+    os.makedirs(where)
+    for _, entry, lay, *_ in chosen(size):
+        lay(os.path.join(where, entry))
+
+
+def fits(lab, expected, cell):
+    points = int(cell or -1)
+    want = (expected or {}).get(lab, 0)
+    if want == "some":
+        return 0 < points < FULL[lab]
+    if want == "some or none":
+        return points < FULL[lab]
+    return points == want
+
+
+def printable(text):
+    return "".join(" " if c in "\n\t" else "?" if ord(c) < 32 else c for c in text)
+
+
+def check(where, table, size):
+    with open(table, encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    by_entry = {row["submission"].lstrip("'"): row for row in rows}
+    print("ok" if len(rows) == len(os.listdir(where)) else "not ok", "- there is a row a submission")
+    for _, entry, _, points, words, student in chosen(size):
+        row = by_entry.get(printable(entry))
+        wrong = []
+        if row is None:
+            wrong = ["no row"]
+        else:
+            wrong += [f"lab {n}: {row[f'lab {n}']}" for n in LABS if points is not None and not fits(n, points, row[f"lab {n}"])]
+            wrong += [f"remark: {row['remark']}" for word in words if word not in row["remark"]]
+            wrong += [] if student in (None, row["student"]) else [f"student: {row['student']}"]
+            wrong += [] if int(row["total"]) == sum(int(row[f"lab {n}"] or 0) for n in LABS) else ["total"]
+            wrong += ["a formula"] if any(cell[:1] in ("=", "+", "-", "@") for cell in row.values()) else []
+        print(f"not ok - {entry!r}: {wrong}" if wrong else f"ok - {entry!r}: the row is right")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "make":
+        make(sys.argv[2], sys.argv[3])
+    else:
+        check(sys.argv[2], sys.argv[3], sys.argv[4])

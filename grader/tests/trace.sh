@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# make trace: who calls what, also of a case that hangs or crashes.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree trace
+
+# trace ARGUMENTS...: make trace, its words in the file out, its status in $status.
+trace() {
+    make --silent SEED=1 trace "$@" > out 2>&1
+    status=$?
+}
+has() { # a line that matches this
+    grep -qE -- "$1" out
+}
+lacks() {
+    ! has "$1"
+}
+succeeds() {
+    [ "$status" = 0 ]
+}
+is_refused() { # one error, one HINT, status 2 (of make too)
+    [ "$status" = 2 ] && has "^error: $1" && [ "$(grep -c HINT: out)" = 1 ]
+}
+
+trace LAB=6 SOLUTION=1
+check "a case of a right answer is shown" succeeds
+check "which case it is stands above" has '^Lab 6 .*SEED=1 CASE=[0-9]+: 2 ranks'
+check "ranks are columns" has '^ +call +rank 0 +rank 1$'
+check "a call that met its like stands in one row, with the line of each rank" \
+    has '^   all_reduce #1 of \{0,1\}, 288 float, sum +colrow-pair\.c:[0-9]+ +colrow-pair\.c:[0-9]+$'
+check "no row is marked where all calls fit" lacks '^>>'
+check "that they fit is said" has '^every call met its like'
+check "ranks that call a value whole hold the same" lacks 'hold different'
+
+for lab in 1 2 3 4 5 7 8 9 10 11; do
+    trace LAB=$lab SOLUTION=1
+    check "lab $lab: the calls of the solution fit, and what is called whole is alike" \
+        eval "has '^every call met its like' && lacks 'hold different'"
+done
+
+trace LAB=9 SOLUTION=1 CASE=2
+check "the case is chosen" has 'CASE=2: 6 ranks'
+check "groups side by side that do the same share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'
+
+copy_solution 1
+sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
+trace LAB=1
+check "a case that hangs is shown" succeeds
+check "the first difference is marked" \
+    has '^>> all_reduce #4 of \{0,1\}.*collectives\.c:[0-9]+, waits +collectives\.c:[0-9]+: all_gather #4.*waits$'
+check "who waits where is said, a line a rank" has '^rank 1 waits in all_gather #4'
+check "and where they went different ways" has '^first difference: rank 0 is in all_reduce #4'
+grade LAB=1 CASE=5
+check "the report of a hang leads to the table" says "calls: make trace LAB=1 SEED=1 CASE=5"
+
+copy_solution 1
+sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        *(volatile int *)8 = 1;\n&/' "$(lab_file 1)"
+trace LAB=1
+check "a case that crashes is shown" eval "succeeds && has 'rank 1 was stopped by signal 11'"
+check "what was called before it crashed is there" has '^   all_reduce #3 of \{0,1\}'
+
+copy_solution 1
+echo nonsense >> "$(lab_file 1)"
+trace LAB=1
+check "a lab that does not build says so" eval "[ $status != 0 ] && has 'does not compile'"
+
+trace
+check "without a lab that is asked for" is_refused "which lab"
+trace LAB=77
+check "a lab that there is not is refused" is_refused "there is no lab 77"
+trace LAB=6 SOLUTION=1 CASE=99
+check "a case that there is not is refused" is_refused "lab 6 has cases 0 to"
+finish
