@@ -72,7 +72,7 @@ static int unit_of(Book *book, int submission, int lab)
 
 void make_units(Book *book)
 {
-    book->units = calloc((size_t)(book->count * lab_count()), sizeof *book->units);
+    book->units = calloc((size_t)book->count * (size_t)lab_count(), sizeof *book->units);
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];
         for (int lab = 0; lab < lab_count(); lab++) {

@@ -12,7 +12,7 @@
  * the suspects takes time, and the first explanation is the one that is told. */
 enum { ROUNDED = MAX_ROUNDED, EXPLANATIONS = 6 };
 
-static const double orders = 12;
+static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
 
 static void set_reason(CheckResult *r, int case_index, bool explained, const char *format, va_list args)
@@ -94,7 +94,7 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
     return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, name, &offset);
 }
 
-/* 12 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
+/* 8 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
  * an operand's and the result's: a mean over the ranks of what they all hold is right, but not to the last bit. The solutions
  * stay below a quarter of it over seeds (grader/tests/margins.sh), wrong answers above ten times it. */
 static double tolerance_of(const Expected *expected, const Entry *exact)

@@ -24,7 +24,7 @@ void limits_set(int already, bool sanitized)
     limit(RLIMIT_STACK, stack_bytes);
     if (!sanitized) /* these reserve terabytes of addresses for what they know of each byte */
         limit(RLIMIT_AS, addresses);
-    limit(RLIMIT_NPROC, (rlim_t)(PROCESSES + already));
+    limit(RLIMIT_NPROC, (rlim_t)PROCESSES + (rlim_t)already);
     limit(RLIMIT_MEMLOCK, 0);
     limit(RLIMIT_NOFILE, 1024);
 }
@@ -44,7 +44,7 @@ void limits_environment(const Seen *seen)
     int count = 0;
     for (char **at = environ; *at && count < 256; at++)
         if (is_for_mpi(*at))
-            kept[count++] = strdup(*at);
+            kept[count++] = *at; /* the strings outlive the list of them */
     clearenv();
     for (int i = 0; i < count; i++)
         putenv(kept[i]);

@@ -55,7 +55,9 @@ static bool gather(const Table *t, int rank, Row *row)
     *row = (Row){.time = mine->time};
     for (int r = 0; r < t->calls->ranks; r++) {
         const Call *other = head_of(t, r);
-        if (other && (other == mine || belong_together(mine, other))) {
+        if (!other)
+            continue;
+        if (other == mine || belong_together(mine, other)) {
             row->call[r] = other;
             row->time = other->time < row->time ? other->time : row->time;
             continue;
