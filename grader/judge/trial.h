@@ -21,6 +21,13 @@ typedef struct Trial {
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
 const char *case_text(const Case *c, char text[160]);
 
+/** Fails a check because of how its case ended. */
+void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/** Fails a check because of its numbers. @param explained whether the reason names the cause: it is kept then */
+void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /** The entry that a rank has written, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name);
 

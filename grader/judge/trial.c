@@ -1,0 +1,181 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/lines.h"
+#include "grader/judge/plays.h"
+#include "grader/judge/trial.h"
+
+const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
+{
+    int64_t offset = t->outcome->begin[rank];
+    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, name, &offset);
+}
+
+/* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
+ * keeps the points of the forward pass, whose second time was not reached. */
+static bool was_shown_in_step_1(Trial *t, const Entry *want)
+{
+    char first[NAME_SIZE];
+    size_t length = strlen(want->name);
+    if (length < 6 || strncmp(want->name + length - 6, "step ", 5) != 0)
+        return false;
+    if (want->name[length - 1] == '1')
+        t->broken_in_step_1 = true;
+    memcpy(first, want->name, length + 1);
+    first[length - 1] = '1';
+    return t->broken_in_step_1 && entry_of_rank(t, t->rank, want->kind, first);
+}
+
+static void fail_missing(Trial *t, const Entry *want)
+{
+    char why[2600], text[160];
+    if (was_shown_in_step_1(t, want))
+        return;
+    if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, "")) {
+        parameter_missing(t, want);
+        return;
+    }
+    story_of(t, why, sizeof why);
+    for (int check = 0; check < CHECKS; check++)
+        if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
+            fail_by_ending(t, (Check)check, "%.2600s\nnot reached: %s on rank %d (%s)", why, want->name,
+                           t->rank, case_text(t->c, text));
+}
+
+static void look(CheckResult *r)
+{
+    r->looked_at = r->looks = true;
+}
+
+static void compare_expected(Trial *t)
+{
+    int64_t offset = 0;
+    const Entry *want;
+    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset))) {
+        look(&t->result->check[want->check]);
+        if (want->kind == PARAMETER)
+            look(&t->result->check[INITIAL_VALUES]);
+        const Entry *got = entry_of_rank(t, t->rank, want->kind, want->name);
+        if (!got)
+            fail_missing(t, want);
+        else if (want->kind == PARAMETER)
+            compare_parameter(t, got, want);
+        else if (want->kind == TRAFFIC && t->rank == 0)
+            compare_traffic(t, want);
+        else if (want->kind == WORK && t->rank == 0)
+            compare_work(t, want);
+        else if (want->kind == DEALT && t->rank == 0)
+            compare_rows(t, want);
+        else if (want->kind == VALUES)
+            compare_values(t, got, want);
+    }
+}
+
+static bool reached_todo(Trial *t)
+{
+    int64_t offset = t->outcome->begin[t->rank];
+    const Entry *entry;
+    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset)))
+        if (entry->kind == NOT_STARTED) {
+            char line[64];
+            line_of(entry->address, line);
+            t->result->state = NOT_STARTED_YET;
+            snprintf(t->result->remark, sizeof t->result->remark, "TODO(%d) in %.63s%s%s", entry->check,
+                     entry->name, line[0] ? ", " : "", line);
+            return true;
+        }
+    return false;
+}
+
+static void forget_suspects(Trial *t)
+{
+    for (int i = 0; t->suspected && i < suspect_count(); i++)
+        if (t->suspected[i].base[0])
+            expected_free(&t->suspected[i]);
+    free(t->suspected);
+    t->suspected = NULL;
+}
+
+static bool has_failed(const LabResult *result)
+{
+    for (int check = 0; check < CHECKS; check++)
+        if (result->check[check].failed)
+            return true;
+    return false;
+}
+
+/* A sanitizer has spoken after the last of the numbers. */
+static void fail_refused(Trial *t)
+{
+    char why[2600], text[160];
+    int check = 0;
+    bool refused = false;
+    for (int rank = 0; rank < t->c->world && t->result->state == GRADED; rank++) {
+        int64_t offset = t->outcome->begin[rank];
+        const Entry *entry;
+        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
+            refused = refused || entry->kind == REFUSED;
+    }
+    if (!refused || has_failed(t->result))
+        return;
+    while (!lab_points(t->result->lab, (Check)check))
+        check++;
+    story_of(t, why, sizeof why);
+    fail_by_ending(t, (Check)check, "%.2600s\nall results are there (%s)", why, case_text(t->c, text));
+}
+
+/* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
+static void fail_unfinished(Trial *t)
+{
+    char why[2600], text[160];
+    int check = COMMUNICATION;
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1,
+         finished = true;
+    for (int rank = 0; rank < t->c->world; rank++)
+        finished = finished && entry_of_rank(t, rank, FINISHED, "");
+    if (failed || has_failed(t->result) || finished)
+        return;
+    while (!lab_points(t->result->lab, (Check)check))
+        check = (check + 1) % CHECKS;
+    story_of(t, why, sizeof why);
+    fail_by_ending(
+        t, (Check)check, "%s%.2600s\nall results are there, but the case does not end (%s)",
+        t->c->lab == 9 ? "one replica waits for another although they have nothing to exchange here: " : "",
+        why, case_text(t->c, text));
+}
+
+static void note_pattern(LabResult *result, const Case *c)
+{
+    for (int check = 0; check < CHECKS; check++) {
+        CheckResult *r = &result->check[check];
+        if (r->looks || r->fails)
+            pattern_add(&r->pattern, c, r->fails);
+        r->looks = r->fails = false;
+    }
+}
+
+void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
+{
+    Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
+    compare_calls(&t);
+    for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
+        if (reached_todo(&t))
+            break;
+        if (t.rank == 0 || !play_of_case(c)) { /* what every rank of a layer must see is the same */
+            if (t.rank > 0)
+                expected_free(&t.expected);
+            forget_suspects(&t);
+            t.expected = expect(c, t.rank, NO_SUSPECT, MAX_ROUNDED);
+        }
+        t.broken_in_step_1 = false;
+        look_for_more(&t); /* what was not waited for explains the numbers */
+        compare_expected(&t);
+    }
+    fail_unfinished(&t);
+    fail_refused(&t);
+    look_at_split(&t);
+    note_pattern(result, c);
+    forget_suspects(&t);
+    if (t.expected.base[0])
+        expected_free(&t.expected);
+}
