@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,14 @@ static void forget_arguments(void)
         close(file);
 }
 
+/* The judge reads what troubles its keeper for as long as it lives. One that ended before this process asked to be told
+ * sends no signal. */
+static bool judge_has_ended(const Start *start)
+{
+    struct pollfd reader = {.fd = start->trouble};
+    return poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
+}
+
 /* Process 1 of a sandbox: whatever lives there ends with it. Without one it asks for all orphans, so as to end them. */
 int keep(void *context)
 {
@@ -96,6 +105,11 @@ int keep(void *context)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG,
           start->place.sandboxed ? SIGKILL : SIGTERM); /* an interrupted judge leaves nothing behind */
+    if (judge_has_ended(start)) {
+        if (!start->place.sandboxed)
+            remove_folder(start->place.folder);
+        _exit(1);
+    }
     pid_t mpirun = fork();
     if (mpirun == 0)
         become_mpirun(start);
