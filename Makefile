@@ -292,7 +292,7 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(call option,batch-size,BATCH_SIZE) $(call option,seq,SEQ) $(call option,data,DATA) \
     $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,warmup,WARMUP) $(call option,decay,DECAY) $(call option,clip,CLIP) \
-    $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
+    $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,profile,PROFILE) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
     $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
     $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)
@@ -306,8 +306,10 @@ layouts: $(BUILD)/train $(BUILD)/checkpoint
 .PHONY: bench
 $(BUILD)/bench-kernels: $(BUILD)/float/common/backend/bench_main.o $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(BLAS_LIBS) -lm
-bench: $(BUILD)/bench-kernels $(BUILD)/train $(BUILD)/grade
-	common/train/bench.sh $(BUILD)
+$(BUILD)/bench-collectives: $(call float,common/comm/bench_main.c common/base/tests/stop_at_misuse.c) $(BUILD)/libbalise.a
+	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+bench: $(BUILD)/bench-kernels $(BUILD)/bench-collectives $(BUILD)/train $(BUILD)/grade $(BUILD)/tokenize
+	ONLY='$(ONLY)' VS='$(VS)' TORCH='$(TORCH)' SAVE='$(SAVE)' COMPARE='$(COMPARE)' common/train/bench/bench.py $(BUILD)
 
 .PHONY: train
 train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))

@@ -1,4 +1,5 @@
 #include "autograd/parts.h"
+#include "base/laps.h"
 
 void gradient_add(Tensor *x, Tensor *d)
 {
@@ -84,6 +85,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
                               node->address);
         TapeMark mark = tape_mark(tape);
         node->backward(node, node->output->gradient);
+        lap(node->name, true);
         tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
         release_node(node, y);
         tell(tape, node);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/parts.h"
+#include "base/laps.h"
 #include "base/run.h"
 
 Tape *tape_new(Pool *pool, const Mesh *mesh)
@@ -150,6 +151,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
                      int inputs, Tensor *const *input)
 {
     bool wanted = false;
+    lap(name, false);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)
@@ -207,6 +209,7 @@ Tensor *ready(Tensor *x)
                "the numbers of a tensor were released before this use");
     allocate(x);
     producer->compute(producer);
+    lap(producer->name, false);
     return x;
 }
 

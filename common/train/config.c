@@ -152,6 +152,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"clip", REAL_NUMBER, &config->clip, 0, 1e12},
         {"check", LONG, &config->check, 0, 0x1p53},
         {"map", INTEGER, &config->map, 0, 1},
+        {"profile", INTEGER, &config->profile, 0, 1},
         {"accumulate", INTEGER, &config->accumulate, 1, 1 << 20},
         {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},

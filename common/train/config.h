@@ -20,6 +20,7 @@ typedef struct TrainConfig {
     double clip;      /**< the most that the norm of the gradient may be: 0 for no limit */
     int64_t check;    /**< every so many steps, are weights equal that should be? 0: never */
     int map;          /**< print who sits where */
+    int profile;      /**< print where the time goes */
     int accumulate;   /**< micro-batches a step */
     uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
                          seed. How far such runs drift apart is the measure of what rounding may do (tests of

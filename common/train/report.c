@@ -160,14 +160,35 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
 
 static json_t *summary_of(const RankReport *r, int rank)
 {
-    return json_pack("{s:i, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
+    return json_pack("{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
                      "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
-                     (json_int_t)r->parameters, "peak_bytes", (json_int_t)r->peak_bytes, "peak", "weights",
-                     (json_int_t)r->weights, "gradients", (json_int_t)r->gradients, "optimiser",
-                     (json_int_t)r->optimiser, "activations", (json_int_t)r->activations, "step_s",
-                     r->step_seconds, "comm_bytes", (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds,
-                     "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
-                     (json_int_t)r->comm_bytes_tp, "comm_bytes_dp", (json_int_t)r->comm_bytes_dp);
+                     (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
+                     (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
+                     (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
+                     (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
+                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
+                     fmax(r->wait_seconds, 0), "comm_bytes_tp", (json_int_t)r->comm_bytes_tp, "comm_bytes_dp",
+                     (json_int_t)r->comm_bytes_dp);
+}
+
+void report_profile(Report *report, const Lap *laps, int count, int64_t steps)
+{
+    double all = 0, each = 1e3 / (double)steps;
+    json_t *lines = json_array();
+    close_bar(report);
+    for (int i = 0; i < count; i++)
+        all += laps[i].seconds[0] + laps[i].seconds[1];
+    puts("\nwhere the time of a step goes (rank 0)   forward ms  backward ms    share");
+    for (int i = 0; i < count; i++) {
+        double forward = laps[i].seconds[0], backward = laps[i].seconds[1];
+        printf("%-38s %12.3f %12.3f  %5.1f %%\n", laps[i].what, each * forward, each * backward,
+               100 * (forward + backward) / all);
+        json_array_append_new(lines, json_pack("{s:s, s:f, s:f}", "what", laps[i].what, "forward_ms",
+                                               each * forward, "backward_ms", each * backward));
+    }
+    if (report->metrics)
+        write_line(report, json_pack("{s:O}", "profile", lines));
+    json_decref(lines);
 }
 
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "base/laps.h"
 #include "tensor/pool.h"
 #include "train/config.h"
 
@@ -34,6 +35,8 @@ typedef struct RankReport {
     double comm_bytes, comm_seconds; /**< of all steps */
     double
         wait_seconds; /**< of a median step's reduction over the replicas, what the backward pass did not hide */
+    double
+        resident_bytes; /**< the most that the process ever had in memory: tensors, libraries, MPI's buffers */
 } RankReport;
 
 typedef struct Report Report;
@@ -59,6 +62,9 @@ void report_evaluation(Report *report, int64_t rows);
 
 /** The evaluation after an epoch. */
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows);
+
+/** What rank 0's time went to in `steps` steps, a row each, and a line in the metrics file. */
+void report_profile(Report *report, const Lap *laps, int count, int64_t steps);
 
 /** The table, a row a rank, and the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);

@@ -1,6 +1,8 @@
 /* One step of training, and the evaluation. */
+#include "base/laps.h"
 #include "optim/clip.h"
 #include "train/parts.h"
+#include "train/profile.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
 {
@@ -31,9 +33,12 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     const TrainConfig *config = t->config;
     int64_t micro = t->local_batch / config->accumulate;
     StepReport report = {.rate = schedule_rate(&config->schedule, t->step), .gradient_norm = -1};
+    if (config->profile)
+        profile_step(t->step - t->first_step);
     model_clear_gradients(t->model);
     for (int i = 0; i < config->accumulate; i++) {
         batch_fill(t->train, rows + i * micro, micro, t->batch);
+        lap("reading the batch", false);
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         if (i + 1 ==
             config->accumulate) /* one reduction a step: the last backward pass completes the gradients */
@@ -41,11 +46,15 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         tape_backward(t->tape, loss, NULL);
     }
     report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
+    lap("gradient reduction, not hidden", true);
     if (config->clip > 0) {
         report.gradient_norm = gradient_norm(t->model);
         clip_gradients(t->model, report.gradient_norm, config->clip);
+        lap("clipping", false);
     }
     optimizer_step(t->optimizer, report.rate);
+    lap("optimiser", false);
+    laps_run(false);
     return report;
 }
 

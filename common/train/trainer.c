@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "train/equal.h"
 #include "train/map.h"
 #include "train/parts.h"
+#include "train/profile.h"
 
 static double now(void)
 {
@@ -134,6 +136,8 @@ static void report_end(Trainer *t)
 {
     enum { NUMBERS = sizeof(RankReport) / sizeof(double) };
     PoolUse use = pool_use(t->pool);
+    struct rusage process;
+    getrusage(RUSAGE_SELF, &process);
     int ranks = group_size(t->world), rank = group_rank(t->world);
     RankReport *all = calloc((size_t)ranks, sizeof *all);
     all[rank] = (RankReport){
@@ -146,6 +150,7 @@ static void report_end(Trainer *t)
         .optimiser = (double)use.peak[OPTIMISER],
         .activations = (double)use.peak[ACTIVATIONS],
         .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
+        .resident_bytes = 1024.0 * (double)process.ru_maxrss,
         .comm_bytes = (double)t->sent.bytes,
         .comm_seconds = t->sent.seconds,
         .comm_bytes_tp = (double)t->sent_tp,
@@ -153,6 +158,8 @@ static void report_end(Trainer *t)
         .wait_seconds =
             t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, t->step - t->first_step) : -1};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
+    if (t->report && t->config->profile)
+        profile_report(t->report, t->step - t->first_step);
     if (t->report)
         report_ranks(t->report, all, ranks, t->interrupted);
     free(all);

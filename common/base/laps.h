@@ -1,0 +1,30 @@
+/** @file
+ * Where the time of a run goes. One clock runs through; whoever has done a piece of work says so, and the time since the
+ * last such word was spent on it. Two words follow each other on one thread; nothing is nested, nothing is counted twice.
+ */
+#ifndef BALISE_LAPS_H
+#define BALISE_LAPS_H
+
+#include <stdbool.h>
+
+typedef struct Lap {
+    const char *what;  /**< "linear", "optimiser" */
+    double seconds[2]; /**< forward pass (or no pass at all), backward pass */
+} Lap;
+
+enum { MAX_LAPS = 64 };
+
+/** Starts the clock, or stops it: lap() does nothing then, at the cost of one comparison. */
+void laps_run(bool run);
+
+/** All counts are zero again. */
+void laps_forget(void);
+
+/** The time since the last word belongs to `what`.
+ *  @param what a text that stays; names are compared as texts */
+void lap(const char *what, bool backward);
+
+/** Copies what was counted, in the order of first appearance. @return how many */
+int laps_read(Lap laps[MAX_LAPS]);
+
+#endif

@@ -1,0 +1,71 @@
+/* build/bench-collectives, under mpirun: what a collective of the kit takes, by size. A line each on rank 0: its name, the
+ * bytes that each rank brings, and the microseconds of several samples, each the mean of many calls and the slowest rank's.
+ * Not a test: nothing is compared. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/run.h"
+#include "comm/comm.h"
+
+enum { SAMPLES = 9, LARGEST = 1 << 26 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void gather(Group *group, const real *x, real *result, int64_t count)
+{
+    comm_all_gather(group, x, result, 1, count);
+}
+
+static void scatter(Group *group, const real *x, real *result, int64_t count)
+{
+    comm_reduce_scatter(group, x, result, 1, count / group_size(group));
+}
+
+static void measure(Group *group, const char *name,
+                    void (*collective)(Group *, const real *, real *, int64_t), const real *x, real *result,
+                    int64_t bytes)
+{
+    int64_t count = bytes / (int64_t)sizeof *x, calls = 1 + (1 << 22) / bytes;
+    calls = calls > 200 ? 200 : calls;
+    if (group_rank(group) == 0)
+        printf("%s %lld", name, (long long)bytes);
+    for (int sample = -1; sample < SAMPLES; sample++) { /* the first one touches the memory */
+        MPI_Barrier(group_comm(group));
+        double begin = now();
+        for (int64_t i = 0; i < calls; i++)
+            collective(group, x, result, count);
+        double each = (now() - begin) / (double)calls, slowest;
+        MPI_Reduce(&each, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, group_comm(group));
+        if (sample >= 0 && group_rank(group) == 0)
+            printf(" %.2f", 1e6 * slowest);
+    }
+    if (group_rank(group) == 0)
+        puts("");
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    Group *world = group_of(MPI_COMM_WORLD, "world");
+    int64_t most = LARGEST / (int64_t)sizeof(real);
+    real *x = calloc((size_t)most, sizeof *x),
+         *result = malloc((size_t)most * (size_t)group_size(world) * sizeof *result);
+    if (!x || !result)
+        return 1;
+    for (int64_t bytes = 1 << 12; bytes <= LARGEST; bytes *= 8) {
+        measure(world, "all_reduce", comm_all_reduce, x, result, bytes);
+        measure(world, "all_gather", gather, x, result, bytes);
+        measure(world, "reduce_scatter", scatter, x, result, bytes);
+    }
+    free(x);
+    free(result);
+    group_free(world);
+    MPI_Finalize();
+    return 0;
+}

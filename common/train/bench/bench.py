@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""make bench: kernels, collectives, the whole training step, the tokenizer, the way from an edit to a verdict, on this machine.
+
+    bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment
+
+Everything that is compared runs in turns, so that a machine whose speed drifts favours nobody. Not a test: nothing is judged.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+import rows
+import steps
+import traffic
+from rows import Row, fail, show, table
+
+SECTIONS = ("kernels", "collectives", "steps", "layouts", "tokenizer", "verdicts")
+LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
+          "btl_vader_single_copy_mechanism", "none"]
+
+
+def said(*command, **more):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        fail(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone to see more")
+    return done.stdout
+
+
+def machine_lines(rounds):
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return {"machine": f"{model}, {os.cpu_count()} cores", "compiler": said("gcc", "--version").splitlines()[0],
+            "MPI": said("mpirun", "--version").splitlines()[0], "rounds": str(rounds)}
+
+
+def kernels(build, *_):
+    """What bench-kernels prints, a row each: the shortest and the median time, and the rate."""
+    found, lines, peak = [], [], 1.0
+    for line in said(f"{build}/bench-kernels", 1).splitlines():
+        match = re.match(r"(\S.*?)\s+(\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+) (GFLOP/s|GB/s)$", line)
+        if not match:
+            continue
+        name, hidden, least, median, rate, unit = match.groups()
+        if name.startswith("peak"):
+            peak = float(rate)
+        share = f"{100 * float(rate) / peak:.0f} %" if unit == "GFLOP/s" else ""
+        found.append(Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]))
+        lines.append([f"{name} {hidden}", least, median, rate, unit, share])
+    table("kernels, one thread", ["", "best us", "median us", "rate", "", "of the peak"], lines)
+    return found
+
+
+def collectives(build, *_):
+    found = []
+    for ranks in (2, 4):
+        for line in said(*LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []),
+                         f"{build}/bench-collectives").splitlines():
+            name, size, *samples = line.split()
+            found.append(Row("collective", f"{name}, {int(size) // 1024} KiB a rank, {ranks} ranks", "us", [float(s) for s in samples]))
+    show("collectives", found)
+    return found
+
+
+def training_steps(build, work, rounds, part):
+    pythons = []
+    if os.environ.get("VS"):
+        pythons = (os.environ.get("TORCH") or "/usr/bin/python3").split()
+    found = steps.measure(build, work, rounds, pythons, part)
+    measured = steps.show_steps(found)
+    steps.show_profiles(found)
+    return measured
+
+
+def layouts(build, work, *_):
+    return traffic.measure(build, work)
+
+
+def tokenizer(build, work, rounds, _):
+    """The kit's tokenizer over the reviews, read from a file; Hugging Face's beside it where the tests have installed it."""
+    with open("data/reviews/train.csv", encoding="utf-8") as file:
+        texts = [line.strip() for line in file] * 20
+    path, size = os.path.join(work, "texts"), sum(len(text.encode()) + 1 for text in texts) / 1e6
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(text + "\n" for text in texts)
+    other = f"{build}/venv-tokenizers/bin/python"
+    program = ("import sys, time\nfrom tokenizers import BertWordPieceTokenizer\n"
+               "t = BertWordPieceTokenizer(sys.argv[1], lowercase=True)\nlines = open(sys.argv[2]).read().splitlines()\n"
+               "begin = time.perf_counter()\nt.encode_batch(lines)\nprint(time.perf_counter() - begin)")
+    mine, its = [], []
+    for _ in range(rounds):
+        with open(path, encoding="utf-8") as file:
+            begin = time.perf_counter()
+            said(f"{build}/tokenize", "--vocab", "data/reviews/vocab.txt", "--seq", 512, stdin=file)
+        mine.append(size / (time.perf_counter() - begin))
+        if os.path.exists(other):
+            seconds = said(other, "-c", program, "data/reviews/vocab.txt", path, env=dict(os.environ, RAYON_NUM_THREADS="1"))
+            its.append(size / float(seconds))
+    found = [Row("tokenizer", "build/tokenize, start and output included", "MB/s", mine, lower=False)]
+    if its:
+        found.append(Row("tokenizer", "Hugging Face's tokenizers, one thread", "MB/s", its, lower=False))
+    show("tokenizer", found)
+    return found
+
+
+def verdicts(_build, _work, rounds, _part):
+    """The solution of a lab is touched and graded: compiled, linked, launched, judged."""
+    labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
+    times = {number: [] for number, _ in labs}
+    everything = []
+    for _ in range(rounds):
+        for number, folder in labs:
+            for name in os.listdir(f"solutions/{folder}"):
+                os.utime(f"solutions/{folder}/{name}")
+            begin = time.perf_counter()
+            said("make", "grade", f"LAB={number}", "SOLUTION=1")
+            times[number].append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        said("make", "grade", "SOLUTION=1")
+        everything.append(time.perf_counter() - begin)
+    found = [Row("verdict", f"lab {number}", "s", values) for number, values in times.items()]
+    found.append(Row("verdict", "all eleven, nothing edited", "s", everything))
+    show("from an edit to a verdict", found)
+    return found
+
+
+def wanted(only):
+    section, _, part = only.partition("/")
+    if section and section not in SECTIONS:
+        fail(f"there is no section '{section}'", f"ONLY is one of {', '.join(SECTIONS)}, or such as steps/tp2")
+    return [section] if section else list(SECTIONS), part
+
+
+def main():
+    build, given = sys.argv[1], os.environ.get
+    if not (given("ROUNDS") or "3").isdigit() or int(given("ROUNDS") or 3) < 1:
+        fail(f"ROUNDS cannot be '{given('ROUNDS')}'", "it is how often each run is repeated: ROUNDS=3")
+    if given("VS") not in (None, "", "torch"):
+        fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
+    rounds, work = int(given("ROUNDS") or 3), f"{build}/bench-data"
+    chosen, part = wanted(given("ONLY") or "")
+    if given("COMPARE"):
+        rows.load(given("COMPARE"))  # what is wrong with it is said before minutes of work
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    os.makedirs(work, exist_ok=True)
+    with open("data/reviews/vocab.txt", encoding="utf-8") as file:
+        words = file.read().split("\n")[:-1]
+    with open(f"{work}/vocab.txt", "w", encoding="utf-8") as file:  # of BERT's size: the rest is in no text
+        file.writelines(word + "\n" for word in words + [f"[unused{i}]" for i in range(len(words), steps.VOCABULARY)])
+    machine = machine_lines(rounds)
+    for name, value in machine.items():
+        print(f"{name:<10}{value}")
+    print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
+    measured = []
+    for section in chosen:
+        run = {"kernels": kernels, "collectives": collectives, "steps": training_steps, "layouts": layouts, "tokenizer": tokenizer,
+               "verdicts": verdicts}[section]
+        measured += run(build, work, rounds, part)
+    if given("COMPARE"):
+        rows.compare(given("COMPARE"), machine, measured)
+    if given("SAVE"):
+        rows.save(given("SAVE"), machine, measured)
+
+
+if __name__ == "__main__":
+    main()

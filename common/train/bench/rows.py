@@ -1,0 +1,93 @@
+"""What was measured, as rows: printed as tables, kept in a file, compared with what a file keeps."""
+import json
+import os
+import statistics
+import sys
+
+
+class Row:
+    """One figure, measured several times. `lower`: the less the better."""
+
+    def __init__(self, section, name, unit, values, lower=True, **notes):
+        self.section, self.name, self.unit, self.values, self.lower, self.notes = section, name, unit, values, lower, notes
+
+    def key(self):
+        return f"{self.section}: {self.name}"
+
+    def best(self):
+        return min(self.values) if self.lower else max(self.values)
+
+    def median(self):
+        return statistics.median(self.values)
+
+
+def fail(text, hint):
+    """Ends the program as everything in the kit does on bad input."""
+    sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
+
+
+def number(value):
+    """Four digits that mean something."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if value >= 0.001 or value == 0 else f"{value:.2e}"
+
+
+def table(title, heads, lines):
+    """The first column is words, the others are numbers."""
+    widths = [max(len(str(line[i])) for line in [heads, *lines]) for i in range(len(heads))]
+    print(f"\n{title}")
+    for line in [heads, *lines]:
+        cells = [str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(line, widths))]
+        print("  " + "  ".join(cells).rstrip())
+    sys.stdout.flush()
+
+
+def show(title, rows, *notes):
+    """A table of rows, all of one unit each: the best, the median, and the notes of these names."""
+    table(title, ["", "unit", "best", "median", *notes],
+          [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
+
+
+def save(path, machine, rows):
+    """Writes beside and renames."""
+    beside = f"{path}.{os.getpid()}"
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            json.dump({"machine": machine, "rows": [vars(row) for row in rows]}, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(beside, path)
+    except OSError as error:
+        if os.path.exists(beside):
+            os.remove(beside)
+        fail(f"{path} cannot be written: {error.strerror}", "SAVE names a file in a folder that exists")
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+        before = [Row(one["section"], one["name"], one["unit"], one["values"], one["lower"]) for one in kept["rows"]]
+        return kept["machine"], {row.key(): row for row in before}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        fail(f"{path} holds no measurements: {error}", "COMPARE names a file that make bench SAVE=file has written")
+
+
+def compare(path, machine, rows):
+    """Now against then. Two figures differ when their ranges do not overlap: less than that is noise."""
+    other, before = load(path)
+    lines = []
+    for row in rows:
+        then = before.get(row.key())
+        if not then:
+            continue
+        ratio = row.median() / then.median() if then.median() else float("nan")
+        apart = min(row.values) > max(then.values) or max(row.values) < min(then.values)
+        worse = (ratio > 1) == row.lower
+        noise = max(max(r.values) / min(r.values) - 1 for r in (row, then)) if min(row.values + then.values) > 0 else 0
+        lines.append([row.key(), row.unit, number(then.median()), number(row.median()), f"{ratio:.3f}", f"{100 * noise:.0f} %",
+                      ("worse" if worse else "better") if apart else ""])
+    table(f"now against {path}" + ("" if other == machine else " (of another machine or setting)"),
+          ["", "unit", "then", "now", "now/then", "noise", ""], lines)

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The training step of the kit's BERT in PyTorch: the same sizes, layouts and optimiser, for `make bench VS=torch`.
+
+    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY
+
+prints one JSON object: the seconds of each step on rank 0, and the largest resident memory of a rank. Tensor-parallel layers
+are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them; replicas are DistributedDataParallel's.
+PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention kernel where it has one, gradients that
+live in the buckets.
+"""
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn import functional
+
+
+class Copy(torch.autograd.Function):
+    """f: the identity forward, the sum over the group backward."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, dy):
+        dy = dy.contiguous()
+        dist.all_reduce(dy, group=ctx.group)
+        return dy, None
+
+
+class Reduce(torch.autograd.Function):
+    """g: the sum over the group forward, the identity backward."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        dist.all_reduce(x, group=group)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy, None
+
+
+class Gather(torch.autograd.Function):
+    """Concatenates the last dimension over the group; backward keeps the own part."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        parts = [torch.empty_like(x) for _ in range(dist.get_world_size(group))]
+        dist.all_gather(parts, x.contiguous(), group=group)
+        return torch.cat(parts, -1)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy.chunk(dist.get_world_size(ctx.group), -1)[dist.get_rank(ctx.group)].contiguous(), None
+
+
+class Split:
+    """The tensor-parallel group of this rank; with one rank nothing is exchanged."""
+
+    def __init__(self, tp, group):
+        self.tp, self.group = tp, group
+
+    def copy(self, x):
+        return Copy.apply(x, self.group) if self.tp > 1 else x
+
+    def reduce(self, x):
+        return Reduce.apply(x, self.group) if self.tp > 1 else x
+
+    def gather(self, x):
+        return Gather.apply(x, self.group) if self.tp > 1 else x
+
+
+class Pair(nn.Module):
+    """Columns, GELU, dropout, rows, one all-reduce."""
+
+    def __init__(self, split, hidden, inner, out, p):
+        super().__init__()
+        self.split, self.p = split, p
+        self.up = nn.Linear(hidden, inner // split.tp, bias=False)
+        self.down = nn.Linear(inner // split.tp, out, bias=False)
+
+    def forward(self, x):
+        x = functional.dropout(functional.gelu(self.up(self.split.copy(x))), self.p, self.training)
+        return self.split.reduce(self.down(x))
+
+
+class Attention(nn.Module):
+    def __init__(self, split, hidden, heads):
+        super().__init__()
+        self.split, self.heads, self.size = split, heads // split.tp, hidden // heads
+        self.inward = nn.Linear(hidden, 3 * hidden // split.tp, bias=False)
+        self.outward = nn.Linear(hidden // split.tp, hidden, bias=False)
+
+    def forward(self, x, shown):
+        batch, seq, _ = x.shape
+        q, k, v = (t.view(batch, seq, self.heads, self.size).transpose(1, 2) for t in self.inward(self.split.copy(x)).chunk(3, -1))
+        if hasattr(functional, "scaled_dot_product_attention"):
+            y = functional.scaled_dot_product_attention(q, k, v, attn_mask=shown)
+        else:
+            scores = (q * self.size ** -0.5) @ k.transpose(-2, -1)
+            y = torch.softmax(scores.masked_fill(~shown, float("-inf")), -1) @ v
+        return self.split.reduce(self.outward(y.transpose(1, 2).reshape(batch, seq, -1)))
+
+
+class Block(nn.Module):
+    def __init__(self, split, hidden, heads, p):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+        self.attention = Attention(split, hidden, heads)
+        self.feed_forward = Pair(split, hidden, 4 * hidden, hidden, p)
+
+    def forward(self, x, shown):
+        x = x + self.attention(self.norm1(x), shown)
+        return x + self.feed_forward(self.norm2(x))
+
+
+class Bert(nn.Module):
+    def __init__(self, split, vocabulary, layers, hidden, heads, p=0.1):
+        super().__init__()
+        self.split = split
+        self.embedding = nn.Embedding(vocabulary, hidden // split.tp)
+        self.blocks = nn.ModuleList(Block(split, hidden, heads, p) for _ in range(layers))
+        self.head = Pair(split, hidden, hidden, 2, p)
+
+    def forward(self, ids, shown):
+        x = self.split.gather(self.embedding(ids))
+        for block in self.blocks:
+            x = block(x, shown)
+        return self.head(x[:, 0])
+
+
+def adamw(parameters):
+    for fastest in ({"fused": True}, {"foreach": True}, {}):
+        try:
+            return torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01, **fastest)
+        except (RuntimeError, TypeError):
+            continue
+    raise RuntimeError("this PyTorch has no AdamW")
+
+
+def groups(ranks, tp, rank):
+    """This rank's tensor-parallel and data-parallel groups; every rank makes all of them."""
+    mine = {}
+    for name, members in [("tp", range(first, first + tp)) for first in range(0, ranks, tp)] + \
+                         [("dp", range(first, ranks, tp)) for first in range(tp)]:
+        group = dist.new_group(list(members))
+        if rank in members:
+            mine[name] = group
+    return mine
+
+
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, folder):
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    mine = {}
+    if ranks > 1:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+        mine = groups(ranks, tp, rank)
+    model = Bert(Split(tp, mine.get("tp")), vocabulary, layers, hidden, heads)
+    optimiser = adamw(model.parameters())
+    replicas = ranks // tp
+    if replicas > 1:
+        model = nn.parallel.DistributedDataParallel(model, process_group=mine["dp"], gradient_as_bucket_view=True)
+    rows = batch // replicas
+    torch.manual_seed(2 + rank // tp)
+    seconds = []
+    for _ in range(steps):
+        ids = torch.randint(vocabulary, (rows, seq))
+        shown = torch.ones(rows, 1, 1, seq, dtype=torch.bool)
+        labels = torch.randint(2, (rows,))
+        begin = time.perf_counter()
+        optimiser.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(model(ids, shown), labels)
+        loss.backward()
+        optimiser.step()
+        loss.item()
+        seconds.append(time.perf_counter() - begin)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with open(os.path.join(folder, f"rank{rank}"), "w", encoding="utf-8") as file:
+        json.dump({"seconds": seconds, "resident_bytes": peak}, file)
+
+
+def main():
+    ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary = map(int, sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = (ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, folder)
+        mp.spawn(run, args=sizes, nprocs=ranks)
+        found = []
+        for rank in range(ranks):
+            with open(os.path.join(folder, f"rank{rank}"), encoding="utf-8") as file:
+                found.append(json.load(file))
+    print(json.dumps({"torch": torch.__version__, "seconds": found[0]["seconds"],
+                      "resident_bytes": max(one["resident_bytes"] for one in found)}))
+
+
+if __name__ == "__main__":
+    main()
