@@ -311,6 +311,12 @@ $(BUILD)/bench-collectives: $(call float,common/comm/bench_main.c common/base/te
 bench: $(BUILD)/bench-kernels $(BUILD)/bench-collectives $(BUILD)/train $(BUILD)/grade $(BUILD)/tokenize
 	ONLY='$(ONLY)' VS='$(VS)' TORCH='$(TORCH)' SAVE='$(SAVE)' COMPARE='$(COMPARE)' common/train/bench/bench.py $(BUILD)
 
+# On paper: which layout, on how many ranks, of which machine?
+.PHONY: model
+model: $(BUILD)/bench-collectives $(BUILD)/train
+	$(foreach name,TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE CLUSTER,$(name)='$($(name))') NTASKS='$(filter-out 1,$(NTASKS))' \
+	    common/train/bench/model.py $(BUILD)
+
 .PHONY: train
 train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
 	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')

@@ -144,11 +144,7 @@ def main():
         rows.load(given("COMPARE"))  # what is wrong with it is said before minutes of work
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    os.makedirs(work, exist_ok=True)
-    with open("data/reviews/vocab.txt", encoding="utf-8") as file:
-        words = file.read().split("\n")[:-1]
-    with open(f"{work}/vocab.txt", "w", encoding="utf-8") as file:  # of BERT's size: the rest is in no text
-        file.writelines(word + "\n" for word in words + [f"[unused{i}]" for i in range(len(words), steps.VOCABULARY)])
+    steps.write_vocabulary(work)
     machine = machine_lines(rounds)
     for name, value in machine.items():
         print(f"{name:<10}{value}")

@@ -26,6 +26,15 @@ KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "
 SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, not hidden")
 
 
+def write_vocabulary(work):
+    """Of BERT's size: the words of the kit's reviews, and entries that are in no text."""
+    os.makedirs(work, exist_ok=True)
+    with open("data/reviews/vocab.txt", encoding="utf-8") as file:
+        words = file.read().split("\n")[:-1]
+    with open(f"{work}/vocab.txt", "w", encoding="utf-8") as file:
+        file.writelines(word + "\n" for word in words + [f"[unused{i}]" for i in range(len(words), VOCABULARY)])
+
+
 def train(build, work, ranks, tp, threads, sizes, *more):
     """One run of build/train; its metrics, a dictionary a line."""
     layers, hidden, heads, seq, batch, count = sizes

@@ -1,0 +1,119 @@
+"""What a training step of the kit's BERT costs a rank, on paper: arithmetic, bytes through memory, bytes over links.
+
+Times follow from rates; collectives from a latency and a bandwidth a link, as a ring or as a tree, whichever is faster
+(Thakur, Rabenseifner, Gropp 2005). All counts are of one step of one rank; numbers are `Cluster.width` bytes wide.
+"""
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Model:
+    layers: int
+    hidden: int
+    heads: int
+    seq: int
+    batch: int  # of all replicas together
+    vocabulary: int
+    recompute: bool = False  # activations are computed again in the backward pass
+
+    def parameters(self, tp):
+        """Held by a rank: everything is split but the layer norms."""
+        return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \
+            + self.layers * 4 * self.hidden
+
+    def activations(self, tp, dp):
+        """Numbers kept for the backward pass: of a block the two sums and norms, whole, and q, k, v, the attention's output and
+        probabilities, and the inner layer before and after GELU, split."""
+        tokens = self.batch / dp * self.seq
+        if self.recompute:
+            return tokens * self.hidden * self.layers
+        return tokens * self.layers * (4 * self.hidden + (12 * self.hidden + self.heads * self.seq) / tp)
+
+
+@dataclass
+class Link:
+    latency: float  # seconds
+    bandwidth: float  # bytes a second that a rank sends
+
+
+@dataclass
+class Cluster:
+    """Rates of a rank; `near` joins the ranks of a node, `far` nodes, with its bandwidth for all ranks of a node together."""
+
+    gemm: float  # floating-point operations a second
+    attention: float
+    stream: float  # bytes a second of element-wise operations
+    optimiser: float  # bytes a second of the optimiser
+    near: Link
+    far: Link
+    node: int = 1 << 30  # ranks
+    cores: int = 1 << 30  # ranks that compute at a time
+    width: int = 4  # bytes of a number in arithmetic and on links
+    state: int = 16  # bytes a parameter: weight, gradient, two moments; with half-precision weights 18
+    hides: float = 0.0  # the part of the backward pass behind which sums over the replicas can run
+    memory: float = field(default=math.inf)  # bytes a rank
+
+
+def all_reduce(link, ranks, size):
+    if ranks == 1:
+        return 0.0
+    ring = 2 * (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
+    tree = 2 * math.ceil(math.log2(ranks)) * (link.latency + size / link.bandwidth)
+    return min(ring, tree)
+
+
+def all_gather(link, ranks, size):
+    """`size` is that of the whole."""
+    return (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
+
+
+def over_replicas(cluster, tp, dp, size):
+    """First within a node, then among nodes; all groups of a node share its way out."""
+    inside = max(1, min(dp, cluster.node // tp))
+    outside = math.ceil(dp / inside)
+    share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
+    return all_reduce(cluster.near, inside, size) + all_reduce(share, outside, size)
+
+
+def step(cluster, model, tp, dp):
+    """Seconds, by kind."""
+    tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.layers
+    passes = 4 if model.recompute else 3  # a backward pass costs two forward passes
+    crowd = max(1.0, tp * dp / cluster.cores)
+    gemm = passes * 24 * tokens * layers * hidden ** 2 / tp / cluster.gemm
+    attention = passes * 4 * tokens * layers * model.seq * hidden / tp / cluster.attention
+    # Norm, sum, and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written a token.
+    whole, split = 24 * hidden, 20 * hidden / tp
+    stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
+    optimiser = 2 * cluster.state * model.parameters(tp) / cluster.optimiser  # all is read, all but the gradient written
+    link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
+    block = tokens * hidden * cluster.width
+    sums = 6 if model.recompute else 4
+    over_tp = layers * sums * all_reduce(link, tp, block) + all_gather(link, tp, block)
+    backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
+    reduction = over_replicas(cluster, tp, dp, model.parameters(tp) * cluster.width)
+    return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
+            "over tp": over_tp * crowd, "over dp": max(reduction - cluster.hides * backward, reduction / max(layers, 1)) * crowd}
+
+
+def memory(cluster, model, tp, dp):
+    """Bytes a rank: weights, gradients, two moments of AdamW, activations."""
+    return cluster.state * model.parameters(tp) + cluster.width * model.activations(tp, dp)
+
+
+def useful(model):
+    """Floating-point operations of a step, those of a recomputation included (Narayanan et al. 2021, equation 2)."""
+    return 24 * (4 if model.recompute else 3) * model.batch * model.seq * model.layers * model.hidden ** 2 \
+        * (1 + model.seq / (6 * model.hidden) + model.vocabulary / (16 * model.layers * model.hidden))
+
+
+def rate(cluster, model, tp, dp):
+    """Useful operations a second and rank."""
+    return useful(model) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
+
+
+def layouts(ranks, model):
+    """Every tp that divides the ranks and the heads, with a batch that the replicas can share."""
+    return [(tp, ranks // tp) for tp in range(1, ranks + 1)
+            if ranks % tp == 0 and model.heads % tp == 0 and model.batch % (ranks // tp) == 0]
