@@ -256,7 +256,7 @@ bool crew_start(Crew *crew, Sandbox *sandbox, const char *runner, int ranks, cha
         snprintf(sandbox->missing, sizeof sandbox->missing, "switched off");
     if (!sandbox->missing[0]) {
         if (try_start(crew, sandbox, runner, true, why, size))
-            return true;
+            return sandbox->used = true;
         if (sandbox->wish == SANDBOX_DEMANDED || works_in_sandbox(crew, words, sizeof words))
             return false;
         snprintf(sandbox->missing, sizeof sandbox->missing, "%s", why);

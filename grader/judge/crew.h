@@ -14,6 +14,7 @@ typedef struct Sandbox {
     enum { SANDBOX_IF_ALLOWED, SANDBOX_OFF, SANDBOX_DEMANDED } wish;
     bool sanitized;    /**< the runners are built with sanitizers, which take more addresses and time */
     char missing[256]; /**< why there is none; empty while there is one */
+    bool used;         /**< a crew has started in it */
 } Sandbox;
 
 typedef struct Crew {

@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 
     bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     double begin = seconds_now();
-    Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox->sanitized};
+    Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {
         results[i].state = GRADED;
@@ -238,9 +238,6 @@ int main(int argc, char **argv)
         fflush(stdout);
         keep(writers, &o, &verdict, begin);
     }
-    if (o.sandbox->missing[0])
-        printf("%sno sandbox here (%s): the ranks ran with limits alone\n", verdict.count > 1 ? "\n" : "",
-               o.sandbox->missing);
     printf("%sseed %llu%s%s\n", verdict.count > 1 ? "\n" : "", (unsigned long long)o.seed,
            o.cases ? ", and what is in " : "", o.cases ? o.cases : "");
     report_total(stdout, &verdict, colour);

@@ -135,6 +135,9 @@ void report_total(FILE *out, const Verdict *verdict, bool colour)
                                           [DOES_NOT_BUILD] = " does not build",
                                           [NOT_GRADED_YET] = " not run"};
     Paint paint = paint_of(colour);
+    char isolation[ISOLATION_SIZE];
+    tell_isolation(verdict, isolation);
+    fprintf(out, "%s\n", isolation);
     if (verdict->count > 1)
         fprintf(out, "\n  lab                              points\n");
     for (int i = 0; i < verdict->count && verdict->count > 1; i++) {

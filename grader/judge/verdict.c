@@ -63,7 +63,7 @@ void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128]
              !strcmp(verdict->author, "solution") ? " SOLUTION=1"
              : !strcmp(verdict->author, "mine")   ? " STACK=mine"
                                                   : "",
-             verdict->sanitized ? " SAN=1" : "");
+             verdict->sandbox->sanitized ? " SAN=1" : "");
 }
 
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
@@ -97,6 +97,17 @@ bool verdict_is_complete(const Verdict *verdict)
         if (verdict->labs[i].state == NOT_GRADED_YET)
             return false;
     return true;
+}
+
+void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE])
+{
+    const Sandbox *sandbox = verdict->sandbox;
+    if (sandbox->missing[0])
+        snprintf(text, ISOLATION_SIZE, "no sandbox here (%s): the ranks ran with limits alone",
+                 sandbox->missing);
+    else
+        snprintf(text, ISOLATION_SIZE, "%s",
+                 sandbox->used ? "the ranks ran in a sandbox" : "no ranks were run");
 }
 
 static bool is_printable(utf8proc_int32_t c)

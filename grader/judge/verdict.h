@@ -8,13 +8,15 @@
 
 #include "grader/judge/judge.h"
 
+enum { ISOLATION_SIZE = 320 };
+
 typedef struct Verdict {
     const LabResult *labs; /**< all that were asked for; NOT_GRADED_YET those that were not reached */
     int count;
     uint64_t seed;
     const char *author;
     double seconds;
-    bool sanitized; /**< SAN=1 */
+    const Sandbox *sandbox;
 } Verdict;
 
 /** What became of one check. */
@@ -56,6 +58,9 @@ int verdict_of(const Verdict *verdict);
 
 /** Whether every lab that was asked for has been graded. */
 bool verdict_is_complete(const Verdict *verdict);
+
+/** How the ranks were kept from everything else: a sentence that stands in every report and every format. */
+void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
 /** Makes a text printable everywhere, in place: bytes that are no UTF-8 and control characters become '?'. A compiler
  *  repeats what stands in a student's file. */

@@ -26,6 +26,7 @@ SENTENCES = (
     "JUnit: wrong is a failure, a crash, a hang and a failed build an error, not started skipped",
     "TAP: each line is read, each lab a result, what was not started is skipped",
     "TAP: subtests and YAML blocks are read as such",
+    "each format says how the ranks were isolated, once they ran: in a sandbox, or without one and why",
     "each file is UTF-8 without control characters",
     "an interrupted grader leaves what was graded, and the rest as not run",
 )
@@ -196,6 +197,22 @@ def tap_subtests():
     expect("messages", all(c.get("reason", d["message"]) == d["message"] for c, d in zip(failed, documents)), documents)
 
 
+def isolation():
+    import junitparser
+    report = load("full.json")["isolation"]
+    expect("the verdict", report == "the ranks ran in a sandbox" or report.startswith("no sandbox here ("), report)
+    bare = "no sandbox here (switched off): the ranks ran with limits alone"
+    for name, sentence in (("full", report), ("all", load("all.json")["isolation"]), ("bare", bare)):
+        suites = junitparser.JUnitXml.fromfile(path(f"{name}.junit"))
+        texts = {form: open(path(f"{name}.{form}"), encoding="utf-8").read().splitlines() for form in ("tap", "autolab")}
+        said = {"json": load(f"{name}.json")["isolation"], "github": load(f"{name}.github")["isolation"],
+                "gradescope": load(f"{name}.gradescope")["output"].splitlines()[-1],
+                "junit": {p.value for suite in suites for p in suite.properties() if p.name == "isolation"}.pop(),
+                "tap": texts["tap"][3].removeprefix("# "), "autolab": [line for line in texts["autolab"][:-1] if line == sentence][0]}
+        expect(name, set(said.values()) == {sentence}, said)
+    expect("before the first lab", load("cut-INT.json")["isolation"] in (report, "no ranks were run"), load("cut-INT.json")["isolation"])
+
+
 def clean():
     for name in sorted(glob.glob(path("all.*"))):
         with open(name, "rb") as stream:
@@ -216,7 +233,7 @@ def interrupted():
 def main():
     if sys.argv[2:] != ["inside"]:
         enter_environment()
-    tests = (json_verdict, gradescope, autolab, github, junit_schema, junit_results, tap_results, tap_subtests, clean, interrupted)
+    tests = (json_verdict, gradescope, autolab, github, junit_schema, junit_results, tap_results, tap_subtests, isolation, clean, interrupted)
     for sentence, test in zip(SENTENCES, tests):
         try:
             test()

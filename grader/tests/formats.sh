@@ -32,6 +32,7 @@ check "make grade FORMAT=json OUT=... writes a file" [ -s "one file.json" ]
 make --silent "build/runners/0"{2,3,4,5,6,7,8,9}-student build/runners/1{0,1}-student > out 2>&1
 check "less than full marks are exit status 1, whatever is written" written all 1
 check "full marks are exit status 0, whatever is written" written full 0 --lab 1
+check "it is written without a sandbox" written bare 0 --lab 1 --sandbox off
 
 # refused SENTENCE WORDS ARGUMENTS...: one error with a HINT, before any lab is graded
 refused() {

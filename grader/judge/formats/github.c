@@ -27,6 +27,7 @@ static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check che
 char *github_text(const Verdict *verdict)
 {
     const char *overall = "pass";
+    char isolation[ISOLATION_SIZE];
     json_t *tests = json_array();
     for (int i = 0; i < verdict->count; i++)
         for (int check = -1; (check = next_check(&verdict->labs[i], check)) >= 0;) {
@@ -35,6 +36,7 @@ char *github_text(const Verdict *verdict)
                 overall = strcmp(outcome, "pass") ? outcome : overall;
             json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
         }
-    return json_file(json_pack("{s:i, s:s, s:i, s:o}", "version", 1, "status", overall, "max_score",
-                               verdict_of(verdict), "tests", tests));
+    tell_isolation(verdict, isolation);
+    return json_file(json_pack("{s:i, s:s, s:i, s:s, s:o}", "version", 1, "status", overall, "max_score",
+                               verdict_of(verdict), "isolation", isolation, "tests", tests));
 }

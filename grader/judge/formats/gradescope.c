@@ -15,15 +15,17 @@ static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check che
 
 char *gradescope_text(const Verdict *verdict)
 {
-    char seed[96];
+    char isolation[ISOLATION_SIZE], output[ISOLATION_SIZE + 96];
     json_t *tests = json_array();
     for (int i = 0; i < verdict->count; i++)
         for (int check = -1; (check = next_check(&verdict->labs[i], check)) >= 0;)
             json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
-    snprintf(seed, sizeof seed, "seed %llu%s", (unsigned long long)verdict->seed,
-             verdict_is_complete(verdict) ? "" : "; the grader was interrupted, some labs were not run");
+    tell_isolation(verdict, isolation);
+    snprintf(output, sizeof output, "seed %llu%s\n%s", (unsigned long long)verdict->seed,
+             verdict_is_complete(verdict) ? "" : "; the grader was interrupted, some labs were not run",
+             isolation);
     return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score", verdict_points(verdict),
-                               "execution_time", (int)verdict->seconds, "output", seed, "output_format",
+                               "execution_time", (int)verdict->seconds, "output", output, "output_format",
                                "text", "visibility", "visible", "stdout_visibility", "hidden", "tests",
                                tests));
 }

@@ -37,11 +37,14 @@ static json_t *lab_json(const Verdict *verdict, const LabResult *lab)
 
 char *json_text(const Verdict *verdict)
 {
+    char isolation[ISOLATION_SIZE];
     json_t *labs = json_array();
+    tell_isolation(verdict, isolation);
     for (int i = 0; i < verdict->count; i++)
         json_array_append_new(labs, lab_json(verdict, &verdict->labs[i]));
-    return json_file(json_pack("{s:s, s:i, s:I, s:s, s:b, s:i, s:i, s:f, s:o}", "format", "balise verdict",
-                               "version", 1, "seed", (json_int_t)verdict->seed, "author", verdict->author,
-                               "complete", verdict_is_complete(verdict), "points", verdict_points(verdict),
-                               "of", verdict_of(verdict), "seconds", verdict->seconds, "labs", labs));
+    return json_file(json_pack("{s:s, s:i, s:I, s:s, s:b, s:i, s:i, s:f, s:s, s:o}", "format",
+                               "balise verdict", "version", 1, "seed", (json_int_t)verdict->seed, "author",
+                               verdict->author, "complete", verdict_is_complete(verdict), "points",
+                               verdict_points(verdict), "of", verdict_of(verdict), "seconds",
+                               verdict->seconds, "isolation", isolation, "labs", labs));
 }

@@ -61,6 +61,19 @@ static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResul
     xmlTextWriterEndElement(xml);
 }
 
+/* The schema has properties in a suite alone. */
+static void put_isolation(xmlTextWriter *xml, const Verdict *verdict)
+{
+    char isolation[ISOLATION_SIZE];
+    tell_isolation(verdict, isolation);
+    xmlTextWriterStartElement(xml, BAD_CAST "properties");
+    xmlTextWriterStartElement(xml, BAD_CAST "property");
+    put(xml, "name", "isolation");
+    put(xml, "value", isolation);
+    xmlTextWriterEndElement(xml);
+    xmlTextWriterEndElement(xml);
+}
+
 static void put_lab(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab)
 {
     char title[160], path[160], number[16];
@@ -77,6 +90,7 @@ static void put_lab(xmlTextWriter *xml, const Verdict *verdict, const LabResult 
     put_number(xml, "errors", counts.errors);
     put_number(xml, "skipped", counts.skipped);
     xmlTextWriterWriteFormatAttribute(xml, BAD_CAST "time", "%.3f", lab->seconds);
+    put_isolation(xml, verdict);
     for (int check = -1; (check = next_check(lab, check)) >= 0;)
         put_check(xml, verdict, lab, (Check)check);
     xmlTextWriterEndElement(xml);

@@ -64,10 +64,12 @@ static void put_lab(FILE *out, const Verdict *verdict, const LabResult *lab, int
 
 char *tap_text(const Verdict *verdict)
 {
-    char *text = NULL;
+    char *text = NULL, isolation[ISOLATION_SIZE];
     size_t size = 0;
+    tell_isolation(verdict, isolation);
     FILE *out = open_memstream(&text, &size);
-    fprintf(out, "TAP version 14\n1..%d\n# seed %llu\n", verdict->count, (unsigned long long)verdict->seed);
+    fprintf(out, "TAP version 14\n1..%d\n# seed %llu\n# %s\n", verdict->count,
+            (unsigned long long)verdict->seed, isolation);
     for (int i = 0; i < verdict->count; i++)
         put_lab(out, verdict, &verdict->labs[i], i + 1);
     if (!verdict_is_complete(verdict))
