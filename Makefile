@@ -229,7 +229,7 @@ $(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -DBALISE_VERSION='"
 $(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
 $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
-        $(call double,grader/judge/cases.c grader/judge/local.c) $(BUILD)/libbalise-double.a
+        $(call double,$(patsubst %,grader/judge/%.c,cases local crew keeper limits processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
 
 # All that a verdict depends on beside the student's file.
@@ -244,7 +244,7 @@ hand-in: $(BUILD)/hand-in $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(if $(SEED),--seed '$(SEED)') \
-	    $(if $(filter command% environment%,$(origin JOBS)),--jobs '$(JOBS)') $(patsubst %,--cases %,$(wildcard grader/cases.local))
+	    $(if $(filter command% environment%,$(origin JOBS)),--jobs '$(JOBS)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') $(patsubst %,--cases %,$(wildcard grader/cases.local))
 
 # ---- training -------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,8 @@ typedef struct Unit {
     int submission; /**< one that has it: where the source is */
     json_t *
         lab_verdict; /**< the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
-    char trouble[300]; /**< why it could not */
+    char trouble[300];   /**< why it could not */
+    char isolation[320]; /**< how its ranks were isolated, in the verdict's words */
 } Unit;
 
 typedef struct Submission {
@@ -38,6 +39,7 @@ typedef struct Submission {
 
 typedef struct Book {
     const char *folder, *out, *build, *cases;
+    const char *sandbox; /**< "on", "off", or "": where the system allows one */
     int jobs;
     uint64_t seed;
     bool has_seed;            /**< chosen by the instructor */
@@ -77,7 +79,7 @@ void source_place(const Book *book, int submission, int lab, char place[PLACE_SI
 
 /** Makes the units, and finds the verdicts that are there already. */
 void make_units(Book *book);
-/** Reads the verdict of a unit, if there is one. */
+/** Reads the verdict of a unit, if there is one that will do: with SANDBOX=on, only one from a sandbox. */
 bool find_verdict(const Book *book, Unit *unit);
 
 /** Grades what has no verdict, `jobs` at a time; goes on after any failure. */

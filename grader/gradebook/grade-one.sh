@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# grade-one.sh BUILD LAB AREA SEED [CASES]: one student's lab, compiled, linked and judged in a folder of its own. AREA/labs holds
+# grade-one.sh BUILD LAB AREA SEED SANDBOX [CASES]: one student's lab, compiled, linked and judged in a folder of its own. AREA/labs holds
 # the student's files; AREA gets the object, the runner, report.txt and verdict.json. The runtime's objects are those of BUILD.
 set -euo pipefail
-build=$1 lab=$2 area=$3 seed=$4 cases=${5:-}
+build=$1 lab=$2 area=$3 seed=$4 sandbox=$5 cases=${6:-}
 # shellcheck source=/dev/null # made by make
 . "$build/generated/grading.sh"
 number=$(printf %02d "$lab")
@@ -19,4 +19,4 @@ grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable
 # shellcheck disable=SC2046 # a list of files
 grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS)
 exec "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --start "$build/start" --seed "$seed" \
-    ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"
+    ${sandbox:+--sandbox "$sandbox"} ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "grader/gradebook/book.h"
+#include "grader/judge/crew.h"
 #include "grader/judge/local.h"
 
 static _Noreturn void usage(const char *what)
 {
     Problem problem;
-    problem_set(&problem, NULL, "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7]", "%s",
+    problem_set(&problem, NULL,
+                "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]", "%s",
                 what);
     give_up(&problem);
 }
@@ -60,14 +62,12 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    static const struct option known[] = {{"dir", required_argument, NULL, 'd'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"build", required_argument, NULL, 'b'},
-                                          {"cases", required_argument, NULL, 'i'},
-                                          {0}};
-    Book book = {.build = "build", .jobs = usual_jobs()};
+    static const struct option known[] = {
+        {"dir", required_argument, NULL, 'd'},     {"out", required_argument, NULL, 'o'},
+        {"jobs", required_argument, NULL, 'j'},    {"seed", required_argument, NULL, 's'},
+        {"build", required_argument, NULL, 'b'},   {"cases", required_argument, NULL, 'i'},
+        {"sandbox", required_argument, NULL, 'x'}, {0}};
+    Book book = {.build = "build", .sandbox = "", .jobs = usual_jobs()};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         switch (option) {
@@ -90,6 +90,9 @@ static Book options_of(int argc, char **argv)
         case 'i':
             book.cases = optarg;
             break;
+        case 'x':
+            book.sandbox = optarg;
+            break;
         default:
             usage("unknown option");
         }
@@ -99,7 +102,29 @@ static Book options_of(int argc, char **argv)
         usage("DIR is missing: the folder with the submissions");
     if (!book.out || !*book.out)
         usage("OUT is missing: the CSV file for the grades");
+    if (*book.sandbox && strcmp(book.sandbox, "on") != 0 && strcmp(book.sandbox, "off") != 0)
+        usage("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+              "it");
     return book;
+}
+
+/* Known before the first submission runs, not after the last. */
+static void look_for_sandbox(const Book *book)
+{
+    char why[256];
+    Problem problem;
+    if (!strcmp(book->sandbox, "off") || sandbox_works(why, sizeof why))
+        return;
+    if (!strcmp(book->sandbox, "on")) {
+        problem_set(&problem, NULL,
+                    "make doctor shows what is missing; without SANDBOX=on there are limits alone",
+                    "there is no sandbox here (%s)", why);
+        give_up(&problem);
+    }
+    fprintf(stderr,
+            "warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
+            "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n",
+            why, (unsigned)geteuid());
 }
 
 static bool all_graded(const Book *book)
@@ -116,6 +141,7 @@ int main(int argc, char **argv)
     Book book = options_of(argc, argv);
     read_kit(&book);
     read_cases(&book);
+    look_for_sandbox(&book);
     open_book(&book);
     printf("seed %llu\n", (unsigned long long)book.seed);
     take_in(&book);

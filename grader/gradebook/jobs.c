@@ -67,7 +67,7 @@ static _Noreturn void become_grader(const Book *book, const Unit *unit, const ch
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(log, STDERR_FILENO);
     dup2(log, STDOUT_FILENO);
-    execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
+    execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed, book->sandbox,
           book->cases ? book->cases : "", (char *)NULL);
     _exit(126);
 }

@@ -101,6 +101,22 @@ static void put_lab(const Book *book, FILE *out, int lab)
         fprintf(out, "  %3d  %s\n", causes.cause[i].students, causes.cause[i].example);
 }
 
+/* Each sentence of the verdicts once, with the number of labs that it is said of. */
+static void put_isolation(const Book *book, FILE *out)
+{
+    for (int i = 0; i < book->unit_count; i++) {
+        const char *sentence = book->units[i].isolation;
+        int labs = 0, first = i;
+        for (int k = 0; k < book->unit_count; k++)
+            if (book->units[k].lab_verdict && !strcmp(book->units[k].isolation, sentence)) {
+                labs++;
+                first = k < first ? k : first;
+            }
+        if (labs > 0 && first == i && *sentence)
+            fprintf(out, "%s: %d labs\n", sentence, labs);
+    }
+}
+
 void write_summary(const Book *book)
 {
     char *text = NULL, place[PLACE_SIZE];
@@ -109,6 +125,7 @@ void write_summary(const Book *book)
     FILE *out = open_memstream(&text, &size);
     for (int lab = 0; lab < lab_count(); lab++)
         put_lab(book, out, lab);
+    put_isolation(book, out);
     fclose(out);
     snprintf(place, sizeof place, "%.3000s/summary", book->reports);
     if (!write_file(place, text, &problem))

@@ -49,7 +49,10 @@ bool find_verdict(const Book *book, Unit *unit)
     char place[PLACE_SIZE];
     place_in(book->state, place, "verdicts/%s.json", unit->key);
     json_t *json = json_load_file(place, 0, NULL);
-    if (json_is_true(json_object_get(json, "complete")))
+    const char *isolation = json_string_value(json_object_get(json, "isolation"));
+    snprintf(unit->isolation, sizeof unit->isolation, "%s", isolation ? isolation : "");
+    bool will_do = strcmp(book->sandbox, "on") != 0 || !strstr(unit->isolation, "no sandbox");
+    if (json_is_true(json_object_get(json, "complete")) && will_do)
         unit->lab_verdict = json_incref(json_array_get(json_object_get(json, "labs"), 0));
     json_decref(json);
     return unit->lab_verdict != NULL;

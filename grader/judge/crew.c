@@ -208,15 +208,20 @@ static bool prepare(Crew *crew, Start *start, const char *log, char *why, size_t
     return make_launch(crew, &start->place, why, size);
 }
 
-/* Does mpirun start a program that is no lab's? */
-static bool works_in_sandbox(Crew *crew, char *why, size_t size)
+/* The program is no lab's. */
+bool sandbox_works(char *why, size_t size)
 {
-    Start start = {.place = place_of(crew, "/bin/true", true), .ranks = 1};
-    bool good = prepare(crew, &start, "/dev/null", why, size) && launch_keeper(crew, &start, why, size);
-    for (int look = 0; good && look < LOOKS && !crew_has_ended(crew); look++)
+    Crew crew = {.ranks = 1, .said = -1, .log = -1};
+    Start start = {.place = place_of(&crew, "/bin/true", true), .ranks = 1};
+    start.seen = place_seen(&start.place);
+    bool good = prepare(&crew, &start, "/dev/null", why, size) && launch_keeper(&crew, &start, why, size);
+    for (int look = 0; good && look < LOOKS && !crew_has_ended(&crew); look++)
         nap(200);
-    good = good && crew->ended && crew->status == 0;
-    give_back(crew);
+    if (good && !(crew.ended && crew.status == 0)) {
+        snprintf(why, size, "mpirun did not run /bin/true there");
+        good = false;
+    }
+    give_back(&crew);
     return good;
 }
 
@@ -257,7 +262,7 @@ bool crew_start(Crew *crew, Sandbox *sandbox, const char *runner, int ranks, cha
     if (!sandbox->missing[0]) {
         if (try_start(crew, sandbox, runner, true, why, size))
             return sandbox->used = true;
-        if (sandbox->wish == SANDBOX_DEMANDED || works_in_sandbox(crew, words, sizeof words))
+        if (sandbox->wish == SANDBOX_DEMANDED || sandbox_works(words, sizeof words))
             return false;
         snprintf(sandbox->missing, sizeof sandbox->missing, "%s", why);
     }

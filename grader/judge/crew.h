@@ -32,6 +32,9 @@ typedef struct Crew {
     double weighed; /**< when crew_is_too_big() has looked last */
 } Crew;
 
+/** Whether mpirun starts a program in a sandbox on this machine; otherwise `why` says what is in the way. */
+bool sandbox_works(char *why, size_t size);
+
 /** Starts `ranks` ranks of `runner`, and waits until all of them are ready for the first case.
  *  @return whether they are; otherwise `why` says what is wrong, and nothing is left of the crew */
 bool crew_start(Crew *crew, Sandbox *sandbox, const char *runner, int ranks, char *why, size_t size);

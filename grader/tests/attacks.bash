@@ -226,6 +226,16 @@ walls() {
     check "it has reached nothing: no file, process, network, privilege, seed" not_says "reached:"
 }
 
+# A program that does not come up says nothing of the sandbox.
+stays_inside() {
+    printf '#!/bin/sh\n! test -e "%s/Makefile" || echo OUTSIDE\nexit 1\n' "$ROOT" > 01-broken
+    chmod 755 01-broken
+    [ -z "$USER_ID" ] || chown "$USER_ID" 01-broken
+    WAY='' judge broken
+    check "a runner that cannot start is one error" test "$status" = 2
+    check "it is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
+}
+
 # has_sandbox: are there namespaces for this user here?
 has_sandbox() {
     build ''

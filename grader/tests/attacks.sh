@@ -5,6 +5,7 @@
 builds
 if has_sandbox; then
     walls
+    stays_inside
     signals
     memory
     endings

@@ -85,6 +85,35 @@ check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)"
 build/gradebook --dir many --out grades.csv --seed 6 --jobs 2 > out 2>&1
 check "another seed grades all again" [ "$(verdicts | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
 
+# ---- how they were isolated
+mkdir one
+cp -r many/wrong one/wrong
+refused "a SANDBOX that is none is refused" "SANDBOX is on" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
+make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
+check "without a sandbox, the summary says so once" \
+    [ "$(grep -xF 'no sandbox here (switched off): the ranks ran with limits alone: 2 labs' bare-reports/summary | wc -l)" = 1 ]
+check "without a sandbox, each verdict says so" [ "$(grep -lr 'switched off' bare-reports/.state/verdicts --include='*.json' | wc -l)" = 2 ]
+check "it is not repeated at each lab of a report" [ "$(grep -c 'sandbox' bare-reports/wrong.txt)" = 0 ]
+walls=$(unshare --user --map-root-user true 2>&1)
+if [ -z "$walls" ]; then
+    make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=on > out 2>&1
+    check "SANDBOX=on grades again what was graded without one" \
+        [ "$(grep 'the ranks ran' bare-reports/summary)" = "the ranks ran in a sandbox: 2 labs" ]
+    alone() { # with no namespaces to be had
+        # shellcheck disable=SC2016 # of the inner shell
+        unshare --user --map-root-user bash -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"' bash "$@"
+    }
+    refused "SANDBOX=on is refused where there is none, before anything is graded" "there is no sandbox here (namespaces" \
+        alone build/gradebook --dir one --out walls.csv --sandbox on
+    check "nothing is left of it" [ ! -e walls-reports ]
+    alone build/gradebook --dir one --out walls.csv --seed 5 > out 2>&1
+    check "where there is no sandbox, that is a warning before the first submission" \
+        grep -q '^warning: no sandbox here (namespaces' <(head -1 out)
+    check "and stands in the summary" grep -q '^no sandbox here (namespaces.*: 2 labs$' walls-reports/summary
+else
+    echo "skip - SANDBOX=on in a gradebook: $walls"
+fi
+
 # What make hand-in packs is what gradebook takes.
 rm -rf "$tree/handed"/*
 cp zoë.tar.gz handed/zoë.tar.gz

@@ -16,6 +16,7 @@ for user in "${users[@]}"; do
                 continue
             fi
             walls
+            stays_inside
         fi
         signals
         processes
