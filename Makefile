@@ -139,7 +139,13 @@ started = $(started_$(1))
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
 
 PLAY_PARTS = grader/plays/play.c grader/plays/layer.c grader/plays/lab01-shared.c grader/plays/groups.c \
-             grader/plays/lab11-shared.c grader/plays/work.c
+             grader/plays/lab11-shared.c grader/plays/stamp.c grader/plays/work.c
+# What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
+PROTOCOL := grader/protocol.h grader/calls.h $(wildcard grader/plays/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
+$(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
+	mkdir -p $(@D)
+	printf '#define PROTOCOL_CHECKSUM "%.16s"\n' "$$(cat $^ | sha256sum)" > $@
+$(call float,grader/plays/stamp.c) $(call double,grader/plays/stamp.c): $(BUILD)/generated/protocol_checksum.h
 # The kernels whose multiply-adds the grader counts, in the runner and in the judge.
 COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) $(addprefix kernel_attention_,forward backward)
 comma := ,

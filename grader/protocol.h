@@ -19,6 +19,10 @@
 
 enum { STREAM_BYTES = 48 << 20 };
 
+/** Stands in the judge and in each runner: a checksum of what both must have been built of. */
+extern const char protocol_stamp[];
+#define PROTOCOL_STAMP_HEAD "balise protocol "
+
 /** One situation in which a lab is tried. Both sides derive every input from `key`. */
 typedef struct Case {
     int32_t lab;

@@ -6,6 +6,7 @@
 #include "grader/judge/calls.h"
 #include "grader/judge/crew.h"
 #include "grader/judge/judge.h"
+#include "grader/judge/stamp.h"
 #include "grader/judge/watch.h"
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES };
@@ -106,6 +107,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                 Sandbox *sandbox, Problem *problem)
 {
+    if (!stamp_fits(runner, problem))
+        return NULL;
     Runs *runs = calloc(1, sizeof *runs);
     runs->count = count;
     runs->cpu_limit = cpu_limit;

@@ -6,7 +6,7 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 cd "$ROOT" || exit 2
-make --silent BUILD="${BUILD#"$ROOT"/}" "$BUILD/generated/grading.sh" > /dev/null || exit 2
+make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}/generated/grading.sh" > /dev/null || exit 2
 # shellcheck source=/dev/null # made by make
 . "$BUILD/generated/grading.sh"
 WAY='' USER_ID='' who=()
@@ -218,7 +218,7 @@ interrupted() {
 # ---- the walls themselves: a program with no filter of system calls
 
 walls() {
-    gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" "$ROOT/grader/tests/prisoner.c" -o 01-prisoner
+    gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" "$ROOT/grader/tests/prisoner.c" "$BUILD/double/grader/plays/stamp.o" -o 01-prisoner
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-prisoner
     PRISONER=1 WAY=on judge prisoner
     cp 01-prisoner.log out
@@ -229,6 +229,7 @@ walls() {
 # A program that does not come up says nothing of the sandbox.
 stays_inside() {
     printf '#!/bin/sh\n! test -e "%s/Makefile" || echo OUTSIDE\nexit 1\n' "$ROOT" > 01-broken
+    grep -ao 'balise protocol [0-9a-f]*' grade | tr '\n' '\0' >> 01-broken
     chmod 755 01-broken
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-broken
     WAY='' judge broken

@@ -91,7 +91,7 @@ cp -r many/wrong one/wrong
 refused "a SANDBOX that is none is refused" "SANDBOX is on" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
 make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
 check "without a sandbox, the summary says so once" \
-    [ "$(grep -xF 'no sandbox here (switched off): the ranks ran with limits alone: 2 labs' bare-reports/summary | wc -l)" = 1 ]
+    [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with limits alone: 2 labs' bare-reports/summary)" = 1 ]
 check "without a sandbox, each verdict says so" [ "$(grep -lr 'switched off' bare-reports/.state/verdicts --include='*.json' | wc -l)" = 2 ]
 check "it is not repeated at each lab of a report" [ "$(grep -c 'sandbox' bare-reports/wrong.txt)" = 0 ]
 walls=$(unshare --user --map-root-user true 2>&1)

@@ -7,7 +7,8 @@ make_tree records
 make --silent build/grade > out 2>&1
 mkdir -p runners
 # shellcheck disable=SC2046 # flags are words
-gcc -std=gnu17 -D_GNU_SOURCE -I"$ROOT" -I"$ROOT/common" "$ROOT/grader/tests/hostile_runner.c" -o hostile 2> out
+gcc -std=gnu17 -D_GNU_SOURCE -I"$ROOT" -I"$ROOT/common" "$ROOT/grader/tests/hostile_runner.c" \
+    "build/double/grader/plays/stamp.o" -o hostile 2> out
 for lab in 1 6; do
     for kind in 0 1 2 3; do cp hostile "runners/0$lab-hostile$kind"; done
 done
@@ -24,4 +25,18 @@ for lab in 1 6; do
     check "lab $lab: shapes and ranges that make no sense are a failure" fails $lab 2
     check "lab $lab: a rank that leaves after writing nonsense is a failure" fails $lab 3
 done
+
+# A stale runner.
+make --silent build/runners/01-solution > out 2>&1
+stamp=$(grep -ao 'balise protocol [0-9a-f]*' build/runners/01-solution)
+sed "s/$stamp/balise protocol 0123456789abcdef/" build/runners/01-solution > runners/01-stale
+sed "s/$stamp/balise                          /" build/runners/01-solution > runners/01-older
+chmod +x runners/*
+is_refused() { # AUTHOR WORDS
+    timeout 120 build/grade --lab 1 --author "$1" --runners runners --seed 1 > out 2>&1
+    [ $? = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: make ' out && says "$2"
+}
+check "a runner of another protocol is refused before it runs" is_refused stale "built of another protocol than the judge"
+check "a runner without a stamp is refused before it runs" is_refused older "built of another protocol than the judge"
+check "a runner that is not there is one error" is_refused none "there is no runner: No such file"
 finish

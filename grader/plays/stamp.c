@@ -1,0 +1,5 @@
+#include "grader/protocol.h"
+
+#include "protocol_checksum.h"
+
+const char protocol_stamp[] = PROTOCOL_STAMP_HEAD PROTOCOL_CHECKSUM;
