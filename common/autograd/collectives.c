@@ -7,6 +7,7 @@
 
 struct Pending {
     CommRequest *request;
+    Tensor *x;
 };
 
 static const Placement unknown = {UNKNOWN, 0};
@@ -101,7 +102,8 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
     if (x->is_gradient)
         unshare(x);
     Pending *pending = malloc(sizeof *pending);
-    pending->request = comm_all_reduce_start(group, reals(x), tensor_count(x));
+    *pending = (Pending){comm_all_reduce_start(group, reals(x), tensor_count(x)), x};
+    x->summing = true;
     return pending;
 }
 
@@ -111,5 +113,6 @@ void pending_wait(Pending *pending)
         misuse("bucket_ready leaves there what group_all_reduce_start returned",
                "pending_wait: nothing was started");
     comm_wait(pending->request);
+    pending->x->summing = false;
     free(pending);
 }

@@ -201,6 +201,9 @@ Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)
 
 Tensor *ready(Tensor *x)
 {
+    if (x->summing)
+        misuse("pending_wait() of what group_all_reduce_start returned comes first",
+               "a tensor was used while it is still being summed: the sum was not waited for");
     if (x->buffer)
         return x;
     Node *producer = x->producer;

@@ -27,6 +27,7 @@ static inline void next_step(int64_t step)
 /** As rank `rank` of `ranks`: what communicates must not be called. */
 static inline void rank_up(int rank, int ranks)
 {
+    expect_nothing();
     mesh = (Mesh){.tp_rank = rank, .tp_degree = ranks, .dp_degree = 1};
     pool = pool_new(0, true);
     tape = tape_new(pool, &mesh);

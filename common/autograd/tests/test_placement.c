@@ -334,6 +334,12 @@ START_TEST(uneven_parts_are_for_what_is_added)
 }
 END_TEST
 
+START_TEST(notes_that_one_test_expects_fail_the_next)
+{
+    ck_assert(!expectation.notes);
+}
+END_TEST
+
 static void second_of_two_up(void)
 {
     rank_up(1, 2);
@@ -352,6 +358,7 @@ Suite *suite(void)
     tcase_add_test(tcase, an_own_operation_is_differentiated_by_its_own_backward);
     tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
     tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
+    tcase_add_test(tcase, notes_that_one_test_expects_fail_the_next);
     tcase_add_test(tcase, a_bias_is_refused_where_it_would_be_added_once_a_rank);
     tcase_add_test(tcase, uneven_parts_are_for_what_is_added);
     suite_add_tcase(suite, tcase);

@@ -54,11 +54,17 @@ static inline void assert_says(const Problem *problem, const char *const *words)
     ck_assert_msg(strlen(problem->hint) > 10, "'%s' has no hint", problem->what);
 }
 
-/** From now on notes are counted instead of failing the test; forgets earlier ones. */
+/** In this test notes are counted instead of failing it; forgets earlier ones. */
 static inline void expect_notes(void)
 {
     expectation.notes = true;
     expectation.noted = 0;
+}
+
+/** For the begin of a test: without processes of their own the tests before it have left theirs. */
+static inline void expect_nothing(void)
+{
+    expectation.notes = expectation.misuse = false;
 }
 
 #endif
