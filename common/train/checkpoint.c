@@ -187,6 +187,8 @@ static bool save(Trainer *t, Problem *problem)
     bool first = group_rank(t->world) == 0, writes = writes_shard(t);
     if (!agree(t->world, !first || checkpoint_begin(folder, t->step, problem), problem))
         return false;
+    if (t->report)
+        report_sync(t->report); /* who resumes from it finds the metrics up to it */
     CheckpointIndex index = index_of(t);
     char *partial = checkpoint_path(folder, t->step, true);
     bool good = agree(t->world, !writes || write_shard(t, &index, partial, problem), problem);

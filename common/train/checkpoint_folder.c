@@ -89,6 +89,23 @@ char *checkpoint_find(const char *folder)
     return found;
 }
 
+char *checkpoint_before(const char *checkpoint)
+{
+    char *folder = strdup(checkpoint), *slash = strrchr(folder, '/');
+    while (slash && !slash[1] && slash > folder) {
+        *slash = '\0';
+        slash = strrchr(folder, '/');
+    }
+    int64_t step = step_of(slash ? slash + 1 : folder, false), older = -1;
+    if (slash)
+        *slash = '\0';
+    if (step >= 0)
+        older = newest_before(slash ? folder : ".", step);
+    char *found = older >= 0 ? checkpoint_path(slash ? folder : ".", older, false) : NULL;
+    free(folder);
+    return found;
+}
+
 /* Whatever else somebody put there stays, and the folder with it. */
 static bool is_ours(const char *name)
 {

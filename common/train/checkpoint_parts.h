@@ -79,6 +79,9 @@ int64_t checkpoint_newest(const char *folder);
  * none. The caller's. */
 char *checkpoint_find(const char *folder);
 
+/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or NULL. The caller's. */
+char *checkpoint_before(const char *checkpoint);
+
 /** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed
  * run left half-written.
  *  @return the lock, to be closed at the end of the run; NULL with `problem` */
@@ -118,7 +121,8 @@ int saved_states(const CheckpointIndex *index);
 char *shard_path(const char *folder, int rank, int tp);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must add up to what the index says.
- *  @return NULL with `problem`; otherwise the caller's */
+ *  @return NULL with `problem`, whose hint names an older checkpoint beside it that is whole; otherwise the
+ * caller's */
 SavedModel *saved_model_open(const char *folder, Problem *problem);
 void saved_model_close(SavedModel *saved);
 

@@ -97,7 +97,7 @@ static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *
     return saved->file[rank] != NULL;
 }
 
-SavedModel *saved_model_open(const char *folder, Problem *problem)
+static SavedModel *open_one(const char *folder, Problem *problem)
 {
     SavedModel *saved = calloc(1, sizeof *saved);
     bool good = checkpoint_index_read(&saved->index, folder, problem);
@@ -115,6 +115,33 @@ SavedModel *saved_model_open(const char *folder, Problem *problem)
         return saved;
     saved_model_close(saved);
     return NULL;
+}
+
+/* Somebody who has just lost a checkpoint shall know that it was not the only one. */
+static void hint_at_older(const char *folder, Problem *problem)
+{
+    Problem ignored;
+    SavedModel *saved = NULL;
+    char *older = checkpoint_before(folder);
+    while (older && !(saved = open_one(older, &ignored))) {
+        char *before = checkpoint_before(older);
+        free(older);
+        older = before;
+    }
+    if (saved) {
+        snprintf(problem->hint, sizeof problem->hint,
+                 "take another copy of it, or move it away: the older %.300s beside it is whole", older);
+        saved_model_close(saved);
+    }
+    free(older);
+}
+
+SavedModel *saved_model_open(const char *folder, Problem *problem)
+{
+    SavedModel *saved = open_one(folder, problem);
+    if (!saved)
+        hint_at_older(folder, problem);
+    return saved;
 }
 
 void saved_model_close(SavedModel *saved)

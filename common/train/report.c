@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backend/backend.h"
 
@@ -88,8 +89,18 @@ static void write_line(Report *report, json_t *object)
     json_decref(object);
 }
 
-bool report_is_complete(const Report *report, const TrainConfig *config, Problem *problem)
+void report_sync(Report *report)
 {
+    if (!report->metrics || report->lost || fsync(fileno(report->metrics)) == 0)
+        return;
+    report->lost = errno != EINVAL && errno != EROFS; /* a pipe and a terminal are on no disk */
+    if (report->lost)
+        fprintf(stderr, "warning: the metrics cannot be written any more: %s\n", strerror(errno));
+}
+
+bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem)
+{
+    report_sync(report);
     return !report->lost || problem_set(problem, config->metrics, "free some space and train again",
                                         "the metrics file lacks lines that could not be written");
 }

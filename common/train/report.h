@@ -46,8 +46,10 @@ typedef struct Report Report;
  *  @param first how many steps were done before this run; 0 unless it resumes
  *  @param steps how many there will be at its end */
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
+/** Waits until the metrics so far are on the disk. */
+void report_sync(Report *report);
 /** Has every line of the metrics been written? Otherwise false with `problem`. */
-bool report_is_complete(const Report *report, const TrainConfig *config, Problem *problem);
+bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem);
 void report_close(Report *report);
 
 /** Prints what is trained on what: sizes, parameters, layout, backend. */

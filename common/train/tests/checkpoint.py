@@ -133,7 +133,40 @@ def partial_folders(folder):
     check("goes on after step 2" in older.stdout, "RESUME may name one checkpoint of several", older.stdout)
 
 
+FSYNC = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fsync(int fd)
+{
+    char link[64], path[4096] = {0};
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    FILE *log = fopen(getenv("FSYNC_LOG"), "a");
+    if (readlink(link, path, sizeof path - 1) > 0)
+        fprintf(log, "%s\\n", strrchr(path, '/') + 1);
+    fclose(log);
+    return (int)syscall(SYS_fsync, fd);
+}
+"""
+
+
+def on_the_disk(folder):
+    """What is told to the disk, in its order."""
+    library, log = f"{folder}/fsync.so", f"{folder}/fsync.log"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=FSYNC, text=True, check=True)
+    told = dict(os.environ, LD_PRELOAD=library, FSYNC_LOG=log, ASAN_OPTIONS="verify_asan_link_order=0")
+    done = train(1, "--tp", 1, "--test", "", "--steps", 2, "--metrics", f"{folder}/told.jsonl", "--save", f"{folder}/told",
+                 "--every", 1, env=told)
+    with open(log, encoding="utf-8") as file:
+        names = [name for name in file.read().split() if name in ("told.jsonl", "index.json")]
+    check(done.returncode == 0 and names == ["told.jsonl", "index.json", "told.jsonl", "index.json", "told.jsonl"],
+          "the metrics are on the disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")
+
+
 with tempfile.TemporaryDirectory() as temporary:
+    on_the_disk(temporary)
     same_layout(temporary)
     epoch_in_two_pieces(temporary)
     same_replicas(temporary)

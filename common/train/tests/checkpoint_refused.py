@@ -114,6 +114,26 @@ def damages(good):
             lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].pop("placement")))
 
 
+def older_beside(good):
+    """An error that names the older checkpoint where that is whole, and only there; moved away, the run goes on."""
+    case = Case(good)
+    cut(case, 500)
+    older = f"{case.folder}/step-000001"
+    resume = ["--steps", 4, "--save", case.folder, "--resume", case.folder]
+    for name, done in (("training", train(2, *ON_TWO, *resume)), ("checkpoint", tool("info", case.folder))):
+        hint = [line for line in done.stderr.splitlines() if "HINT:" in line]
+        check(not refusal(done) and f"the older {older} beside it is whole" in "".join(hint),
+              f"{name} names the older checkpoint beside a damaged one", done.stderr)
+    os.rename(case.checkpoint, case.folder + "/away")
+    done = train(2, *ON_TWO, *resume)
+    check(done.returncode == 0 and "goes on after step 1" in done.stdout, "and goes on from it as the hint says", done.stderr)
+    case = Case(good)
+    cut(case, 500)
+    os.truncate(f"{older}/rank-0-of-2.safetensors", 500)
+    done = train(2, *ON_TWO, *resume)
+    check(not refusal(done) and older not in done.stderr, "an older one that is damaged too is not named", done.stderr)
+
+
 def other_runs(good, folder):
     vocabulary, reviews = f"{folder}/vocabulary", f"{folder}/reviews"
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:
@@ -197,6 +217,7 @@ with tempfile.TemporaryDirectory() as temporary:
     SAVED = f"{temporary}/good"
     succeed(2, *ON_TWO, "--steps", 2, "--save", SAVED, "--every", 1)
     damages(SAVED)
+    older_beside(SAVED)
     other_runs(SAVED, temporary)
     folders(SAVED, temporary)
     full_disk(temporary)
