@@ -46,6 +46,7 @@ typedef struct RankHeader {
     _Atomic int32_t state;
     _Atomic int32_t done_cases; /**< cases that this rank has left, well or not */
     _Atomic int64_t events;     /**< MPI calls entered and left: no change means no progress */
+    _Atomic int64_t asked;      /**< how often MPI has looked for what this rank waits for */
     char where[NAME_SIZE];      /**< "forward of the first layer": what the play is at */
     _Atomic int32_t
         signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */

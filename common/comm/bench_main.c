@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     real *x = calloc((size_t)most, sizeof *x),
          *result = malloc((size_t)most * (size_t)group_size(world) * sizeof *result);
     if (!x || !result)
-        return 1;
+        exit(1);
     for (int64_t bytes = 1 << 12; bytes <= LARGEST; bytes *= 8) {
         measure(world, "all_reduce", comm_all_reduce, x, result, bytes);
         measure(world, "all_gather", gather, x, result, bytes);

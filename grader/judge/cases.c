@@ -169,6 +169,7 @@ static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *ca
     }
     for (int kind = DEALING; lab->number == 11 && kind < WHOLE_MODEL; kind++) {
         cases[count] = other_sizes(grouped(lab, d, world, tp), d);
+        cases[count].delay = kind != DEALING;
         cases[count++].kind = kind;
     }
     if (lab->number == 11)

@@ -10,12 +10,13 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/processes.h"
 
-/* A rank that waits in MPI asks again and again, and burns CPU time by that. When all ranks wait and each has asked for this
- * long without an event anywhere, in seconds of CPU time, nothing will come: on a busy machine it only takes longer to know.
- * How long is long depends on what the calls say. Where nothing that can still come would help any rank, that is proof enough,
+/* A rank that waits in MPI looks again and again for what it waits for. When all ranks wait and each has looked so many times
+ * without an event anywhere, nothing will come: on a busy machine it only takes longer to know. How many are enough depends on
+ * what the calls say. Where nothing that can still come would help any rank, that is proof enough,
  * and no time; where all that is waited for is there, MPI is at work (it makes a communicator in many
  * messages, each of which may meet ranks that have no core just now), and only a defect could keep it from its end. */
-static const double asked_long_enough[] = {[NONE_LEFT] = -1, [UNLIKELY] = 0.1, [SOME] = 1, [ALL_THERE] = 20};
+static const int64_t enough_looks[] = {
+    [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
 /* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
  * computing, in seconds of the clock, and at so many looks one after the other. */
 static const double sleeps_per_cpu = 5;
@@ -83,6 +84,7 @@ static void restart_clock(Watch *watch, int64_t events)
     for (int r = 0; r < watch->c.world; r++) {
         watch->cpu[r] = -1;
         watch->asleep[r] = 0;
+        watch->asked[r] = watch->asked_last[r] = atomic_load(&watch->launch->rank[r].asked);
     }
 }
 
@@ -154,16 +156,23 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
 {
     if (watch->cpu[rank] < 0)
         watch->cpu[rank] = process->cpu;
-    watch->asleep[rank] = process->state == 'S' ? watch->asleep[rank] + 1 : 0;
     return process->cpu - watch->cpu[rank];
 }
 
-/* Every rank waits in MPI or has left; the one that has asked least has asked for `least` seconds. */
-static Ending blocked(const Watch *watch, double least, bool asleep, char *story, size_t size)
+/* At how many looks, one after the other, the rank was asleep. Between two looks of MPI it sleeps as well, but goes on looking. */
+static void count_sleep(Watch *watch, int rank, char state)
+{
+    int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
+    watch->asleep[rank] = state == 'S' && asked == watch->asked_last[rank] ? watch->asleep[rank] + 1 : 0;
+    watch->asked_last[rank] = asked;
+}
+
+/* Every rank waits in MPI or has left; the one that has looked least has done so `least` times. */
+static Ending blocked(const Watch *watch, int64_t least, bool asleep, char *story, size_t size)
 {
     Ending ending = COMPLETE;
     Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
-    if (events_of(watch) == watch->events && (asleep || least > asked_long_enough[hope_of(calls)])) {
+    if (events_of(watch) == watch->events && (asleep || least > enough_looks[hope_of(calls)])) {
         tell(watch, calls, true, story, size);
         ending = HUNG;
     }
@@ -174,14 +183,15 @@ static Ending blocked(const Watch *watch, double least, bool asleep, char *story
 static Ending look_at_blocked(Watch *watch, double silence, char *story, size_t size)
 {
     int waiting = 0, asleep = 0;
-    double least = HUGE_VAL;
+    int64_t least = INT64_MAX;
     for (int r = 0; r < watch->c.world; r++) {
         if (!left(watch, r) && !in_mpi(watch, r))
             return COMPLETE;
         if (!in_mpi(watch, r))
             continue;
-        ProcessState process = process_state(watch->pid[r]);
-        least = fmin(least, cpu_since(watch, r, &process));
+        count_sleep(watch, r, process_state(watch->pid[r]).state);
+        int64_t asked = watch->asked_last[r] - watch->asked[r];
+        least = asked < least ? asked : least;
         asleep += sleeps(watch, r, silence);
         waiting++;
     }
@@ -213,8 +223,8 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
             watch_crash(watch, story, size);
             return CRASHED;
         }
-        double cpu = cpu_since(watch, r, &process);
-        if (!is_too_long(watch, cpu) && !sleeps(watch, r, silence))
+        count_sleep(watch, r, process.state);
+        if (!is_too_long(watch, cpu_since(watch, r, &process)) && !sleeps(watch, r, silence))
             continue;
         tell_now(watch, false, story, size);
         append(story, size, ". Rank %d did not come back in the time allowed", r);

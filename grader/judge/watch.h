@@ -19,6 +19,8 @@ typedef struct Watch {
     double since;          /**< when the last MPI call was entered or left */
     double cpu[MAX_RANKS]; /**< CPU seconds of each rank soon after; -1: not read yet */
     int asleep[MAX_RANKS]; /**< looks, one after the other, that found the rank asleep */
+    int64_t asked[MAX_RANKS],
+        asked_last[MAX_RANKS]; /**< how often MPI had looked: soon after the last event, when last seen */
 } Watch;
 
 /** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what the judge's own plain layers

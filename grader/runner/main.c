@@ -18,6 +18,7 @@
 #include "grader/runner/recorder.h"
 #include "grader/runner/sanitizer.h"
 #include "grader/runner/values.h"
+#include "grader/runner/yield.h"
 #include "mesh/mesh.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
@@ -212,6 +213,7 @@ static void attach(const char *path)
     close(file);
     runner.launch = (Launch *)base;
     runner.header = &runner.launch->rank[runner.rank];
+    yield_begin(runner.header);
     runner.play.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
                                   &runner.header->used};
 }

@@ -78,8 +78,8 @@ static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
 {
     Ending e = {.count = count > 0 && given ? count : 0, .requests = given, .statuses = statuses};
     e.before = malloc((size_t)(e.count + 1) * sizeof *e.before);
-    if (statuses == MPI_STATUSES_IGNORE ||
-        statuses == MPI_STATUS_IGNORE) // NOLINT: one value in Open MPI, two in the standard
+    /* NOLINTNEXTLINE(misc-redundant-expression): one value in Open MPI, two in the standard */
+    if (statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE)
         e.statuses = e.own = calloc((size_t)e.count + 1, sizeof *e.own);
     for (int i = 0; i < e.count; i++)
         e.before[i] = given[i];
