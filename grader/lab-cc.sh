@@ -7,6 +7,7 @@ trap 'rm -f "$words"' EXIT
 timeout -k 5 "${LAB_CC_SECONDS:-120}" "$LAB_CC" "$@" 2> "$words" < /dev/null
 status=$?
 head -c 1000000 "$words" >&2
+[ "$(stat -c %s "$words")" -le 1000000 ] || echo >&2
 if [ "$status" = 0 ]; then
     exit 0
 elif [ "$status" = 124 ] || [ "$status" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$words"; then

@@ -107,9 +107,12 @@ static void draw_initial(const Parameter *p, uint64_t seed)
     }
 }
 
-void model_fill(Model *model, double (*value)(void *, const Parameter *, int64_t), void *context)
+void model_fill(Model *model, void (*begin)(void *, const Parameter *),
+                double (*value)(void *, const Parameter *, int64_t), void *context)
 {
     for (Parameter *p = model->first; p; p = p->next) {
+        if (begin)
+            begin(context, p);
         int64_t count = tensor_count(p->value);
 #pragma omp parallel for schedule(static) if (count > 10000)
         for (int64_t i = 0; i < count; i++)

@@ -73,9 +73,10 @@ real *model_gradients(Model *model);
 /** The buffer of the gradient arena, for tensors that are a range of it. */
 Buffer *model_gradient_buffer(const Model *model);
 
-/** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). */
-void model_fill(Model *model, double (*value)(void *context, const Parameter *parameter, int64_t index),
-                void *context);
+/** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). begin(context, parameter),
+ * where it is not NULL, is called once before its elements. */
+void model_fill(Model *model, void (*begin)(void *context, const Parameter *parameter),
+                double (*value)(void *context, const Parameter *parameter, int64_t index), void *context);
 
 /** The index in the undivided parameter of element `local` of this rank's part. */
 int64_t parameter_global_index(const Parameter *parameter, int64_t local);

@@ -107,24 +107,30 @@ static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, 
 }
 
 typedef struct Weights {
-    uint64_t key;
+    uint64_t seed;
     int step;
+    PhiloxKey key; /* of the parameter that is being filled */
 } Weights;
+
+static void begin_weights(void *context, const Parameter *p)
+{
+    Weights *weights = context;
+    weights->key = philox_key(weights->seed, p->name, 77 + (uint64_t)weights->step);
+}
 
 /* Weights away from their initial values, so that a norm is not the identity; each step has its own, so that
  * what goes wrong in one step is not seen again as a wrong forward pass of the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
     const Weights *weights = context;
-    PhiloxKey key = philox_key(weights->key, p->name, 77 + (uint64_t)weights->step);
-    double u = 2 * philox_uniform_at(key, (uint64_t)index) - 1;
+    double u = 2 * philox_uniform_at(weights->key, (uint64_t)index) - 1;
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 
 static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
-    model_fill(play->model, any_weight, &(Weights){play->c.key, step});
+    model_fill(play->model, begin_weights, any_weight, &(Weights){.seed = play->c.key, .step = step});
     tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
     model_use_tape(play->model, play->tape);
     model_clear_gradients(play->model);

@@ -263,7 +263,7 @@ START_TEST(a_fill_goes_by_the_index_in_the_whole)
     Tensor *all = parameter(model_builder(model), "all", SHAPE(7), whole());
     model_finish(model);
     double offset = 0.5;
-    model_fill(model, its_index, &offset);
+    model_fill(model, NULL, its_index, &offset);
     ck_assert_int_eq(tensor_count(rows), 6);
     for (int i = 0; i < 6; i++)
         ck_assert_float_eq(reals(rows)[i], (real)(24 + i + 0.5));
