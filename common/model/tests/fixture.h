@@ -1,0 +1,32 @@
+/** @file
+ * A pool, a mesh, and a model on one of its ranks: for the tests of models.
+ */
+#ifndef BALISE_MODEL_TESTS_FIXTURE_H
+#define BALISE_MODEL_TESTS_FIXTURE_H
+
+#include "autograd/operations.h"
+#include "base/tests/run_for_tests.h"
+#include "model/bert.h"
+
+static Pool *pool;
+static Mesh mesh;
+
+static inline void pool_up(void)
+{
+    pool = pool_new(0, true);
+    mesh = (Mesh){.tp_degree = 1, .dp_degree = 1};
+}
+
+static inline void pool_down(void)
+{
+    pool_free(pool);
+}
+
+static inline Model *model_of_rank(int rank, int ranks)
+{
+    mesh.tp_rank = rank;
+    mesh.tp_degree = ranks;
+    return model_new(pool, &mesh, 42);
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* Parameters: every layout starts from the same numbers. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/tests/fixture.h"
+
+Suite *suite(void);
+
+typedef struct Cut {
+    Shape shape;
+    int dim;
+} Cut;
+
+/* Rows and columns, even and uneven, and a part that is empty; rank 1, 2 and 3. */
+static const Cut CUTS[] = {{SHAPE(12, 5), 0}, {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},   {SHAPE(3, 13), 1},
+                           {SHAPE(2, 7), 0},  {SHAPE(7, 2), 1},    {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2},
+                           {SHAPE(10), 0},    {SHAPE(30522, 4), 0}};
+
+static Tensor *only_parameter(Model *model, const Cut *cut, Placement placement, Initial initial)
+{
+    Tensor *x = parameter_with(model_builder(model), "weight", cut->shape, placement, initial);
+    model_finish(model);
+    return x;
+}
+
+/* The element of `all` that element `i` of the part stands for, by counting through the part's coordinates.
+ */
+static real in_whole(const Tensor *all, const Tensor *part_held, int dim, int64_t begin, int64_t i)
+{
+    int64_t index = 0, stride = 1;
+    for (int d = part_held->shape.rank - 1; d >= 0; d--) {
+        int64_t at = i % part_held->shape.size[d] + (d == dim ? begin : 0);
+        i /= part_held->shape.size[d];
+        index += at * stride;
+        stride *= all->shape.size[d];
+    }
+    return reals(all)[index];
+}
+
+START_TEST(a_shard_starts_as_its_slice_of_the_whole)
+{
+    const Cut *cut = &CUTS[_i];
+    for (int initial = LINEAR_WEIGHT; initial <= EMBEDDING_WEIGHT; initial++) {
+        Model *plain = model_of_rank(0, 1);
+        Tensor *all = only_parameter(plain, cut, shard(cut->dim), initial);
+        ck_assert(shape_equal(all->shape, cut->shape) && all->placement.kind == WHOLE);
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            int64_t held = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                Model *split = model_of_rank(rank, ranks);
+                Tensor *mine = only_parameter(split, cut, shard(cut->dim - cut->shape.rank), initial);
+                ck_assert_int_eq(shard_begin(mine), held);
+                ck_assert(placement_equal(mine->placement, shard(cut->dim)));
+                for (int64_t i = 0; i < tensor_count(mine); i++)
+                    ck_assert_float_eq(reals(mine)[i], in_whole(all, mine, cut->dim, held, i));
+                held += mine->shape.size[cut->dim];
+                model_free(split);
+            }
+            ck_assert_int_eq(held, cut->shape.size[cut->dim]);
+        }
+        model_free(plain);
+    }
+}
+END_TEST
+
+static void moments(const Tensor *x, double *mean, double *variance, double *largest)
+{
+    double sum = 0, squares = 0;
+    *largest = 0;
+    for (int64_t i = 0; i < tensor_count(x); i++) {
+        double v = (double)reals(x)[i];
+        sum += v;
+        squares += v * v;
+        *largest = fmax(*largest, fabs(v));
+    }
+    *mean = sum / (double)tensor_count(x);
+    *variance = squares / (double)tensor_count(x) - *mean * *mean;
+}
+
+START_TEST(a_linear_weight_is_uniform_as_in_pytorch)
+{
+    Model *model = model_of_rank(0, 1);
+    Tensor *w = only_parameter(model, &(Cut){SHAPE(300, 100), 0}, whole(), LINEAR_WEIGHT);
+    double mean, variance, largest, count = 30000, bound = 0.1; /* 1/sqrt(100) */
+    moments(w, &mean, &variance, &largest);
+    ck_assert_double_le(largest, bound);
+    ck_assert_double_gt(largest, bound * 0.999);
+    ck_assert_double_eq_tol(mean, 0, 5 * bound / sqrt(3 * count));
+    ck_assert_double_eq_tol(variance, bound * bound / 3, 5 * bound * bound * sqrt(4 / 45.0 / count));
+    model_free(model);
+}
+END_TEST
+
+START_TEST(an_embedding_is_normal_as_in_bert)
+{
+    Model *model = model_of_rank(0, 1);
+    Tensor *w = only_parameter(model, &(Cut){SHAPE(300, 100), 0}, whole(), EMBEDDING_WEIGHT);
+    double mean, variance, largest, count = 30000;
+    moments(w, &mean, &variance, &largest);
+    ck_assert_double_eq_tol(mean, 0, 5 * 0.02 / sqrt(count));
+    ck_assert_double_eq_tol(variance, 0.0004, 5 * 0.0004 * sqrt(2 / count));
+    ck_assert_double_gt(largest, 3.5 * 0.02); /* of 30000 normal numbers 14 are expected beyond */
+    model_free(model);
+}
+END_TEST
+
+START_TEST(a_layer_norm_starts_as_the_identity)
+{
+    Model *model = model_of_rank(1, 3);
+    layer_norm_new(within(model_builder(model), "norm"), 5);
+    model_finish(model);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_float_eq(reals(model_parameter(model, "norm.weight")->value)[i], 1);
+        ck_assert_float_eq(reals(model_parameter(model, "norm.bias")->value)[i], 0);
+    }
+    model_free(model);
+}
+END_TEST
+
+START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
+{
+    Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43), *turned = model_of_rank(0, 1);
+    Tensor *a = parameter(model_builder(model), "a", SHAPE(4, 8), whole());
+    Tensor *b = parameter(model_builder(model), "b", SHAPE(4, 8), whole());
+    Tensor *c = parameter(model_builder(other), "a", SHAPE(4, 8), whole());
+    Tensor *d = parameter(model_builder(turned), "b", SHAPE(4, 8), whole());
+    Tensor *e = parameter(within(model_builder(turned), "x"), "a", SHAPE(4, 8), whole());
+    Tensor *f = parameter(model_builder(turned), "a", SHAPE(4, 8), whole());
+    model_finish(model);
+    model_finish(other);
+    model_finish(turned);
+    const size_t bytes = 32 * sizeof(real);
+    ck_assert(memcmp(a->data, b->data, bytes) && memcmp(a->data, c->data, bytes) &&
+              memcmp(a->data, e->data, bytes));
+    ck_assert(!memcmp(a->data, f->data, bytes) && !memcmp(b->data, d->data, bytes));
+    model_free(model);
+    model_free(other);
+    model_free(turned);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("initial values");
+    TCase *tcase = tcase_create("initial values");
+    tcase_add_checked_fixture(tcase, pool_up, pool_down);
+    tcase_add_loop_test(tcase, a_shard_starts_as_its_slice_of_the_whole, 0, sizeof CUTS / sizeof *CUTS);
+    tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
+    tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
+    tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);
+    tcase_add_test(tcase, another_name_or_seed_starts_otherwise_and_the_order_does_not_matter);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
