@@ -92,7 +92,6 @@ static void play_buckets(Play *play, int round)
     traffic_end(play, name, BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
         lab11_bucket_name(name, i, round);
-        buckets[i].gradients->summing = false; /* what was not waited for, the recorder says with its line */
         write_values(play, GRADIENT, name, buckets[i].gradients);
     }
 }
