@@ -103,7 +103,8 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
         unshare(x);
     Pending *pending = malloc(sizeof *pending);
     *pending = (Pending){comm_all_reduce_start(group, reals(x), tensor_count(x)), x};
-    x->summing = true;
+    void *here = callsite();
+    x->summing = here ? here : x; /* x: no line is known */
     return pending;
 }
 
@@ -113,6 +114,6 @@ void pending_wait(Pending *pending)
         misuse("bucket_ready leaves there what group_all_reduce_start returned",
                "pending_wait: nothing was started");
     comm_wait(pending->request);
-    pending->x->summing = false;
+    pending->x->summing = NULL;
     free(pending);
 }

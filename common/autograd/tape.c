@@ -202,8 +202,8 @@ Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)
 Tensor *ready(Tensor *x)
 {
     if (x->summing)
-        misuse("pending_wait() of what group_all_reduce_start returned comes first",
-               "a tensor was used while it is still being summed: the sum was not waited for");
+        misuse_since(x->summing, "pending_wait() of what group_all_reduce_start returned comes first",
+                     "a tensor was used while it is still being summed: the sum was not waited for");
     if (x->buffer)
         return x;
     Node *producer = x->producer;

@@ -62,6 +62,17 @@ void misuse(const char *hint, const char *format, ...)
     run_ends(&problem, callsite());
 }
 
+void misuse_since(void *address, const char *hint, const char *format, ...)
+{
+    Problem problem;
+    va_list args;
+    va_start(args, format);
+    describe(&problem, hint, format, args);
+    va_end(args);
+    void *here = callsite();
+    run_ends(&problem, here ? here : address);
+}
+
 void misplaced(const char *hint, const char *format, ...)
 {
     Problem problem;

@@ -18,6 +18,10 @@ void callsite_describe(const void *address, char *text, size_t size);
  *  @param hint what the student can do; @param format, ... what is wrong, with shapes and placements */
 _Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/** The same, for a mistake that was made elsewhere: where no lab is on the stack, `address` is the line that is told. */
+_Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /** A placement rule is broken. In training that ends the run; in grading it is noted, and the run goes on. */
 void misplaced(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -41,9 +41,10 @@ struct Tensor {
     int64_t undivided;           /**< of a parameter's shard: the size of the whole along placement.dim */
     Tensor *gradient;
     bool needs_gradient;
-    bool kept;         /**< a gradient, or what an operation keeps for its backward pass */
-    int uses;          /**< of a parameter: recorded operations that have not added to its gradient yet */
-    bool summing;      /**< from group_all_reduce_start() on until pending_wait(): MPI writes into it */
+    bool kept; /**< a gradient, or what an operation keeps for its backward pass */
+    int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
+    void *
+        summing; /**< from group_all_reduce_start() on, whose line it is, until pending_wait(): MPI writes into it */
     bool gradient_set; /**< of a parameter: its gradient holds numbers of this step */
     bool is_gradient; /**< handed to a backward function: its buffer may be shared, and is copied before it is
                          written */

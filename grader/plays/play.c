@@ -29,7 +29,7 @@ static void write_tensor(Play *play, EntryKind kind, Check check, const char *na
     int64_t count = tensor_count(x);
     Entry *entry = stream_entry(&play->stream, kind, check, name, count, &numbers);
     entry->shape = x->shape;
-    x->summing = false; /* what was not waited for, the recorder says with its line */
+    x->summing = NULL; /* what was not waited for, the recorder says with its line */
     ready(x);
     for (int64_t i = 0; i < count; i++)
         numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];
