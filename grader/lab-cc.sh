@@ -2,6 +2,7 @@
 # lab-cc.sh ARGUMENTS...: the compiler LAB_CC for what students hand in. It runs within the limits that its caller has set, and
 # two minutes at most, whatever it waits for; where one of these has ended it, its last words are a sentence that says so.
 set -uo pipefail
+case ${1:-} in --version | -print-*) exec "$LAB_CC" "$@" ;; esac
 words=$(mktemp)
 trap 'rm -f "$words"' EXIT
 timeout -k 5 "${LAB_CC_SECONDS:-120}" "$LAB_CC" "$@" 2> "$words" < /dev/null
