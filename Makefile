@@ -19,9 +19,11 @@ OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
 SANITIZE ?=
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
-# Without -no-pie and frame pointers a line in a lab cannot be told from an address of its code.
+# Without -no-pie and frame pointers a line in a lab cannot be told from an address of its code. gcc alone moves parts of a
+# function into another section.
+IN_ONE_PIECE := $(if $(shell $(CC) --version 2>/dev/null | grep -i clang),,-fno-reorder-blocks-and-partition)
 LAB_CFLAGS = -std=gnu17 -g -O2 -Werror=return-type -Werror=incompatible-pointer-types -Werror=int-conversion \
-             -Werror=implicit-function-declaration -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-reorder-blocks-and-partition \
+             -Werror=implicit-function-declaration -fno-omit-frame-pointer -fno-optimize-sibling-calls $(IN_ONE_PIECE) \
              -fno-pie -Wall -Wno-unused-parameter $(SANITIZE)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
 LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm

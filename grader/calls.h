@@ -52,12 +52,19 @@ typedef enum Reduction {
 
 enum { NOBODY = -1, ANYBODY = -2, ANY_TAG = -2 };
 
+/** How a message is sent. */
+typedef enum Manner {
+    ORDINARY,
+    BUFFERED, /**< kept in a buffer of the lab's: the call returns at once, and the buffer is waited for later */
+    READY,    /**< its receive must be there before it */
+} Manner;
+
 /** The communicator of all ranks of the case, by the name of MPI_COMM_WORLD. */
 enum { THE_WORLD = 1 };
 
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
-    char name[24];         /**< "all_reduce", "start of all_reduce", "wait" */
+    char name[40];         /**< "all_reduce", "start of all_reduce", "wait" */
     char where[NAME_SIZE]; /**< what the play was at */
     int32_t rule;
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
@@ -72,6 +79,8 @@ typedef struct Call {
     Signature received[MAX_RANKS];
     int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
     int32_t probes; /**< waits for a message and leaves it there */
+    int32_t manner; /**< of what is sent */
+    int64_t taken;  /**< of what a probe has taken for this receive: the index of the probe, from 1; or 0 */
     int32_t some;   /**< a wait that one request ends; of several */
     int32_t returned, completed;
     int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */

@@ -3,7 +3,7 @@
 # cannot collide and no word of the kit can be replaced; the code lies in a section of its own, so that a line of the lab
 # can be found on the stack; PMPI_ names lead to MPI_ ones, and what cannot be counted is refused, so that every exchange
 # is seen.
-# On failure OUT.o is empty, and OUT.o.failed says what is wrong.
+# On failure OUT.o is empty, and OUT.o.failed says what is wrong; its first word is "refused:" where the lab would build.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=$(dirname "$0")
@@ -14,6 +14,10 @@ give_up() {
     : > "$object"
     rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"
     exit 1
+}
+
+refuse() {
+    give_up "refused: $1" "$2"
 }
 
 # What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes.
@@ -48,7 +52,7 @@ foreign_file() {
 check_files() {
     local foreign
     foreign=$(foreign_file)
-    [ -z "$foreign" ] || give_up "lab $lab reads $foreign, which is no header of the kit or of the system ($source)" \
+    [ -z "$foreign" ] || refuse "lab $lab reads $foreign, which is no header of the kit or of the system ($source)" \
         "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder"
 }
 
@@ -57,46 +61,86 @@ check_sections() {
     local name bytes
     while read -r name; do
         case $name in
-        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab) ;;
+        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
+            .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
-            [[ $CFLAGS == *-fsanitize=* ]] || give_up "lab $lab has a constructor or a destructor: $name ($source)" \
+            [[ $CFLAGS == *-fsanitize=* ]] || refuse "lab $lab has a constructor or a destructor: $name ($source)" \
                 "do what is to be done in the functions of the lab" ;;
-        *) give_up "lab $lab has a section $name: constructors, destructors and the like run outside of every case ($source)" \
+        *) refuse "lab $lab has a section $name: constructors, destructors and the like run outside of every case ($source)" \
             "do what is to be done in the functions of the lab" ;;
         esac
     done < <(readelf -SW "$object.raw" | sed -nE 's/^ *\[ *[0-9]+\] (\.?[^ ]+) .*/\1/p' | grep -v '^NULL$')
-    ! nm "$object.raw" | grep -q ' i ' || give_up "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
+    ! nm "$object.raw" | grep -q ' i ' || refuse "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
         "do what is to be done in the functions of the lab"
     bytes=$(size "$object.raw" | awk 'NR == 2 { printf "%.0f", $2 + $3 }')
-    [ "$bytes" -le $((256 << 20)) ] || give_up "lab $lab has $((bytes >> 20)) MB of static variables, where 256 MB are allowed ($source)" \
+    [ "$bytes" -le $((256 << 20)) ] || refuse "lab $lab has $((bytes >> 20)) MB of static variables, where 256 MB are allowed ($source)" \
         "the sizes of a case come with its tensors: take memory when you know them"
 }
 
 # is_seen NAME: does the recorder count this function of MPI, or has it nothing to count?
 is_seen() {
     case $1 in
+    MPI_Get_accumulate) return 1 ;;
     MPI_Type_* | MPI_Group_* | MPI_Op_* | MPI_Get_* | MPI_Status_* | MPI_Info_* | MPI_Error_* | MPI_Wtime | MPI_Wtick | \
-        MPI_Init* | MPI_Final* | MPI_Pack | MPI_Pack_size | MPI_Unpack | MPI_Comm_compare | MPI_Comm_set_name | MPI_Reduce_local) return 0 ;;
+        MPI_Init* | MPI_Final* | MPI_Pack | MPI_Pack_size | MPI_Unpack | MPI_Comm_compare | MPI_Comm_set_name | MPI_Reduce_local | \
+        MPI_Cart_coords | MPI_Cart_rank | MPI_Cart_shift | MPI_Cart_get | MPI_Cartdim_get | MPI_Dims_create | MPI_Topo_test) return 0 ;;
     esac
     grep -q "^int $1(" "$here"/runner/*.c
+}
+
+# where NAME: the file, and where this function is called the line.
+where() {
+    local section offset line=
+    read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
+        /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
+        section ~ /^\.text/ && $3 ~ "^" name "([-+]|$)" { print section, $1; exit }') &&
+        line=$(addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
+    echo "$source${line:+:$line}"
+}
+
+# refuse_call NAME: why this function of MPI is none for a lab, and what is.
+refuse_call() {
+    local why hint
+    case $1 in
+    MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
+        why="one rank would reach into another's memory while that makes no call, and what they exchange could not be told"
+        hint="let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
+    MPI_Neighbor_* | MPI_Ineighbor_* | MPI_Graph* | MPI_Dist_graph_*)
+        why="who exchanges with whom would be hidden in a graph, and could not be compared between the ranks"
+        hint="name the neighbours: MPI_Cart_shift tells them, MPI_Sendrecv or MPI_Alltoallv exchange" ;;
+    MPI_File_* | MPI_Register_datarep)
+        why="ranks would exchange data through a file, beside what is counted"
+        hint="numbers come to a lab in tensors and leave it in tensors; ranks exchange them by messages and collectives" ;;
+    MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Comm_join | MPI_Comm_disconnect | MPI_Open_port | MPI_Close_port | \
+        MPI_Publish_name | MPI_Unpublish_name | MPI_Lookup_name | MPI_Intercomm_*)
+        why="there are no other processes than the ranks of the case"
+        hint="MPI_Comm_split, MPI_Comm_create and MPI_Comm_create_group make groups of these" ;;
+    MPI_*lltoallw)
+        why="its types and byte offsets for each rank are not compared"
+        hint="MPI_Alltoallv says the same with one type" ;;
+    MPI_Cancel | MPI_Grequest_*)
+        why="it would depend on the moment what was exchanged"
+        hint="start only what is needed, and wait for it" ;;
+    *)
+        why="the grader cannot count what it sends"
+        hint="use a word of balise.h, or of MPI what common/balise_mpi.h lists" ;;
+    esac
+    refuse "lab $lab calls $1 ($(where "$2")): $why" "$hint"
 }
 
 check_calls() {
     local name
     while read -r name; do
         case $name in
-        MPI_* | PMPI_*)
-            is_seen "${name#P}" || give_up "lab $lab calls $name, which the grader cannot count ($source)" \
-                "use a word of balise.h, or of MPI what common/balise_mpi.h lists"
-            ;;
+        MPI_* | PMPI_*) is_seen "${name#P}" || refuse_call "${name#P}" "$name" ;;
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
             freopen | open | open64 | openat | creat)
-            give_up "lab $lab calls $name: data would be exchanged beside the recorder ($source)" \
+            refuse "lab $lab calls $name ($(where "$name")): data would be exchanged beside the recorder" \
                 "ranks exchange data by the words of balise.h, or by MPI; to look at numbers, print to stderr"
             ;;
         kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
-            give_up "lab $lab calls $name: other processes and files are none of a lab's business ($source)" \
+            refuse "lab $lab calls $name ($(where "$name")): other processes and files are none of a lab's business" \
                 "a lab computes, and talks to its group by the words of balise.h or by MPI"
             ;;
         esac

@@ -59,15 +59,28 @@ void group_must_exist(const Group *group, const char *word)
             "%s: this group does not exist yet", word);
 }
 
+Group *group_adopt(Group *parent, MPI_Comm comm)
+{
+    group_must_exist(parent, "group_adopt");
+    if (comm == MPI_COMM_NULL)
+        misuse("a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
+               "group_adopt: this communicator is MPI_COMM_NULL");
+    Group *group = calloc(1, sizeof *group);
+    group->comm = comm;
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    snprintf(group->name, sizeof group->name, "%.24s/own", parent->name);
+    group->next_sibling = parent->first_child;
+    parent->first_child = group;
+    return group;
+}
+
 Group *group_split(Group *group, int color, int key)
 {
+    MPI_Comm comm;
     group_must_exist(group, "group_split");
-    Group *part = calloc(1, sizeof *part);
-    MPI_Comm_split(group->comm, color, key, &part->comm);
-    MPI_Comm_rank(part->comm, &part->rank);
-    MPI_Comm_size(part->comm, &part->size);
-    part->next_sibling = group->first_child;
-    group->first_child = part;
+    MPI_Comm_split(group->comm, color, key, &comm);
+    Group *part = group_adopt(group, comm);
     snprintf(part->name, sizeof part->name, "%.24s/%d", group->name, color);
     return part;
 }

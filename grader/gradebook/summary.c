@@ -57,8 +57,8 @@ static void count_lab(Causes *causes, const json_t *verdict, int student)
     size_t i;
     const json_t *check;
     const char *state = json_string_value(json_object_get(verdict, "state"));
-    if (state && !strcmp(state, "does not build"))
-        count_cause(causes, "does not build", student);
+    if (state && (!strcmp(state, "does not build") || !strcmp(state, "refused")))
+        count_cause(causes, state, student);
     json_array_foreach(json_object_get(verdict, "checks"), i, check)
     {
         const char *reason = json_string_value(json_object_get(check, "reason"));

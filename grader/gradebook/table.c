@@ -27,7 +27,7 @@ static void remark_labs(Submission *submission, const char *what, const char *li
 
 void add_up(Book *book, Submission *submission)
 {
-    char missing[64] = "", not_started[64] = "", broken[64] = "";
+    char missing[64] = "", not_started[64] = "", broken[64] = "", refused[64] = "";
     submission->points = 0;
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
@@ -41,11 +41,14 @@ void add_up(Book *book, Submission *submission)
             append_lab(not_started, sizeof not_started, lab);
         else if (state && !strcmp(state, "does not build"))
             append_lab(broken, sizeof broken, lab);
+        else if (state && !strcmp(state, "refused"))
+            append_lab(refused, sizeof refused, lab);
         submission->points += number_of(verdict, "points");
     }
     if (submission->refused)
         return;
     remark_labs(submission, "does not build", broken);
+    remark_labs(submission, "refused", refused);
     remark_labs(submission, "not started", not_started);
     remark_labs(submission, "not handed in", missing);
 }

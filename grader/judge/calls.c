@@ -29,6 +29,8 @@ static void make_sound(Call *call, int ranks, int64_t index)
         call->number = 0;
     if (call->waited_by < index)
         call->waited_by = -1;
+    if (call->taken < 0 || call->taken > index)
+        call->taken = 0;
 }
 
 static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
@@ -189,6 +191,8 @@ static void append_maker(const Calls *calls, const Call *call, char *text, size_
 {
     bool alike = false;
     char line[64] = "";
+    if (strncmp(call->name, "create_group", strlen("create_group")) == 0)
+        return; /* its ranks are no communicator yet */
     for (int r = 0; r < calls->ranks; r++) {
         const Call *other = call_of_rank(calls, r);
         alike = alike || (other && other->group != call->group && other->members == call->members);
@@ -231,6 +235,11 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
     append(text, size, "%s%s", line[0] ? " at " : "", line);
 }
 
+bool is_waited_for(const Call *call, int64_t by)
+{
+    return (call->starts || call->manner == BUFFERED) && !call->completed && call->waited_by == by;
+}
+
 /* Of a rank in a wait: what it has started. */
 static void append_requests(const Calls *calls, int rank, char *text, size_t size)
 {
@@ -239,7 +248,7 @@ static void append_requests(const Calls *calls, int rank, char *text, size_t siz
     int count = 0;
     for (int64_t i = 0; i < mine->count; i++) {
         const Call *call = &mine->call[i];
-        if (!call->starts || call->completed || call->waited_by != mine->first + mine->count - 1)
+        if (!is_waited_for(call, mine->first + mine->count - 1))
             continue;
         call_text(calls, call, NULL, one, sizeof one);
         if (count++ == 0)

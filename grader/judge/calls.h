@@ -41,8 +41,9 @@ typedef enum DifferenceKind {
     NEVER_CALLED, /**< one rank has made fewer calls */
     NEVER_RECEIVED,
     NEVER_SENT,
-    OTHER_PLACE, /**< fits, but belongs to something else that the ranks are at: no error of MPI */
-    OTHER_LINE,  /**< fits, but stands on another line: no error of MPI, and often right */
+    NOT_YET_RECEIVED, /**< sent as ready, before the receive was there */
+    OTHER_PLACE,      /**< fits, but belongs to something else that the ranks are at: no error of MPI */
+    OTHER_LINE,       /**< fits, but stands on another line: no error of MPI, and often right */
 } DifferenceKind;
 
 typedef struct Difference {
@@ -68,6 +69,9 @@ bool wholes_differ(const Calls *calls, int tp, char *text, size_t size);
 
 /** The call that a rank is in, or NULL. */
 const Call *call_of_rank(const Calls *calls, int rank);
+
+/** Does the wait at this index of the rank's calls wait for what `call` has begun? */
+bool is_waited_for(const Call *call, int64_t by);
 
 typedef enum Hope {
     NONE_LEFT, /**< no rank waits for anything that can still come: proven by the calls alone */

@@ -111,6 +111,8 @@ static void look_at_channel(Search *s, const Parts *all, int64_t begin, int64_t 
         return;
     for (int64_t k = 0; k < both; k++) {
         DifferenceKind kind = misfit_of_message(&one[k].call->sent[0], &other[k].call->received[0]);
+        if (kind == NO_DIFFERENCE && one[k].call->manner == READY && other[k].call->time > one[k].call->time)
+            kind = NOT_YET_RECEIVED;
         if (kind != NO_DIFFERENCE)
             found(s, kind, &one[k], &other[k], 0);
     }
@@ -132,13 +134,18 @@ static void look_at_messages(Search *s)
     free(all.part);
 }
 
+static bool waits_for(const Calls *calls, int rank, const Call *call)
+{
+    return !call->returned || is_waited_for(call, calls->rank[rank].first + calls->rank[rank].count - 1);
+}
+
 static Difference search(Search s)
 {
     look_at_groups(&s);
     look_at_messages(&s);
-    /* A rank that waits in a message makes no other call: what the message lacks is told. */
+    /* A rank that waits for a message makes no other call: what the message lacks is told. */
     bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
-                 s.alone.rank[0] == s.first.rank[1] && !s.alone.call[0]->returned;
+                 s.alone.rank[0] == s.first.rank[1] && waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
     return waits ? s.alone : s.first;
 }
 
@@ -189,6 +196,7 @@ static const char *lesson(DifferenceKind kind)
         [NEVER_CALLED] = "all ranks of a group must make the same calls in the same order",
         [NEVER_RECEIVED] = "each send needs its receive",
         [NEVER_SENT] = "each receive needs its send",
+        [NOT_YET_RECEIVED] = "a ready send may begin only when its receive is there",
         [OTHER_PLACE] = "the calls were paired crosswise",
         [OTHER_LINE] = "were these meant for each other?",
     };

@@ -16,8 +16,9 @@ double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* make leaves the compiler's or the linker's words beside the runner that it could not build. */
-bool failed_to_build(LabResult *result, const char *runner)
+/* make leaves why there is no runner beside it: the words of the compiler or the linker, or of compile-lab.sh, which has
+ * refused the lab. */
+bool has_no_runner(LabResult *result, const char *runner)
 {
     char path[600];
     snprintf(path, sizeof path, "%s.failed", runner);
@@ -27,7 +28,11 @@ bool failed_to_build(LabResult *result, const char *runner)
     size_t length = fread(result->remark, 1, sizeof result->remark - 1, file);
     result->remark[length] = '\0';
     fclose(file);
-    result->state = DOES_NOT_BUILD;
+    static const char refused[] = "refused: ";
+    size_t prefix = strlen(refused);
+    result->state = strncmp(result->remark, refused, prefix) == 0 ? IS_REFUSED : DOES_NOT_BUILD;
+    if (result->state == IS_REFUSED)
+        memmove(result->remark, result->remark + prefix, length - prefix + 1);
     return true;
 }
 
@@ -196,7 +201,7 @@ void grade_lab(LabResult *result, const Options *o)
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
-    if (!is_untouched(result, o) && !failed_to_build(result, runner))
+    if (!is_untouched(result, o) && !has_no_runner(result, runner))
         judge_lab(result, o, runner);
     tell_patterns(result);
     clean_words(result);

@@ -40,7 +40,7 @@ double seconds_now(void);
 void grade_lab(LabResult *result, const Options *o);
 
 /** Could make not build this runner? Then its words are in the result's remark. */
-bool failed_to_build(LabResult *result, const char *runner);
+bool has_no_runner(LabResult *result, const char *runner);
 
 /** What a lab's checks are worth together. */
 int lab_worth(const Lab *lab);

@@ -29,7 +29,7 @@ static Hope hope_without(const Part *mine, uint64_t missing)
 {
     const Call *call = mine->call;
     if (call->root < 0)
-        return strcmp(call->name, "scan") == 0 ? SOME : NONE_LEFT;
+        return strstr(call->name, "scan") ? SOME : NONE_LEFT;
     bool is_root = call->root == mine->rank, sends = false;
     for (int r = 0; r < MAX_RANKS; r++)
         sends = sends || call->sent[r].count > 0;
@@ -93,7 +93,8 @@ static Hope hope_of_message(const Look *look, const Part *mine)
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
     if (others > earlier)
         return ALL_THERE;
-    if (!mine->receives && mine->call->starts) /* it may be kept for the receiver */
+    if (!mine->receives &&
+        (mine->call->starts || mine->call->manner == BUFFERED)) /* it may be kept for the receiver */
         return SOME;
     bool loose = false; /* somebody takes from anybody: who took what cannot be told */
     for (int64_t i = 0; i < look->messages.count; i++)
@@ -105,6 +106,7 @@ static Hope hope_of_call(const Look *look, const Call *call, int rank, int64_t i
 {
     if (call->number)
         return hope_together(look, &(Part){call, rank, index, false});
+    index = posted_at(call, index);
     Hope send = call->to >= 0 ? hope_of_message(look, &(Part){call, rank, index, false}) : ALL_THERE;
     Hope receive = call->from != NOBODY ? hope_of_message(look, &(Part){call, rank, index, true}) : ALL_THERE;
     return send < receive ? send : receive;
@@ -119,7 +121,7 @@ static Hope hope_of_wait(const Look *look, const Call *wait, int rank)
     bool any = false;
     for (int64_t i = 0; i < mine->count; i++) {
         const Call *call = &mine->call[i];
-        if (!call->starts || call->completed || call->waited_by != index)
+        if (!is_waited_for(call, index))
             continue;
         Hope hope = hope_of_call(look, call, rank, mine->first + i);
         worst = hope < worst ? hope : worst;

@@ -126,12 +126,21 @@ typedef struct CheckResult {
     char note[160]; /**< what is worth saying of a check that passed */
 } CheckResult;
 
-typedef enum LabState { GRADED, NOT_STARTED_YET, DOES_NOT_BUILD, NOT_GRADED_YET } LabState;
+typedef enum LabState {
+    GRADED,
+    NOT_STARTED_YET,
+    DOES_NOT_BUILD,
+    IS_REFUSED, /**< it builds, and would do what the grader cannot judge or does not allow */
+    NOT_GRADED_YET,
+    LAB_STATES
+} LabState;
+
+extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... as in the documentation */
 
 typedef struct LabResult {
     const Lab *lab;
     LabState state;
-    char remark[4096]; /**< why it does not build, or which TODO is next */
+    char remark[4096]; /**< why it does not build or is refused, or which TODO is next */
     char stack[400];   /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS];
     bool split, unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */

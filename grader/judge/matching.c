@@ -135,6 +135,11 @@ static int by_channel(const void *left, const void *right)
     return order ? order : compare(a->index, b->index);
 }
 
+int64_t posted_at(const Call *call, int64_t index)
+{
+    return call->taken ? call->taken - 1 : index;
+}
+
 bool same_channel(const Part *a, const Part *b)
 {
     return a->call->group == b->call->group && receiver(a) == receiver(b) && sender(a) == sender(b) &&
@@ -152,12 +157,13 @@ Parts messages_of(const Calls *calls)
     for (int r = 0; r < calls->ranks; r++)
         for (int64_t i = 0; i < calls->rank[r].count; i++) {
             const Call *call = &calls->rank[r].call[i];
+            int64_t index = posted_at(call, calls->rank[r].first + i);
             if (call->rule != MESSAGE || call->probes)
                 continue;
             if (call->to >= 0)
-                all.part[all.count++] = (Part){call, r, calls->rank[r].first + i, false};
+                all.part[all.count++] = (Part){call, r, index, false};
             if (call->from != NOBODY)
-                all.part[all.count++] = (Part){call, r, calls->rank[r].first + i, true};
+                all.part[all.count++] = (Part){call, r, index, true};
         }
     qsort(all.part, (size_t)all.count, sizeof *all.part, by_channel);
     return all;

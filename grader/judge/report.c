@@ -106,8 +106,8 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool
         print_indented(out, result->remark, "      ");
         fprintf(out, "      next: read labs/%s/README.md, then edit labs/%s/%s\n", lab->folder, lab->folder,
                 lab->file);
-    } else if (result->state == DOES_NOT_BUILD) {
-        fprintf(out, ": %sdoes not build%s  0/%d\n", paint.bad, paint.off, result->of);
+    } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
+        fprintf(out, ": %s%s%s  0/%d\n", paint.bad, state_names[result->state], paint.off, result->of);
         print_lines(out, result->remark, "      ");
         print_indented(out, result->stack, "  ");
     } else {
@@ -130,10 +130,6 @@ void report_margins(FILE *out, const LabResult *lab)
 
 void report_total(FILE *out, const Verdict *verdict, bool colour)
 {
-    static const char *const remarks[] = {[GRADED] = "",
-                                          [NOT_STARTED_YET] = " not started",
-                                          [DOES_NOT_BUILD] = " does not build",
-                                          [NOT_GRADED_YET] = " not run"};
     Paint paint = paint_of(colour);
     char isolation[ISOLATION_SIZE];
     tell_isolation(verdict, isolation);
@@ -142,9 +138,9 @@ void report_total(FILE *out, const Verdict *verdict, bool colour)
         fprintf(out, "\n  lab                              points\n");
     for (int i = 0; i < verdict->count && verdict->count > 1; i++) {
         const LabResult *r = &verdict->labs[i];
-        fprintf(out, "  %2d  %-28s %3d/%-3d %s%s%s%s\n", r->lab->number, r->lab->title, r->points, r->of,
+        fprintf(out, "  %2d  %-28s %3d/%-3d %s%s%s%s%s\n", r->lab->number, r->lab->title, r->points, r->of,
                 r->points == r->of ? paint.good : paint.bad, r->points == r->of ? "✓" : "✗", paint.off,
-                remarks[r->state]);
+                r->state == GRADED ? "" : " ", r->state == GRADED ? "" : state_names[r->state]);
     }
     fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }

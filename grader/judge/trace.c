@@ -70,8 +70,8 @@ int trace_lab(const Options *o)
     LabResult result = {.lab = lab};
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, lab->number, o->author);
     lines_of(runner);
-    if (failed_to_build(&result, runner)) {
-        printf("Lab %d  %s: does not build\n%s", lab->number, lab->title, result.remark);
+    if (has_no_runner(&result, runner)) {
+        printf("Lab %d  %s: %s\n%s", lab->number, lab->title, state_names[result.state], result.remark);
         return 1;
     }
     const Case *c = choose(lab, o, cases, &index);

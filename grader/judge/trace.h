@@ -8,7 +8,7 @@
 
 /** Plays one case of a lab, without judging it, and prints what its ranks called: ranks as columns, the calls of a group that
  *  met in one row. Also of a case that hung or crashed, with the first difference marked.
- *  @return the exit status: 0, or 1 when the lab does not build */
+ *  @return the exit status: 0, or 1 when the lab does not build or is refused */
 int trace_lab(const Options *o);
 
 #endif

@@ -3,8 +3,10 @@
 #include <string.h>
 #include <utf8proc.h>
 
-const char *const status_names[STATUSES] = {"passed", "held back",      "wrong",       "crash",
-                                            "hang",   "does not build", "not started", "not run"};
+const char *const status_names[STATUSES] = {"passed",         "held back", "wrong",       "crash",  "hang",
+                                            "does not build", "refused",   "not started", "not run"};
+
+const char *const state_names[LAB_STATES] = {"graded", "not started", "does not build", "refused", "not run"};
 
 const char why_held_back[] =
     "nothing is shared out yet: a rank does all of the layer's work, and so these numbers are those of the "
@@ -24,8 +26,10 @@ static bool earns_nothing(const LabResult *lab, Check check)
 
 Status check_status(const LabResult *lab, Check check)
 {
-    static const Status by_state[] = {
-        [NOT_STARTED_YET] = NOT_BEGUN, [DOES_NOT_BUILD] = NOT_BUILT, [NOT_GRADED_YET] = NOT_JUDGED};
+    static const Status by_state[] = {[NOT_STARTED_YET] = NOT_BEGUN,
+                                      [DOES_NOT_BUILD] = NOT_BUILT,
+                                      [IS_REFUSED] = NOT_ALLOWED,
+                                      [NOT_GRADED_YET] = NOT_JUDGED};
     const CheckResult *r = &lab->check[check];
     if (lab->state != GRADED)
         return by_state[lab->state];
@@ -42,7 +46,8 @@ int check_score(const LabResult *lab, Check check)
 void check_story(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
-    const char *why = status == NOT_BUILT || status == NOT_BEGUN ? lab->remark : lab->check[check].reason;
+    bool of_lab = status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN;
+    const char *why = of_lab ? lab->remark : lab->check[check].reason;
     if (status == RIGHT)
         snprintf(text, size, "%s", lab->check[check].note);
     else if (status == HELD_BACK)
@@ -50,7 +55,7 @@ void check_story(const LabResult *lab, Check check, char *text, size_t size)
     else if (status == NOT_JUDGED)
         snprintf(text, size, "%s",
                  lab->state == GRADED ? "no case looked at it" : "the grader did not come to it");
-    else if (status == NOT_BUILT || status == NOT_BEGUN)
+    else if (of_lab)
         snprintf(text, size, "%s: %s", status_names[status], why);
     else
         snprintf(text, size, "%s", why);

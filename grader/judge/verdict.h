@@ -27,8 +27,9 @@ typedef enum Status {
     CRASHES,
     HANGS,
     NOT_BUILT,
-    NOT_BEGUN,  /**< the lab was not started */
-    NOT_JUDGED, /**< the grader did not come to it */
+    NOT_ALLOWED, /**< the lab is refused */
+    NOT_BEGUN,   /**< the lab was not started */
+    NOT_JUDGED,  /**< the grader did not come to it */
     STATUSES
 } Status;
 

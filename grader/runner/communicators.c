@@ -1,5 +1,6 @@
 /* Communicators: which is which on every rank, and the calls that make and end them. They are set up, not traffic. */
 #include <mpi.h>
+#include <stdio.h>
 
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
@@ -21,12 +22,12 @@ static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
     return (x ^ x >> 32) | 1;
 }
 
-static CommName name_of(MPI_Comm comm)
+/* Of the ranks of `group`. */
+static CommName name_of(MPI_Comm comm, MPI_Group group)
 {
     CommName name = {.comm = comm};
-    MPI_Group group, all;
+    MPI_Group all;
     int ranks[MAX_RANKS], world[MAX_RANKS];
-    PMPI_Comm_group(comm, &group);
     PMPI_Comm_group(MPI_COMM_WORLD, &all);
     PMPI_Group_size(group, &name.size);
     if (name.size > MAX_RANKS)
@@ -38,7 +39,6 @@ static CommName name_of(MPI_Comm comm)
         name.order[i] = world[i];
         name.members |= (uint64_t)1 << world[i];
     }
-    PMPI_Group_free(&group);
     PMPI_Group_free(&all);
     return name;
 }
@@ -50,15 +50,34 @@ static void forget(MPI_Comm comm)
             names.comms[i--] = names.comms[--names.count];
 }
 
-static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
+static CommName *keep(CommName name)
 {
-    forget(comm); /* a handle may come again for another one */
     if (names.count == KEPT)
         names.count = 0;
-    CommName *name = &names.comms[names.count++];
-    *name = name_of(comm);
-    name->id = identity(parent, number, name->members);
-    return name;
+    names.comms[names.count] = name;
+    return &names.comms[names.count++];
+}
+
+static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
+{
+    MPI_Group group;
+    forget(comm); /* a handle may come again for another one */
+    PMPI_Comm_group(comm, &group);
+    CommName name = name_of(comm, group);
+    PMPI_Group_free(&group);
+    name.id = identity(parent, number, name.members);
+    return keep(name);
+}
+
+/* Some ranks of `parent` that make calls of their own: they are no communicator yet. */
+static CommName *members_of(MPI_Comm parent, MPI_Group group, int tag)
+{
+    CommName name = name_of(MPI_COMM_NULL, group);
+    name.id = identity(~named(parent)->id, (uint64_t)tag, name.members);
+    for (int i = 0; i < names.count; i++)
+        if (names.comms[i].id == name.id)
+            return &names.comms[i];
+    return keep(name);
 }
 
 CommName *named(MPI_Comm comm)
@@ -94,12 +113,11 @@ int missing_rank(void)
 
 /* ---- the calls ------------------------------------------------------------------------------------------------------ */
 
-/* `call` has made *out of comm. */
-static int made(Call *call, MPI_Comm comm, const MPI_Comm *out, const void *maker, int result)
+/* `call` has made *out. */
+static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 {
     if (call && result == MPI_SUCCESS && *out != MPI_COMM_NULL) {
-        CommName parent = *named(comm);
-        call->made = remember(*out, parent.id ^ names.number << 32, (uint64_t)call->number)->id;
+        call->made = remember(*out, call->group ^ names.number << 32, (uint64_t)call->number)->id;
         object_made(COMMUNICATOR, *out, maker);
     }
     return leave(result);
@@ -109,7 +127,7 @@ static int made(Call *call, MPI_Comm comm, const MPI_Comm *out, const void *make
     comm = substituted(comm);                                                                                \
     Call *this = call_of(name, comm, TOGETHER);                                                              \
     enter(this);                                                                                             \
-    return made(this, comm, out, __builtin_return_address(0), call)
+    return made(this, out, __builtin_return_address(0), call)
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
 {
@@ -124,6 +142,36 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
 {
     SET_UP("create", PMPI_Comm_create(comm, group, out));
+}
+
+int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int rings[], int reorder,
+                    MPI_Comm *out)
+{
+    SET_UP("cart_create", PMPI_Cart_create(comm, dimensions, sizes, rings, reorder, out));
+}
+
+int MPI_Cart_sub(MPI_Comm comm, const int kept[], MPI_Comm *out)
+{
+    SET_UP("cart_sub", PMPI_Cart_sub(comm, kept, out));
+}
+
+/* Only the ranks of `group` meet in it; for another one it does nothing. */
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
+{
+    int rank;
+    comm = substituted(comm);
+    PMPI_Group_rank(group, &rank);
+    Call *this = call_of("create_group", MPI_COMM_NULL, rank == MPI_UNDEFINED ? LOCAL : TOGETHER);
+    if (this && this->rule == TOGETHER) {
+        CommName *name = members_of(comm, group, tag);
+        this->group = name->id;
+        this->members = name->members;
+        this->number = ++name->collectives;
+        if (tag)
+            snprintf(this->name, sizeof this->name, "create_group with tag %d", tag);
+    }
+    enter(this);
+    return made(this, out, __builtin_return_address(0), PMPI_Comm_create_group(comm, group, tag, out));
 }
 
 int MPI_Comm_free(MPI_Comm *comm)

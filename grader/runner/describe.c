@@ -75,6 +75,13 @@ void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t coun
     call->received[0] = signature_of(count, type);
 }
 
+double bytes_of(int to, double count, MPI_Datatype type)
+{
+    int size;
+    PMPI_Type_size(type, &size);
+    return to == MPI_PROC_NULL ? 0 : count * size;
+}
+
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
 {
     if (!call || (call->from != ANYBODY && call->from_tag != ANY_TAG))
@@ -82,4 +89,110 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
     if (call->from == ANYBODY)
         call->from = launch_rank(comm, status->MPI_SOURCE);
     call->from_tag = status->MPI_TAG;
+}
+
+/* ---- collectives ---------------------------------------------------------------------------------------------------- */
+
+int rank_in(MPI_Comm comm)
+{
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+double sum_of(const int counts[], MPI_Comm comm)
+{
+    double sum = 0;
+    for (int i = 0, n = size_of(comm); i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+double sum_of_others(const int counts[], MPI_Comm comm)
+{
+    return sum_of(counts, comm) - counts[rank_in(comm)];
+}
+
+void broadcasts(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int root)
+{
+    if (!call)
+        return;
+    has_root(call, comm, root);
+    if (rank_in(comm) == root)
+        sends(call, comm, EACH, count, type);
+    else
+        receives(call, comm, root, count, type);
+}
+
+void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
+                 MPI_Datatype out_type)
+{
+    bool in_place = in == MPI_IN_PLACE;
+    sends(call, comm, EACH, in_place ? out_count : count, in_place ? out_type : type);
+    receives(call, comm, EACH, out_count, out_type);
+}
+
+static void receives_parts(Call *call, MPI_Comm comm, const int counts[], MPI_Datatype type)
+{
+    for (int i = 0, n = call ? size_of(comm) : 0; i < n; i++)
+        receives(call, comm, i, counts[i], type);
+}
+
+static void sends_parts(Call *call, MPI_Comm comm, const int counts[], MPI_Datatype type)
+{
+    for (int i = 0, n = call ? size_of(comm) : 0; i < n; i++)
+        sends(call, comm, i, counts[i], type);
+}
+
+void gathers_all_parts(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                       const int counts[], MPI_Datatype out_type)
+{
+    bool in_place = in == MPI_IN_PLACE;
+    if (call)
+        sends(call, comm, EACH, in_place ? counts[rank_in(comm)] : count, in_place ? out_type : type);
+    receives_parts(call, comm, counts, out_type);
+}
+
+void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count, const int counts[],
+             MPI_Datatype out_type, int root)
+{
+    if (!call)
+        return;
+    has_root(call, comm, root);
+    if (rank_in(comm) != root)
+        sends(call, comm, root, count, type);
+    else if (counts)
+        receives_parts(call, comm, counts, out_type);
+    else
+        receives(call, comm, EACH, out_count, out_type);
+}
+
+void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type, int out_count,
+              MPI_Datatype out_type, int root)
+{
+    if (!call)
+        return;
+    has_root(call, comm, root);
+    if (rank_in(comm) != root)
+        receives(call, comm, root, out_count, out_type);
+    else if (counts)
+        sends_parts(call, comm, counts, type);
+    else
+        sends(call, comm, EACH, count, type);
+}
+
+void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
+                   MPI_Datatype out_type)
+{
+    bool in_place = in == MPI_IN_PLACE;
+    sends(call, comm, EACH, in_place ? out_count : count, in_place ? out_type : type);
+    receives(call, comm, EACH, out_count, out_type);
+}
+
+void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[], MPI_Datatype type,
+                         const int out_counts[], MPI_Datatype out_type)
+{
+    bool in_place = in == MPI_IN_PLACE;
+    sends_parts(call, comm, in_place ? out_counts : counts, in_place ? out_type : type);
+    receives_parts(call, comm, out_counts, out_type);
 }

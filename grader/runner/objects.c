@@ -50,7 +50,7 @@ void object_freed(const void *handle)
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
 {
     static const char *const kinds[OBJECT_KINDS] = {"communicator", "datatype", "group",
-                                                    "reduction operation"};
+                                                    "reduction operation", "persistent request"};
     for (int i = 0; i < objects.count; i++) {
         const Object *first = &objects.object[i];
         int64_t count = 1;

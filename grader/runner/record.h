@@ -25,6 +25,10 @@ int leave(int result);
 void charge(bool collective, double elements, MPI_Datatype type);
 
 int size_of(MPI_Comm comm);
+int rank_in(MPI_Comm comm);
+double sum_of(const int counts[], MPI_Comm comm);
+/** Without this rank's. */
+double sum_of_others(const int counts[], MPI_Comm comm);
 
 /** This rank's share of what an all-reduce of `count` numbers sends, and a gather of `whole_count`. */
 double all_reduce_share(MPI_Comm comm, double count);
@@ -43,9 +47,32 @@ void sends(Call *call, MPI_Comm comm, int to, int64_t count, MPI_Datatype type);
 void receives(Call *call, MPI_Comm comm, int from, int64_t count, MPI_Datatype type);
 void has_root(Call *call, MPI_Comm comm, int root);
 
+/** What a rank sends to each other one, and expects of it (MPI 3.1, chapter 5); arguments that count on the root alone are
+ *  looked at there alone.
+ *  @param in MPI_IN_PLACE: what is sent is said by what is received
+ *  @param counts of parts of several sizes; of gathers() and scatters() also NULL: one count for each */
+void broadcasts(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int root);
+void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
+                 MPI_Datatype out_type);
+void gathers_all_parts(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                       const int counts[], MPI_Datatype out_type);
+void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count, const int counts[],
+             MPI_Datatype out_type, int root);
+void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type, int out_count,
+              MPI_Datatype out_type, int root);
+void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
+                   MPI_Datatype out_type);
+void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[], MPI_Datatype type,
+                         const int out_counts[], MPI_Datatype out_type);
+
 /** A message to or from one rank; MPI_ANY_SOURCE and MPI_ANY_TAG too. */
 void sends_message(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MPI_Datatype type);
 void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type);
+
+/** That a message to this rank takes; none where there is no such rank. */
+double bytes_of(int to, double count, MPI_Datatype type);
+/** A buffered message needs a buffer of the lab's. */
+void must_fit_buffer(const Call *call, double bytes);
 
 Signature signature_of(int64_t count, MPI_Datatype type);
 uint64_t reduction_of(MPI_Op op);
@@ -73,6 +100,10 @@ void requests_begin(void);
 /** The call that this rank is in has started `request`, on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 
+/** Is it under way? And one that nobody will wait for any more: only a message that is sent may end like that. */
+bool request_is_open(MPI_Request request);
+void request_let_go(MPI_Request request);
+
 /** A message from anybody came from somebody. */
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status);
 
@@ -82,7 +113,14 @@ int64_t index_of_current(void);
 
 /* ---- objects -------------------------------------------------------------------------------------------------------- */
 
-typedef enum ObjectKind { COMMUNICATOR, DATATYPE, GROUP, OPERATION_OF_ONES_OWN, OBJECT_KINDS } ObjectKind;
+typedef enum ObjectKind {
+    COMMUNICATOR,
+    DATATYPE,
+    GROUP,
+    OPERATION_OF_ONES_OWN,
+    PERSISTENT_REQUEST,
+    OBJECT_KINDS
+} ObjectKind;
 
 void objects_begin(void);
 /** The code at `maker` has made one, or has freed it. Only what a lab makes itself is kept in mind. */

@@ -1,5 +1,4 @@
-/* Requests: which call has started which, and the calls that end them. Those that are over are MPI_REQUEST_NULL
- * afterwards. */
+/* Requests: which call has started which, and the calls that end them. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -57,6 +56,31 @@ static void ended(MPI_Request request, const MPI_Status *status)
     }
 }
 
+bool request_is_open(MPI_Request request)
+{
+    for (int i = 0; i < requests.count; i++)
+        if (requests.started[i].request == request)
+            return true;
+    return false;
+}
+
+void request_let_go(MPI_Request request)
+{
+    for (int i = 0; i < requests.count; i++) {
+        if (requests.started[i].request != request)
+            continue;
+        Call *call = call_at(requests.started[i].index);
+        if (call && (call->number || call->from != NOBODY))
+            misuse("wait for it, and free nothing",
+                   "MPI_Request_free: the %s is under way, and nobody would know when it is complete",
+                   call->name);
+        if (call)
+            call->completed = 1;
+        requests.started[i] = requests.started[--requests.count];
+        return;
+    }
+}
+
 /* This rank waits for a request from now on, or no longer (index -1). */
 static void waits_for(MPI_Request request, int64_t index)
 {
@@ -86,17 +110,13 @@ static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
     return e;
 }
 
-/* Of one of them, or of each that is over. @param which of the requests a status belongs to; NULL: as they come */
+/* Of those that are over. @param which of the requests a status belongs to; NULL: as they come */
 static void note_ended(const Ending *e, const int which[], int statuses)
 {
     for (int i = 0; i < statuses; i++) {
         int k = which ? which[i] : i;
-        if (k < 0 || k >= e->count || e->before[k] == MPI_REQUEST_NULL)
-            continue;
-        if (e->requests[k] == MPI_REQUEST_NULL)
+        if (k >= 0 && k < e->count && e->before[k] != MPI_REQUEST_NULL)
             ended(e->before[k], &e->statuses[i]);
-        else
-            waits_for(e->before[k], -1);
     }
 }
 

@@ -145,7 +145,7 @@ def junit_schema():
 
 def junit_results():
     import junitparser
-    kinds = {"passed": None, "held back": "Failure", "wrong": "Failure", "crash": "Error", "hang": "Error", "does not build": "Error",
+    kinds = {"passed": None, "held back": "Failure", "wrong": "Failure", "crash": "Error", "hang": "Error", "does not build": "Error", "refused": "Error",
              "not started": "Skipped"}
     labs = load("all.json")["labs"]
     suites = list(junitparser.JUnitXml.fromfile(path("all.junit")))

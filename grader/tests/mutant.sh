@@ -48,7 +48,7 @@ each() { # each FIELD FUNCTION: calls it with each item of a list
     done < <(field "$1" | tr ',' '\n' | sed 's/^ *//')
 }
 must_fail() {
-    if grep -q "does not build" "$work/report"; then return; fi
+    if [ -n "$unplayed" ]; then return; fi
     if [ -z "$(points "$1")" ] || full "$1"; then trouble+=("$1 does not fail"); fi
     local ratio
     ratio=$(sed -nE "s,^  margin $1 +,,p" "$work/report")
@@ -91,15 +91,17 @@ timeout 300 "$BUILD/grade" --lab "$lab" --author mutant --runners "$work" --seed
 status=$?
 title=$(sed -nE '1s,^(#|//) ,,p' "$file")
 failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')
-grep -q "does not build" "$work/report" && failed=build
-said=$(grep -A1 -m1 -E '^  ✗|does not build' "$work/report" | tail -1 | sed 's/^ *//')
+unplayed=$(sed -nE 's,^Lab .*: (does not build|refused) +0/.*,\1,p' "$work/report")
+failed=${unplayed:-$failed}
+said=$(grep -A1 -m1 -E "^  ✗|: ${unplayed:-✗}  " "$work/report" | tail -1 | sed 's/^ *//')
 case $file in
 */accepts/*) judge_accept ;;
 *) judge_mutant ;;
 esac
 line="lab $lab $title"
 if [ ${#trouble[@]} -eq 0 ]; then
-    echo "ok - $line: ${failed:-all points}${failed:+ fails, \"$said\"}"
+    [ -n "$unplayed" ] || failed=${failed:+$failed fails}
+    echo "ok - $line: ${failed:-all points}${failed:+, \"$said\"}"
 else
     printf 'not ok - %s: %s\n' "$line" "$(printf '%s; ' "${trouble[@]}")"
     sed 's/^/    | /' "$work/report"

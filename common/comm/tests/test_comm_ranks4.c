@@ -190,6 +190,19 @@ START_TEST(ranks_of_a_split_are_ordered_by_key)
 }
 END_TEST
 
+START_TEST(a_communicator_of_ones_own_becomes_a_group_of_its_parent)
+{
+    MPI_Comm comm;
+    int rank = group_rank(world);
+    MPI_Comm_split(group_comm(world), rank / 2, -rank, &comm);
+    Group *pair = group_adopt(world, comm);
+    ck_assert(group_comm(pair) == comm);
+    ck_assert_int_eq(group_size(pair), 2);
+    ck_assert_int_eq(group_rank(pair), 1 - rank % 2);
+    ck_assert_ptr_nonnull(strstr(group_name(pair), "world"));
+}
+END_TEST
+
 static void exchange_all(Group *group, real *x, real *y)
 {
     comm_all_reduce(group, x, y, 12);
@@ -293,6 +306,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, what_is_sent_arrives, 1, 5);
     tcase_add_loop_test(tcase, a_few_numbers_are_added_in_place, 1, 5);
     tcase_add_test(tcase, ranks_of_a_split_are_ordered_by_key);
+    tcase_add_test(tcase, a_communicator_of_ones_own_becomes_a_group_of_its_parent);
     tcase_add_loop_test(tcase, counters_follow_the_formulas, 1, 5);
     tcase_add_test(tcase, sending_counts_and_receiving_does_not);
     tcase_add_loop_test(tcase, the_bytes_of_all_ranks_are_the_formula_of_the_group, 1, 5);

@@ -20,17 +20,13 @@ static json_t *check_json(const Verdict *verdict, const LabResult *lab, Check ch
 
 static json_t *lab_json(const Verdict *verdict, const LabResult *lab)
 {
-    static const char *const states[] = {[GRADED] = "graded",
-                                         [NOT_STARTED_YET] = "not started",
-                                         [DOES_NOT_BUILD] = "does not build",
-                                         [NOT_GRADED_YET] = "not run"};
     char path[160];
     json_t *checks = json_array();
     lab_path(lab, path);
     for (int check = -1; (check = next_check(lab, check)) >= 0;)
         json_array_append_new(checks, check_json(verdict, lab, (Check)check));
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o}", "number", lab->lab->number,
-                     "title", lab->lab->title, "file", path, "state", states[lab->state], "remark",
+                     "title", lab->lab->title, "file", path, "state", state_names[lab->state], "remark",
                      lab->remark, "stack", lab->stack, "points", lab->points, "of", lab->of, "cases",
                      lab->cases, "seconds", lab->seconds, "checks", checks);
 }

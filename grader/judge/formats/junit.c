@@ -1,5 +1,5 @@
 /* JUnit's XML, as Jenkins and GitLab read it: a suite a lab, a case a check; wrong is a failure, what crashes, hangs or
- * does not build is an error, what was not started is skipped. libxml2 does the escaping. */
+ * does not build or is refused is an error, what was not started is skipped. libxml2 does the escaping. */
 #include <libxml/xmlwriter.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,9 @@ typedef struct Counts {
 static const char *element_of(Status status)
 {
     static const char *const elements[STATUSES] = {
-        [RIGHT] = NULL,    [HELD_BACK] = "failure", [WRONG] = "failure",     [CRASHES] = "error",
-        [HANGS] = "error", [NOT_BUILT] = "error",   [NOT_BEGUN] = "skipped", [NOT_JUDGED] = "skipped"};
+        [RIGHT] = NULL,          [HELD_BACK] = "failure", [WRONG] = "failure",
+        [CRASHES] = "error",     [HANGS] = "error",       [NOT_BUILT] = "error",
+        [NOT_ALLOWED] = "error", [NOT_BEGUN] = "skipped", [NOT_JUDGED] = "skipped"};
     return elements[status];
 }
 

@@ -1,0 +1,132 @@
+/* The collectives of MPI that are started and waited for later, recorded and charged with what they send. */
+#include "grader/runner/record.h"
+
+#define START(name, rule, describe, share, type, call)                                                       \
+    comm = substituted(comm);                                                                                \
+    Call *this = call_of("start of " name, comm, rule);                                                      \
+    describe;                                                                                                \
+    enter(this);                                                                                             \
+    charge(true, share, type);                                                                               \
+    int result = call;                                                                                       \
+    return leave(request_started(this, result, comm, *request))
+
+int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    START("all_reduce", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
+          all_reduce_share(comm, count), type, PMPI_Iallreduce(in, out, count, type, op, comm, request));
+}
+
+int MPI_Iallgather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                   MPI_Datatype out_type, MPI_Comm comm, MPI_Request *request)
+{
+    START("all_gather", EXCHANGE, gathers_all(this, comm, in, count, type, out_count, out_type),
+          gather_share(comm, (double)out_count * size_of(comm)), out_type,
+          PMPI_Iallgather(in, count, type, out, out_count, out_type, comm, request));
+}
+
+int MPI_Ibcast(void *x, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request)
+{
+    START("broadcast", EXCHANGE, broadcasts(this, comm, count, type, root), gather_share(comm, count), type,
+          PMPI_Ibcast(x, count, type, root, comm, request));
+}
+
+int MPI_Ireduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                MPI_Request *request)
+{
+    START("reduce", REDUCTION, reduces(this, comm, count, type, op, root), gather_share(comm, count), type,
+          PMPI_Ireduce(in, out, count, type, op, root, comm, request));
+}
+
+int MPI_Ireduce_scatter_block(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    START("reduce_scatter", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
+          gather_share(comm, (double)count * size_of(comm)), type,
+          PMPI_Ireduce_scatter_block(in, out, count, type, op, comm, request));
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    START("barrier", TOGETHER, , 0, MPI_DATATYPE_NULL, PMPI_Ibarrier(comm, request));
+}
+
+int MPI_Ireduce_scatter(const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm, MPI_Request *request)
+{
+    START("reduce_scatter of parts", REDUCTION, reduces_parts(this, comm, counts, type, op),
+          gather_share(comm, sum_of(counts, comm)), type,
+          PMPI_Ireduce_scatter(in, out, counts, type, op, comm, request));
+}
+
+int MPI_Iallgatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
+                    const int displs[], MPI_Datatype out_type, MPI_Comm comm, MPI_Request *request)
+{
+    START("all_gather of parts", EXCHANGE, gathers_all_parts(this, comm, in, count, type, counts, out_type),
+          gather_share(comm, sum_of(counts, comm)), out_type,
+          PMPI_Iallgatherv(in, count, type, out, counts, displs, out_type, comm, request));
+}
+
+int MPI_Igather(const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
+                int root, MPI_Comm comm, MPI_Request *request)
+{
+    START("gather", EXCHANGE, gathers(this, comm, count, type, out_count, NULL, out_type, root),
+          gather_share(comm, count), type,
+          PMPI_Igather(in, count, type, out, out_count, out_type, root, comm, request));
+}
+
+int MPI_Igatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
+                 const int displs[], MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
+{
+    START("gather of parts", EXCHANGE, gathers(this, comm, count, type, 0, counts, out_type, root),
+          gather_share(comm, count), type,
+          PMPI_Igatherv(in, count, type, out, counts, displs, out_type, root, comm, request));
+}
+
+int MPI_Iscatter(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                 MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
+{
+    START("scatter", EXCHANGE, scatters(this, comm, count, NULL, type, out_count, out_type, root),
+          gather_share(comm, out_count), out_type,
+          PMPI_Iscatter(in, count, type, out, out_count, out_type, root, comm, request));
+}
+
+int MPI_Iscatterv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
+                  int out_count, MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
+{
+    START("scatter of parts", EXCHANGE, scatters(this, comm, 0, counts, type, out_count, out_type, root),
+          gather_share(comm, out_count), out_type,
+          PMPI_Iscatterv(in, counts, displs, type, out, out_count, out_type, root, comm, request));
+}
+
+int MPI_Ialltoall(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                  MPI_Datatype out_type, MPI_Comm comm, MPI_Request *request)
+{
+    START("all_to_all", EXCHANGE, exchanges_all(this, comm, in, count, type, out_count, out_type),
+          (double)out_count * (size_of(comm) - 1), out_type,
+          PMPI_Ialltoall(in, count, type, out, out_count, out_type, comm, request));
+}
+
+int MPI_Ialltoallv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
+                   const int out_counts[], const int out_displs[], MPI_Datatype out_type, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    START("all_to_all of parts", EXCHANGE,
+          exchanges_all_parts(this, comm, in, counts, type, out_counts, out_type),
+          sum_of_others(in == MPI_IN_PLACE ? out_counts : counts, comm), in == MPI_IN_PLACE ? out_type : type,
+          PMPI_Ialltoallv(in, counts, displs, type, out, out_counts, out_displs, out_type, comm, request));
+}
+
+int MPI_Iscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              MPI_Request *request)
+{
+    START("scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL), gather_share(comm, count),
+          type, PMPI_Iscan(in, out, count, type, op, comm, request));
+}
+
+int MPI_Iexscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                MPI_Request *request)
+{
+    START("exclusive scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
+          gather_share(comm, count), type, PMPI_Iexscan(in, out, count, type, op, comm, request));
+}
