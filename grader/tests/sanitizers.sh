@@ -64,4 +64,16 @@ copy_solution 6
 grade LAB=6 SAN=1
 check "a right lab has full marks with sanitizers, and none of MPI's own noise" scores 10/10
 check "what was graded with sanitizers is graded without them as before" [ ! -e build/runners/06-student ]
+
+# Objects of clang have sections of their own. A lab's object is made, and no kit beside it.
+clang_compiles() {
+    make --silent CC=clang BUILD=build/clang "$@" build/clang/labs/solution/1.o build/clang/labs/solution/11.o > out 2>&1
+}
+if clang --version > /dev/null 2>&1; then
+    check "a right lab may be compiled with clang" clang_compiles
+    rm -rf build/clang
+    check "and with its sanitizers" clang_compiles SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined'
+else
+    echo "skip - a right lab may be compiled with clang: clang is not installed"
+fi
 finish

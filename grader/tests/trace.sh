@@ -65,6 +65,12 @@ echo nonsense >> "$(lab_file 1)"
 trace LAB=1
 check "a lab that does not build says so" eval "[ $status != 0 ] && has 'does not compile'"
 
+copy_solution 1
+sed -i 's/^#include "balise.h"/#include "balise_mpi.h"/; s/^    return group_all_reduce(mesh->world, x);/    MPI_Win window;\n    MPI_Win_create(tensor_data(x), 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, \&window);\n&/' "$(lab_file 1)"
+trace LAB=1
+check "a lab that is refused says so, and not that it does not build" eval "[ $status != 0 ] && has '^Lab 1 .*: refused' && lacks 'not build'"
+check "the file and line of the call are named" has "MPI_Win_create \($(lab_file 1):$(grep -n MPI_Win_create labs/01-*/*.c | cut -d: -f1)\)"
+
 trace
 check "without a lab that is asked for" is_refused "which lab"
 trace LAB=77
