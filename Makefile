@@ -112,12 +112,12 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 play_source = grader/plays/lab$(call nn,$(if $(filter 9,$(1)),1,$(1))).c
 
 define lab_rules
-$(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/lab-cc.sh grader/labs.mk common/balise.h common/balise_mpi.h
+$(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
-	CC=grader/lab-cc.sh LAB_CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) labs/$(call lab_file,$(1)) $$@ '$(LAB_$(1)_EXPORTS)' || true
-$(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/lab-cc.sh grader/labs.mk common/balise.h common/balise_mpi.h
+	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) labs/$(call lab_file,$(1)) $$@ '$(LAB_$(1)_EXPORTS)' || true
+$(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
-	CC=grader/lab-cc.sh LAB_CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
+	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
 $(BUILD)/float/play-$(1).o: $(call play_source,$(1))
 	mkdir -p $$(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
@@ -242,7 +242,7 @@ $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wild
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
 
 # All that a verdict depends on beside the student's file.
-$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/lab-cc.sh grader/link-runner.sh grader/gradebook/grade-one.sh \
+$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh grader/gradebook/grade-one.sh \
         $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)) $(BUILD)/start/$(call lab_file,$(lab)))) common/balise.h common/balise_mpi.h
 	cat $^ | sha256sum | cut -c 1-64 > $@
 

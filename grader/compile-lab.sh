@@ -20,14 +20,26 @@ refuse() {
     give_up "refused: $1" "$2"
 }
 
-# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes.
+# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes. Two minutes at most, whatever it
+# waits for.
 compile() {
     ulimit -t 60 -v 1500000 -f 400000 -c 0
     local listing=()
     # gcc's assembler also tells which files it has put in (.incbin)
     case $("$CC" --version) in *"Free Software"*) listing=("-Wa,--MD,$object.assembled") ;; esac
     # shellcheck disable=SC2086 # flags are words
-    exec "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw"
+    exec timeout -k 5 "${COMPILE_SECONDS:-120}" "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw" < /dev/null
+}
+
+# say_limit STATUS: adds a sentence to the compiler's words where a limit has ended it.
+say_limit() {
+    if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.words"; then
+        echo "the compiler was stopped: it worked or waited for more than a minute, where a lab takes a moment"
+    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.words"; then
+        echo "the compiler was stopped: it asked for more than 1.5 GB of memory"
+    elif grep -qE 'File size limit exceeded|File too large' "$object.words"; then
+        echo "the compiler was stopped: the lab's object is larger than 400 MB"
+    fi
 }
 
 # foreign_file: the first file that the compiler has read and that is none of: a header of the kit, of the system or of MPI, the
@@ -150,8 +162,12 @@ check_calls() {
 rm -f "$object.failed"
 [ -r "$source" ] || give_up "lab $lab has no file $source" "make start LAB=$lab lays a fresh one"
 rm -f "$object.read" "$object.assembled"
-if ! (compile) 2> "$object.words"; then
+(compile) 2> "$object.words" && status=0 || status=$?
+if [ "$status" != 0 ]; then
     check_files
+    said=$(say_limit "$status")
+    truncate -s '<1000000' "$object.words"
+    [ -z "$said" ] || printf '\n%s\n' "$said" >> "$object.words"
     [ -e "$object.read" ] || { tail -n 1 "$object.words" > "$object.raw" && mv "$object.raw" "$object.words"; }
     give_up "lab $lab does not compile ($source)" "the compiler's first error is the one to look at" "$object.words"
 fi

@@ -8,7 +8,7 @@ endef
 $(BUILD)/generated/grading.sh: Makefile grader/tests.mk grader/labs.mk $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(BUILD)/grade
 	mkdir -p $(@D)
 	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
-	printf '%s\n' "export CC=grader/lab-cc.sh LAB_CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
+	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
 	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
 
 # Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the mutation score.

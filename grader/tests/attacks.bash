@@ -126,7 +126,7 @@ int big[] = {B(B(1,))};'
 '
     check "headers that never end take a minute" fails_saying "it worked or waited for more than a minute"
     mkfifo student/pipe
-    LAB_CC_SECONDS=2 attack '' '#include "pipe"
+    COMPILE_SECONDS=2 attack '' '#include "pipe"
 '
     check "a compiler that waits for ever is stopped" fails_saying "it worked or waited for more than a minute"
 }
