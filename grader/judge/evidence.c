@@ -23,10 +23,10 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
                 "the result contains infinite values: something was divided by zero, or grew without end");
             return true;
         } else if (isnan(e->is[i])) {
-            snprintf(text, size,
-                     "the result contains values that are not numbers: a part of it was never computed, or "
-                     "was read "
-                     "before it was");
+            snprintf(
+                text, size,
+                "the result contains values that are not numbers: 0 was divided by 0, or a part of it was "
+                "never computed, or was read before it was");
             return true;
         }
     return false;

@@ -13,7 +13,8 @@ enum { MOST_ROWS = 4096, LENGTH = 0, ROOM = 1, MINE = 2 }; /* where the numbers 
 typedef struct Dealt {
     Deal deal;
     const Entry *of[MAX_RANKS];
-    int times[MOST_ROWS]; /* how often each row is read, over the replicas */
+    int times[MOST_ROWS];    /* how often each row is read, over the replicas */
+    int replicas[MOST_ROWS]; /* and by how many of them */
 } Dealt;
 
 static int64_t length_of(const Entry *e)
@@ -107,20 +108,29 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 
 static void count_rows(const Trial *t, Dealt *dealt)
 {
+    int seen_by[MOST_ROWS] = {0};
     memset(dealt->times, 0, sizeof dealt->times);
+    memset(dealt->replicas, 0, sizeof dealt->replicas);
     for (int rank = 0; rank < t->c->world; rank += t->c->tp)
-        for (int64_t i = 0; i < length_of(dealt->of[rank]); i++)
-            dealt->times[(int)numbers_of(dealt->of[rank])[MINE + i]]++;
+        for (int64_t i = 0; i < length_of(dealt->of[rank]); i++) {
+            int row = (int)numbers_of(dealt->of[rank])[MINE + i];
+            dealt->times[row]++;
+            dealt->replicas[row] += seen_by[row] != rank + 1;
+            seen_by[row] = rank + 1;
+        }
 }
 
 static const char *wrong_together(const Trial *t, Dealt *dealt)
 {
-    int64_t missing = 0, twice = 0;
+    int64_t missing = 0, twice = 0, shared = 0;
     count_rows(t, dealt);
     for (int64_t i = 0; i < dealt->deal.rows; i++) {
         missing += dealt->times[i] == 0;
         twice += dealt->times[i] > 1;
+        shared += dealt->replicas[i] > 1;
     }
+    if (missing > 0 && twice > 0 && shared == 0)
+        return "a replica reads some of its rows several times, and some rows are read by no replica";
     if (dealt->deal.tail == PAD && missing > 0)
         return "some rows are read by no replica, and others by several: different replicas process the same "
                "samples";

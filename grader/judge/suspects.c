@@ -19,7 +19,7 @@ static const Suspect suspects[SUSPECTS] = {
                        "the gradients are averaged twice: divided by the number of replicas once too often"},
     [DIVIDED_BY_WORLD] = {11, "it is divided by the number of all ranks: a mean is over the replicas"},
     [DIVIDED_BY_TP] = {11, "it is divided by the size of the tp group: a mean is over the replicas"},
-    [DIVIDED_ALONE] = {11, "it is this replica's own, divided: nothing was exchanged"},
+    [DIVIDED_ALONE] = {11, "it is this replica's own, divided: nothing of the other replicas is in it"},
     [OVER_TP] =
         {11, "it is taken over the tp group: it is the replicas, the dp group, that have something to add"},
     [OVER_TP_BY_DP] = {11, "it is a sum over the tp group: its ranks hold different pieces of the weights"},
@@ -29,7 +29,7 @@ static const Suspect suspects[SUSPECTS] = {
          "counted together"},
     [OVER_THE_WORLD_BY_DP] =
         {11, "gradients of different pieces of a weight were added together: the group is the world"},
-    [ONE_REPLICA] = {11, "it describes one replica's data only: nothing was exchanged"},
+    [ONE_REPLICA] = {11, "it describes one replica's data only: nothing of the others is in it"},
     [FACTOR_HIDDEN] =
         {0, "attention scores are scaled by the hidden size; it is the size of one head that counts"},
     [FACTOR_MISSING] = {0, "attention scores are not scaled: the factor 1/sqrt(head size) is missing"},
