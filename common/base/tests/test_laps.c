@@ -20,6 +20,12 @@ static void spend(double seconds)
         continue;
 }
 
+static void from_the_start(void)
+{
+    laps_run(false);
+    laps_forget();
+}
+
 START_TEST(what_is_not_running_counts_nothing)
 {
     Lap laps[MAX_LAPS];
@@ -79,6 +85,7 @@ Suite *suite(void)
 {
     Suite *all = suite_create("laps");
     TCase *tcase = tcase_create("laps");
+    tcase_add_checked_fixture(tcase, from_the_start, NULL);
     tcase_add_test(tcase, what_is_not_running_counts_nothing);
     tcase_add_test(tcase, the_time_since_the_last_word_belongs_to_the_next);
     tcase_add_test(tcase, more_names_than_there_is_room_for_share_the_last_place);
