@@ -207,6 +207,9 @@ Tensor *ready(Tensor *x)
     if (x->buffer)
         return x;
     Node *producer = x->producer;
+    if (x->parameter)
+        misuse("initial values are set when the whole model has been made: look at them in the forward pass",
+               "a parameter has no numbers yet while layers are being made");
     if (!producer || !producer->compute)
         misuse("a tensor lives for one step: do not keep it in a static variable or from an earlier block",
                "the numbers of a tensor were released before this use");

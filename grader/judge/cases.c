@@ -40,10 +40,11 @@ static Case drawn(const Lab *lab, Draw *d, int world)
     c.F = world * (5 + 2 * draw(d, 0, 3));
     c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, and more in the usual sizes */
     c.V = draw(d, 3, 17);
-    c.p = 0.25;
     c.reverse = 1;
     if (lab->number == 1) /* a sum has no size of its own: neither thousands nor millionths are to be lost */
         c.exponent = world % 2 ? -24 : 12;
+    int sixteenths = draw(d, 1, 12);
+    c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     return c;
 }
 

@@ -99,7 +99,9 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
         size_t used = strlen(same->reason);
         snprintf(same->reason + used, sizeof same->reason - used,
                  "\nThis case passes alone: something is kept from one case to the next, in a static "
-                 "variable perhaps, or memory is damaged (make grade LAB=%d SAN=1 looks for that)",
+                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
+                 "depends on which "
+                 "message comes first (MPI_ANY_SOURCE, a buffer that is used before its wait)",
                  result->lab->number);
     }
 }

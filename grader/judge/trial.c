@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,17 +13,17 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
 }
 
 /* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
- * keeps the points of the forward pass, whose second time was not reached. */
+ * keeps the points of the forward pass, whose second time and whose evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
     char first[NAME_SIZE];
-    size_t length = strlen(want->name);
-    if (length < 6 || strncmp(want->name + length - 6, "step ", 5) != 0)
+    const char *comma = strrchr(want->name, ',');
+    bool step = comma && !strncmp(comma, ", step ", 7);
+    if (!step && !(comma && !strncmp(comma, ", evaluation ", 13)))
         return false;
-    if (want->name[length - 1] == '1')
+    if (step && !strcmp(comma, ", step 1"))
         t->broken_in_step_1 = true;
-    memcpy(first, want->name, length + 1);
-    first[length - 1] = '1';
+    snprintf(first, sizeof first, "%.*s, step 1", (int)(comma - want->name), want->name);
     return t->broken_in_step_1 && entry_of_rank(t, t->rank, want->kind, first);
 }
 

@@ -14,9 +14,12 @@ typedef struct Pass {
     Tensor *dy, *dother;
 } Pass;
 
+/* After the steps come the evaluations. */
 static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
 {
-    snprintf(name, NAME_SIZE, "%s of the %s layer, step %d", what, which_layer[which], step + 1);
+    bool trains = step < STEPS;
+    snprintf(name, NAME_SIZE, "%s of the %s layer, %s %d", what, which_layer[which],
+             trains ? "step" : "evaluation", 1 + (trains ? step : step - STEPS));
 }
 
 static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
@@ -52,7 +55,8 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
 {
     char name[NAME_SIZE];
     inputs(play, layer, pass, which, step);
-    at(play, "forward pass of the %s layer, step %d", which_layer[which], step + 1);
+    name_it(name, "forward pass", which, step);
+    at(play, "%s", name);
     Sizes sizes = layer->sizes(play, which);
     traffic_begin(play);
     work_begin(play);
@@ -127,12 +131,31 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 
+/* What lies between two epochs: forward passes that no backward pass follows, several of a layer in a row, without dropout. */
+static void evaluate(Play *play, const LayerPlay *layer, void *const made[LAYERS])
+{
+    enum { MOST = 4 };
+    int passes = 2 + (int)(play->c.key % (MOST - 1));
+    Pass pass[LAYERS][MOST];
+    tape_reset(play->tape, (TapeBatch){play->c.key, STEPS, play->c.B, play->samples, false});
+    bool recording = tape_record(play->tape, false);
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < passes; k++)
+            forward(play, layer, made[i], &pass[i][k], i, STEPS + k);
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < passes; k++)
+            write_forward(play, &pass[i][k], i, STEPS + k);
+    tape_record(play->tape, recording);
+}
+
 static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
     model_fill(play->model, begin_weights, any_weight, &(Weights){.seed = play->c.key, .step = step});
-    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
     model_use_tape(play->model, play->tape);
+    if (step > 0)
+        evaluate(play, layer, made);
+    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
     model_clear_gradients(play->model);
     for (int i = 0; i < LAYERS; i++)
         forward(play, layer, made[i], &pass[i], i, step);
