@@ -306,7 +306,7 @@ bool nearly_right(const Evidence *e, char *text, size_t size)
         error = fmax(error, fabs(e->is[i] - e->right[i]));
         largest = fmax(largest, fabs(e->right[i]));
     }
-    if (!(error < 0.001 * largest))
+    if (!(error < 0.004 * largest))
         return false;
     snprintf(text, size,
              "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
