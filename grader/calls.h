@@ -59,6 +59,9 @@ typedef enum Manner {
     READY,    /**< its receive must be there before it */
 } Manner;
 
+/** What a buffer holds while MPI is to fill it: a number that is none, in single and in double precision. */
+enum { UNDER_WAY = 0x7ffda5a5 };
+
 /** The communicator of all ranks of the case, by the name of MPI_COMM_WORLD. */
 enum { THE_WORLD = 1 };
 

@@ -14,6 +14,17 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
     return true;
 }
 
+/* Such a number goes through sums and products as it is, but for its sign. */
+static bool is_under_way(double x)
+{
+    const uint32_t bits = UNDER_WAY;
+    float mark;
+    memcpy(&mark, &bits, sizeof mark);
+    const double wide = copysign((double)mark, 1);
+    x = copysign(x, 1);
+    return memcmp(&x, &wide, sizeof x) == 0;
+}
+
 bool not_a_number(const Evidence *e, char *text, size_t size)
 {
     for (int64_t i = 0; i < e->count; i++)
@@ -24,9 +35,12 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
             return true;
         } else if (isnan(e->is[i])) {
             snprintf(
-                text, size,
-                "the result contains values that are not numbers: 0 was divided by 0, or a part of it was "
-                "never computed, or was read before it was");
+                text, size, "%s",
+                is_under_way(e->is[i])
+                    ? "a buffer was read before the message or the sum that fills it was complete: MPI_Wait "
+                      "comes first"
+                    : "the result contains values that are not numbers: 0 was divided by 0, or a part of it "
+                      "was never computed, or was read before it was");
             return true;
         }
     return false;

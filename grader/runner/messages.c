@@ -15,7 +15,9 @@
     return leave(result)
 
 #define START_OF_SEND(name, manner, call)                                                                    \
-    POINT("start of " name, sends_in(manner, this, comm, to, tag, count, type), to, count, type, call)       \
+    POINT("start of " name,                                                                                  \
+          (sends_in(manner, this, comm, to, tag, count, type), x = departs(this, x, count, type)), to,       \
+          count, type, call)                                                                                 \
     return leave(request_started(this, result, comm, *request))
 
 /* A receive costs its sender. Where the message came from is told by the status, if need be by one of our own. */
@@ -121,8 +123,9 @@ int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm 
 
 int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    POINT("start of receive", receives_message(this, comm, from, tag, count, type), MPI_PROC_NULL, 0, type,
-          PMPI_Irecv(x, count, type, from, tag, comm, request))
+    POINT("start of receive",
+          (receives_message(this, comm, from, tag, count, type), x = lands_message(this, x, count, type)),
+          MPI_PROC_NULL, 0, type, PMPI_Irecv(x, count, type, from, tag, comm, request))
     return leave(request_started(this, result, comm, *request));
 }
 
@@ -253,7 +256,8 @@ int MPI_Imrecv(void *x, int count, MPI_Datatype type, MPI_Message *message, MPI_
 {
     Taken t = given(*message);
     MPI_Comm comm = t.comm;
-    POINT("start of receive", receives_taken(this, &t, count, type), MPI_PROC_NULL, 0, type,
-          PMPI_Imrecv(x, count, type, message, request))
+    POINT("start of receive",
+          (receives_taken(this, &t, count, type), x = lands_message(this, x, count, type)), MPI_PROC_NULL, 0,
+          type, PMPI_Imrecv(x, count, type, message, request))
     return leave(request_started(this, result, comm, *request));
 }

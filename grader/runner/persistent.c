@@ -11,6 +11,7 @@ typedef struct Described {
     MPI_Comm comm;
     Call call;    /* what each start says of itself */
     double bytes; /* that it sends */
+    Flight flight;
 } Described;
 
 static struct {
@@ -50,10 +51,13 @@ static int keep(const Call *this, const Described *d, const void *maker, int res
     enter(this);                                                                                             \
     int result = make;                                                                                       \
     d.request = *request;                                                                                    \
+    d.flight = flight_begun();                                                                               \
+    flight_waits(&d.flight);                                                                                 \
     return keep(this, &d, __builtin_return_address(0), result)
 
 #define DESCRIBE_SEND(word, start, how, make)                                                                \
-    DESCRIBE(word, start, how, sends_message(&d.call, comm, to, tag, count, type),                           \
+    DESCRIBE(word, start, how,                                                                               \
+             (sends_message(&d.call, comm, to, tag, count, type), x = departs(this, x, count, type)),        \
              bytes_of(to, count, type), make)
 
 int MPI_Send_init(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
@@ -87,9 +91,10 @@ int MPI_Rsend_init(const void *x, int count, MPI_Datatype type, int to, int tag,
 int MPI_Recv_init(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                   MPI_Request *request)
 {
-    DESCRIBE("recv_init", "start of receive", ORDINARY,
-             receives_message(&d.call, comm, from, tag, count, type), 0,
-             PMPI_Recv_init(x, count, type, from, tag, comm, request));
+    DESCRIBE(
+        "recv_init", "start of receive", ORDINARY,
+        (receives_message(&d.call, comm, from, tag, count, type), x = lands_message(this, x, count, type)), 0,
+        PMPI_Recv_init(x, count, type, from, tag, comm, request));
 }
 
 /* What each start says of itself. */
@@ -106,7 +111,7 @@ static void repeats(Call *call, const Call *described)
     call->received[0] = described->received[0];
 }
 
-static int start(MPI_Request *request, const Described *d)
+static int start(MPI_Request *request, Described *d)
 {
     Call *this = call_of(d->call.name, d->comm, MESSAGE);
     if (this && request_is_open(*request))
@@ -116,13 +121,15 @@ static int start(MPI_Request *request, const Described *d)
         must_fit_buffer(this, d->bytes);
     enter(this);
     charge(false, d->bytes, MPI_BYTE);
+    if (this)
+        flight_starts(&d->flight);
     int result = PMPI_Start(request);
-    return leave(request_started(this, result, d->comm, *request));
+    return leave(request_started_again(this, result, d->comm, *request, &d->flight));
 }
 
 int MPI_Start(MPI_Request *request)
 {
-    const Described *d = described_as(*request);
+    Described *d = described_as(*request);
     if (d)
         return start(request, d);
     enter(call_of("start", MPI_COMM_NULL, LOCAL));
@@ -144,6 +151,7 @@ int MPI_Request_free(MPI_Request *request)
     request_let_go(*request);
     if (d) {
         object_freed(d->request);
+        flight_forgotten(&d->flight);
         *d = persistent.described[--persistent.count];
     }
     return leave(PMPI_Request_free(request));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "grader/calls.h"
+#include "grader/runner/flight.h"
 
 /** The case's ranks for MPI_COMM_WORLD. */
 MPI_Comm substituted(MPI_Comm comm);
@@ -99,6 +100,8 @@ int missing_rank(void);
 void requests_begin(void);
 /** The call that this rank is in has started `request`, on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
+/** A persistent one; its buffers stay the caller's. */
+int request_started_again(Call *call, int result, MPI_Comm comm, MPI_Request request, const Flight *flight);
 
 /** Is it under way? And one that nobody will wait for any more: only a message that is sent may end like that. */
 bool request_is_open(MPI_Request request);
