@@ -33,11 +33,12 @@ typedef struct Case {
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
     int32_t training;
-    int32_t integers; /**< small integers, so that sums are exact; those of the last rank are zeros */
-    int32_t flat;     /**< x is [B,H], without S */
-    int32_t exponent; /**< inputs are between -2^exponent and 2^exponent */
-    int32_t reverse;  /**< backward passes in the order of the forward passes reversed */
-    int32_t delay;    /**< one rank comes late to each pass */
+    int32_t integers;    /**< small integers, so that sums are exact; those of the last rank are zeros */
+    int32_t flat;        /**< x is [B,H], without S */
+    int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
+    int32_t dy_exponent; /**< what comes into a backward pass, times 2^dy_exponent */
+    int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
+    int32_t delay;       /**< one rank comes late to each pass */
 } Case;
 
 typedef enum RankState { STARTING, IDLE, PLAYING, IN_MPI, GONE } RankState;

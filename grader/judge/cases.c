@@ -43,6 +43,10 @@ static Case drawn(const Lab *lab, Draw *d, int world)
     c.reverse = 1;
     if (lab->number == 1) /* a sum has no size of its own: neither thousands nor millionths are to be lost */
         c.exponent = world % 2 ? -24 : 12;
+    else if (lab->number == 4 || lab->number == 7) /* attention on thousands is a maximum */
+        c.dy_exponent = world % 2 ? -24 : 12;
+    else
+        c.exponent = world % 2 ? -12 : 8;
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     return c;
@@ -80,6 +84,32 @@ static Case one_side(const Lab *lab, Draw *d, int world)
     return c;
 }
 
+/* Long texts, more numbers than fit a page of memory, and ten heads on a rank. */
+static Case long_texts(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual(lab, d, world);
+    c.B = 3;
+    c.S = 35;
+    c.A = 10 * world;
+    c.H = 2 * c.A;
+    return c;
+}
+
+/* Many samples, and rows of many numbers where they cost little. */
+static Case many_samples(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual(lab, d, world);
+    c.B = 9;
+    c.S = 1;
+    if (lab->number == 2)
+        c.out = 520;
+    if (lab->number == 3)
+        c.H = 520;
+    if (lab->number == 5 || lab->number == 6)
+        c.F = 528;
+    return c;
+}
+
 /* More than a message that MPI keeps for the receiver: who sends it waits, and what is not waited for is not there. */
 static Case large(const Lab *lab, Draw *d, int world)
 {
@@ -104,6 +134,10 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
     cases[count++] = usual(lab, d, world);
     cases[count++] = drawn(lab, d, world);
     cases[count++] = single(lab, d, world);
+    if (lab->number > 1 && world == 2) {
+        cases[count++] = long_texts(lab, d, world);
+        cases[count++] = many_samples(lab, d, world);
+    }
     if (lab->number == 1) {
         cases[count++] = one_side(lab, d, world);
         cases[count++] = large(lab, d, world);
@@ -118,6 +152,8 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
         cases[count] = classifier(usual(lab, d, world));
         count++;
         cases[count] = classifier(drawn(lab, d, world));
+        count++;
+        cases[count] = classifier(world == 2 ? long_texts(lab, d, world) : single(lab, d, world));
         count++;
     }
     return count;

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,11 +23,13 @@ static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
              trains ? "step" : "evaluation", 1 + (trains ? step : step - STEPS));
 }
 
+/* The first evaluation reads what the first step has read, the layer that was last first; the weights have changed since. */
 static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
 {
     const Case *c = &play->c;
     char name[NAME_SIZE];
     *pass = (Pass){0};
+    step = step == STEPS ? 0 : step;
     name_it(name, "mask", which, step);
     if (layer->takes_mask)
         pass->mask = random_mask(play, name);
@@ -87,16 +90,25 @@ static void write_forward(Play *play, const Pass *pass, int which, int step)
     }
 }
 
+/* A gradient has no size of its own: a loss may be scaled, and be one of thousands. */
+static Tensor *random_gradient(Play *play, const char *name, Shape shape)
+{
+    Tensor *dy = random_input(play, name, -1, shape, false);
+    for (int64_t i = 0, count = tensor_count(dy); i < count; i++)
+        reals(dy)[i] *= (real)ldexp(1, play->c.dy_exponent);
+    return dy;
+}
+
 static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
 {
     char name[NAME_SIZE];
     at(play, "backward pass of the %s layer, step %d", which_layer[which], step + 1);
     Sizes sizes = layer->sizes(play, which);
     name_it(name, "dy", which, step);
-    Tensor *dy = random_input(play, name, -1, pass->y->shape, false);
+    Tensor *dy = random_gradient(play, name, pass->y->shape);
     if (pass->other) {
         name_it(name, "dother", which, step);
-        gradient_add(pass->other, random_input(play, name, -1, pass->other->shape, false));
+        gradient_add(pass->other, random_gradient(play, name, pass->other->shape));
     }
     traffic_begin(play);
     work_begin(play);
@@ -139,7 +151,7 @@ static void evaluate(Play *play, const LayerPlay *layer, void *const made[LAYERS
     Pass pass[LAYERS][MOST];
     tape_reset(play->tape, (TapeBatch){play->c.key, STEPS, play->c.B, play->samples, false});
     bool recording = tape_record(play->tape, false);
-    for (int i = 0; i < LAYERS; i++)
+    for (int i = LAYERS - 1; i >= 0; i--)
         for (int k = 0; k < passes; k++)
             forward(play, layer, made[i], &pass[i][k], i, STEPS + k);
     for (int i = 0; i < LAYERS; i++)

@@ -1,4 +1,4 @@
-/* What of MPI a lab makes itself, and does not free. The kit's words clear up behind themselves; what is made together with a
+/* What of MPI a lab makes itself, and does not free. The kit's words clear up behind themselves, but for groups; what is made together with a
  * layer or a group belongs to that, and nothing in a lab frees these. What is made once and kept in a static variable is no
  * leak either, nor is one for each shape. */
 #include <mpi.h>
@@ -34,7 +34,8 @@ void objects_begin(void)
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
     void *line = recorder_active() && !recorder_is_at("making of") ? callsite() : NULL;
-    if (line && line == maker && objects.count < KEPT)
+    bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
+    if (line && own && objects.count < KEPT)
         objects.object[objects.count++] = (Object){handle, line, kind};
 }
 
