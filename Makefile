@@ -181,7 +181,7 @@ ifeq ($(STACK),mine)
 $(foreach lab,$(LABS),$(eval $(call mine_rules,$(lab))))
 endif
 
-SUSPECT_WORDS = attention gelu linear dropout_with add
+SUSPECT_WORDS = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
 LAYER_LABS = 2 3 4 5 6 7
 $(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) $(PLAY_PARTS) grader/plays/model.c) \
         $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \

@@ -25,6 +25,42 @@ bool other_bucket_is_right(const Evidence *e)
     return false;
 }
 
+/* By what the sums in this bucket were divided, or 0. */
+static double divisor_of(const Trial *t, const char *name, double tolerance)
+{
+    int64_t offset = 0;
+    const Entry *want = find_entry(t->expected.base[0], t->expected.used[0], VALUES, name, &offset),
+                *got = entry_of_rank(t, t->rank, VALUES, name);
+    if (!want || !got || got->count != want->count)
+        return 0;
+    const double *is = numbers_of(got), *right = numbers_of(want);
+    int64_t at = 0;
+    for (int64_t i = 0; i < want->count; i++)
+        at = fabs(right[i]) > fabs(right[at]) ? i : at;
+    if (want->count == 0 || is[at] == 0 ||
+        !close_to(is, right, is[at] / right[at], want->count, 4 * tolerance))
+        return 0;
+    return replicas_of(t->c) * right[at] / is[at];
+}
+
+bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
+{
+    char name[NAME_SIZE];
+    if (e->want->check != GRADIENT)
+        return false;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < lab11_buckets(round); i++) {
+            lab11_bucket_name(name, i, round);
+            double divisor = divisor_of(e->trial, name, e->tolerance);
+            if (!(fabs(divisor - lab11_buckets(round)) < 1e-3))
+                return false;
+        }
+    snprintf(
+        text, size,
+        "it is divided by the number of buckets: a mean over the replicas is divided by how many these are");
+    return true;
+}
+
 static bool same(double a, double b)
 {
     return fabs(a - b) <= 1e-12 * fabs(b);
@@ -62,6 +98,20 @@ static int left_alone(const Evidence *e, const double own[3])
     return first;
 }
 
+/* The one of the three that is right but for a division by the number of replicas, the others being right; or -1. */
+static int divided_alone(const Evidence *e, int dp)
+{
+    int divided = -1;
+    for (int i = 0; i < 3; i++) {
+        if (same(e->is[i], e->right[i]))
+            continue;
+        if (divided >= 0 || !same(e->is[i] * dp, e->right[i]))
+            return -1;
+        divided = i;
+    }
+    return divided;
+}
+
 static bool in_other_order(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
@@ -79,7 +129,11 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     Brought all = brought(e->trial);
     int alone = left_alone(e, all.own);
     double loss = e->is[0];
-    if (dp > 1 && (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
+    int divided = divided_alone(e, dp);
+    if (divided >= 0)
+        snprintf(text, size, "%s is divided by the number of replicas: the caller divides by the count",
+                 names[divided]);
+    else if (dp > 1 && (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         snprintf(text, size,
                  "it is an average of averages: wrong where replicas have read different numbers of rows");
     else if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))

@@ -26,10 +26,25 @@ static bool noted(const Trial *t, char *text, size_t size)
     return false;
 }
 
-static bool wrong_size(const Case *c, const Entry *got, const Entry *want, char *text, size_t size)
+/* Of the two layers of a case: is this the shape that the other one gives? */
+static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *want)
+{
+    int64_t offset = 0;
+    const Entry *entry;
+    while (want->check == FORWARD && play_of_case(t->c) &&
+           (entry = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+        if (entry->kind == VALUES && strncmp(entry->name, "output of the", 13) == 0 &&
+            shape_equal(entry->shape, got->shape))
+            return true;
+    return false;
+}
+
+static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
     const char *says = NULL;
+    const Case *c = t->c;
+    bool as_other = is_shape_of_another(t, got, want);
     if (c->lab == 9 && c->world > c->tp && is * c->tp == right * c->world)
         says = "the pieces of other replicas are joined to it: the group is the world";
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
@@ -44,6 +59,10 @@ static bool wrong_size(const Case *c, const Entry *got, const Entry *want, char 
     else if (c->tp > 1 && is == right * c->tp)
         says = "it is as many times too large as there are ranks: it was joined although it was whole, or is "
                "a sum";
+    else if (as_other)
+        says = "it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
+               "not in a static "
+               "variable";
     snprintf(text, size, "%s", says ? says : "the shape is not the one asked for");
     return says != NULL;
 }
@@ -59,13 +78,24 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *te
 /* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char *text, size_t size)
 {
-    static Finder *const proofs[] = {
-        metrics_are_wrong,   input_altered,       not_a_number,    nothing_flowed_back, multiple, suspected,
-        added_up_over_ranks, right_on_first_rank, of_another_call, of_another_rank,     scaled,   NULL};
-    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right, ranks_differ, parts_of_some_ranks,
-                                    NULL};
-    if (!play_of_case(e->trial->c) &&
-        suspected(e, text, size)) /* a number counted twice may be a number taken for the sum */
+    static Finder *const proofs[] = {metrics_are_wrong,
+                                     input_altered,
+                                     not_a_number,
+                                     nothing_flowed_back,
+                                     multiple,
+                                     suspected,
+                                     added_up_over_ranks,
+                                     right_on_first_rank,
+                                     of_another_call,
+                                     of_another_rank,
+                                     partly_right,
+                                     scaled,
+                                     NULL};
+    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right,    ranks_differ,
+                                    parts_of_some_ranks,    dropout_differs, NULL};
+    /* A number counted twice may be a number taken for the sum. */
+    static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions, NULL};
+    if (!play_of_case(e->trial->c) && look_at_numbers(e, of_sums, text, size))
         return *proven = true;
     *proven = look_at_numbers(e, proofs, text, size);
     return *proven || (!has_note && look_at_numbers(e, signs, text, size));
@@ -97,7 +127,7 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         return true;
     }
     if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {
-        found = wrong_size(t->c, got, want, text, size);
+        found = wrong_size(t, got, want, text, size);
     } else {
         double *right = malloc((size_t)got->count * sizeof *right + 1);
         for (int64_t i = 0; i < got->count; i++)

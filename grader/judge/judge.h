@@ -59,10 +59,10 @@ Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp
 
 /** One way in which students go wrong; the judge computes what that would give. */
 typedef struct Suspect {
-    int lab; /**< 0: any lab with these words */
+    unsigned labs; /**< 1 << lab for each that it is about */
     const char *sentence;
 } Suspect;
-enum { NO_SUSPECT = -1 };
+enum { NO_SUSPECT = -1, THE_MODEL = 12 /* as a lab: the whole model of lab 11 */ };
 int suspect_count(void);
 const Suspect *suspect_at(int i);
 

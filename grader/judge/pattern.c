@@ -56,6 +56,10 @@ static bool evaluating(const Case *c)
 {
     return !training(c);
 }
+static bool in_two_dimensions(const Case *c)
+{
+    return c->flat;
+}
 static bool single_row(const Case *c)
 {
     return c->B * c->S == 1;
@@ -95,6 +99,7 @@ static const struct {
     {in_both_directions, "with tp and dp above 1"},
     {training, "in training, where dropout acts"},
     {evaluating, "in evaluation, where nothing is dropped"},
+    {in_two_dimensions, "where x has two dimensions, [B,H]"},
     {single_row, "with a single row, B = S = 1"},
     {several_rows, "with more than one row"},
     {reversed, "where the backward pass of the last call comes first"},

@@ -1,0 +1,63 @@
+/* What ranks hold of one tensor, side by side. */
+#include <stdio.h>
+
+#include "grader/judge/evidence.h"
+#include "grader/judge/plays.h"
+
+/* A whole tensor as another rank has written it. */
+static const Entry *as_seen_by(const Evidence *e, int rank)
+{
+    const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->name);
+    return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry : NULL;
+}
+
+bool right_on_first_rank(const Evidence *e, char *text, size_t size)
+{
+    const Entry *first = as_seen_by(e, 0);
+    if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
+        return false;
+    snprintf(text, size, "the result is right on the first rank only");
+    return true;
+}
+
+bool ranks_differ(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    const Entry *first = as_seen_by(e, 0);
+    for (int rank = 1; rank < c->world && first && play_of_case(c); rank++) {
+        const Entry *other = as_seen_by(e, rank);
+        if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
+            snprintf(text, size,
+                     "ranks no longer agree on a tensor that should be the same everywhere: each has its own "
+                     "part of the "
+                     "sum, or drew its own random numbers");
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a tensor that was joined along its last dimension: are the columns of some ranks right, and of others wrong? */
+bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
+{
+    int64_t columns = shape_last(e->want->shape), tp = e->trial->c->tp, mine = columns / tp;
+    int right = 0, wrong = -1;
+    if (e->got->placement_kind == SHARD || tp == 1 || mine * tp != columns)
+        return false;
+    for (int64_t k = 0; k < tp; k++) {
+        bool close = true;
+        for (int64_t row = 0; row < e->count; row += columns)
+            close =
+                close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine, e->tolerance);
+        right += close;
+        wrong = close ? wrong : (int)k;
+    }
+    if (right == 0 || wrong < 0)
+        return false;
+    snprintf(text, size,
+             "only a part of the columns is wrong, that of rank %d among them: this rank computed with "
+             "something that "
+             "should be the same everywhere, and is not, or drew its own random numbers",
+             wrong);
+    return true;
+}

@@ -1,0 +1,71 @@
+/* What came out beside what other calls of the same case give, or are given. */
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/evidence.h"
+#include "grader/judge/plays.h"
+
+static bool is_input(const Entry *entry)
+{
+    return strncmp(entry->name, "input of", 8) == 0;
+}
+
+static bool returned_input(const Evidence *e, const Entry *input, char *text, size_t size)
+{
+    bool own = strncmp(e->want->name, "output of", 9) == 0 && strcmp(e->want->name + 6, input->name + 5) == 0;
+    snprintf(text, size, "%s",
+             "what comes out is x as it went in: here the layer returns without having computed");
+    return own;
+}
+
+bool of_another_call(const Evidence *e, char *text, size_t size)
+{
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0;
+    const Entry *entry;
+    while ((entry = next_entry(expected->base[0], expected->used[0], &offset)))
+        if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
+            entry->count == e->want->count && gives(e, numbers_of(entry))) {
+            if (is_input(entry))
+                return returned_input(e, entry, text, size);
+            snprintf(text, size,
+                     "it is what another call gives (%s): results of separate calls share storage, or are "
+                     "kept from one "
+                     "call to the next",
+                     entry->name);
+            return true;
+        }
+    return false;
+}
+
+/* Is this layer right wherever nothing is dropped, and wrong in both steps? */
+bool dropout_differs(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    char layer[NAME_SIZE];
+    int right = 0, wrong = 0;
+    if (!play_of_case(c) || !c->training || c->p == 0 ||
+        sscanf(e->want->name, "output of the %15s", layer) != 1)
+        return false;
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0;
+    const Entry *want;
+    while ((want = next_entry(expected->base[0], expected->used[0], &offset))) {
+        if (want->kind != VALUES || strncmp(want->name, "output of the ", 14) != 0 ||
+            strncmp(want->name + 14, layer, strlen(layer)) != 0)
+            continue;
+        const Entry *got = entry_of_rank(e->trial, e->trial->rank, VALUES, want->name);
+        bool close = got && got->count == want->count && got->placement_kind != SHARD &&
+                     close_to(numbers_of(got), numbers_of(want), 1, want->count, e->tolerance);
+        if (close != (strstr(want->name, "evaluation") != NULL))
+            return false;
+        ++*(close ? &right : &wrong);
+    }
+    if (right < 2 || wrong < 2)
+        return false;
+    snprintf(text, size,
+             "the layer is right in evaluation, where nothing is dropped, and wrong in training: look at "
+             "dropout. Its name, its "
+             "probability and its place decide what is dropped");
+    return true;
+}

@@ -1,0 +1,75 @@
+/* Labs 1, 9 and 11: what those numbers that are wrong have in common, and those that are right have not. */
+#include <math.h>
+#include <stdio.h>
+
+#include "grader/judge/evidence.h"
+#include "grader/judge/plays.h"
+
+static bool is_right(const Evidence *e, int64_t i)
+{
+    return fabs(e->is[i] - e->right[i]) <= e->tolerance;
+}
+
+static bool first_ones_right(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 8 };
+    int64_t first = 0, wrong = 0;
+    while (first < e->count && is_right(e, first))
+        first++;
+    for (int64_t i = first; i < e->count; i++)
+        wrong += !is_right(e, i);
+    if (first < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
+        return false;
+    snprintf(text, size,
+             "the first %lld of %lld numbers are right, and those that follow are not: something has room "
+             "for so many "
+             "only, or ends there",
+             (long long)first, (long long)e->count);
+    return true;
+}
+
+/* Is all that should be beyond some number that number, and all else right? */
+static bool cut_off(const Evidence *e, char *text, size_t size)
+{
+    double limit = 0;
+    int64_t cut = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        limit = fmax(limit, fabs(e->is[i]));
+    for (int64_t i = 0; i < e->count; i++) {
+        if (is_right(e, i))
+            continue;
+        if (!(fabs(e->is[i]) == limit && e->is[i] * e->right[i] > 0 && fabs(e->right[i]) > limit))
+            return false;
+        cut++;
+    }
+    if (cut < 2)
+        return false;
+    snprintf(text, size, "numbers beyond %g are cut off there, and come out as %g or its negative", limit,
+             limit);
+    return true;
+}
+
+/* In a case of small numbers: nothing is left of them. */
+static bool small_ones_lost(const Evidence *e, char *text, size_t size)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (e->is[i] != 0)
+            return false;
+        largest = fmax(largest, fabs(e->right[i]));
+    }
+    if (e->trial->c->exponent >= 0 || largest == 0)
+        return false;
+    snprintf(text, size,
+             "it is zero everywhere, where numbers of up to %.2g are expected: small ones are rounded away, "
+             "or taken for "
+             "zero",
+             largest);
+    return true;
+}
+
+bool partly_right(const Evidence *e, char *text, size_t size)
+{
+    return !play_of_case(e->trial->c) && e->want->check != METRICS &&
+           (small_ones_lost(e, text, size) || cut_off(e, text, size) || first_ones_right(e, text, size));
+}

@@ -1,0 +1,36 @@
+/** @file
+ * Operations that the words of a suspect are made of: differentiable, in whole tensors of the judge's own play.
+ */
+#ifndef BALISE_GRADER_WRONG_WORDS_H
+#define BALISE_GRADER_WRONG_WORDS_H
+
+#include "autograd/operations.h"
+
+/** y = factor x backwards only: x goes on as it is, its gradient is multiplied. */
+Tensor *with_gradient_times(Tensor *x, double factor);
+
+/** Dropout as if each of `ranks` drew the mask of the first columns for its own, in training. */
+Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks);
+
+/** y = f(x), number by number. */
+typedef struct Activation {
+    double (*value)(double x), (*slope)(double x);
+} Activation;
+extern const Activation relu, tanh_itself, silu, gelu_by_tanh;
+Tensor *activated(Tensor *x, const Activation *activation);
+
+/** [B,S,H] -> [B,H]: the last position, or the mean of all. */
+Tensor *last_token(Tensor *x);
+Tensor *mean_of_tokens(Tensor *x);
+
+/** Columns as if rank r had every ranks-th one, from the r-th on. */
+Tensor *columns_dealt(Tensor *x, int ranks);
+/** Columns as if each rank had those of the first. */
+Tensor *columns_of_first(Tensor *x, int ranks);
+/** x as it is; of its gradient each rank has the first rank's columns. */
+Tensor *with_gradient_of_first(Tensor *x, int ranks);
+
+/** A mask [B,S] with as many ones in each sample, at the beginning. */
+Tensor *as_length(Tensor *mask);
+
+#endif
