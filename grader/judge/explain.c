@@ -87,6 +87,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char
                                      added_up_over_ranks,
                                      right_on_first_rank,
                                      of_another_call,
+                                     input_added,
+                                     rows_of_ids,
                                      of_another_rank,
                                      partly_right,
                                      scaled,

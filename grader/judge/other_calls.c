@@ -1,4 +1,5 @@
 /* What came out beside what other calls of the same case give, or are given. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,27 @@ static bool returned_input(const Evidence *e, const Entry *input, char *text, si
     snprintf(text, size, "%s",
              "what comes out is x as it went in: here the layer returns without having computed");
     return own;
+}
+
+/* Is it what should come out, and x besides? */
+bool input_added(const Evidence *e, char *text, size_t size)
+{
+    char name[NAME_SIZE];
+    int64_t offset = 0;
+    if (strncmp(e->want->name, "output of the ", 14) != 0 || e->got->placement_kind == SHARD)
+        return false;
+    snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
+    const Expected *expected = &e->trial->expected;
+    const Entry *x = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset);
+    if (!x || x->count != e->count)
+        return false;
+    for (int64_t i = 0; i < e->count; i++)
+        if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
+            return false;
+    snprintf(text, size,
+             "it is what should come out with x added to it once too often: a residual that is not asked for "
+             "here");
+    return true;
 }
 
 bool of_another_call(const Evidence *e, char *text, size_t size)
