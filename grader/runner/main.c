@@ -99,13 +99,20 @@ void traffic_begin(Play *play)
     before = recorder_traffic();
 }
 
+/* A message without a number says something by its tag. Some tell that another rank may go on; many are numbers in disguise. */
+static double said_by_tags(int64_t messages)
+{
+    enum { FREE = 32 };
+    return messages > FREE ? (double)(messages - FREE) : 0;
+}
+
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
 {
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
     stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
-    numbers[0] = now.elements - before.elements;
+    numbers[0] = now.elements - before.elements + said_by_tags(now.empty - before.empty);
     numbers[1] = (double)(now.calls - before.calls);
     numbers[2] = sizes->vocabulary;
 }

@@ -2,12 +2,20 @@
 #include "base/run.h"
 #include "grader/runner/record.h"
 
+static void charge_message(int to, double count, MPI_Datatype type)
+{
+    if (to != MPI_PROC_NULL)
+        charge(false, count, type);
+    if (to != MPI_PROC_NULL && bytes_of(to, count, type) == 0)
+        charge_nothing();
+}
+
 #define POINT(name, describe, charged, share, type, call)                                                    \
     comm = substituted(comm);                                                                                \
     Call *this = call_of(name, comm, MESSAGE);                                                               \
     describe;                                                                                                \
     enter(this);                                                                                             \
-    charge(false, (charged) == MPI_PROC_NULL ? 0 : (share), type);                                           \
+    charge_message(charged, share, type);                                                                    \
     int result = call;
 
 #define SEND(name, manner, call)                                                                             \
@@ -118,7 +126,7 @@ int MPI_Buffer_detach(void *buffer, int *size)
 int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     RECEIVE("receive", receives_message(this, comm, from, tag, count, type),
-            PMPI_Recv(x, count, type, from, tag, comm, got));
+            PMPI_Recv(x, count, type, from_whom(this, comm, from, tag), tag, comm, got));
 }
 
 int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
@@ -138,7 +146,8 @@ static void looks_for(Call *call, MPI_Comm comm, int from, int tag)
 
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    RECEIVE("probe", looks_for(this, comm, from, tag), PMPI_Probe(from, tag, comm, got));
+    RECEIVE("probe", looks_for(this, comm, from, tag),
+            PMPI_Probe(from_whom(this, comm, from, tag), tag, comm, got));
 }
 
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)

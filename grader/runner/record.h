@@ -24,6 +24,8 @@ int leave(int result);
 
 /** What this rank is charged with: `elements` of `type`, and a call if it is a collective. */
 void charge(bool collective, double elements, MPI_Datatype type);
+/** It sends an empty message. */
+void charge_nothing(void);
 
 int size_of(MPI_Comm comm);
 int rank_in(MPI_Comm comm);
@@ -106,6 +108,9 @@ int request_started_again(Call *call, int result, MPI_Comm comm, MPI_Request req
 /** Is it under way? And one that nobody will wait for any more: only a message that is sent may end like that. */
 bool request_is_open(MPI_Request request);
 void request_let_go(MPI_Request request);
+
+/** The rank whose message a receive from anybody takes: waits until there is one. Another `from` is returned as it is. */
+int from_whom(const Call *call, MPI_Comm comm, int from, int tag);
 
 /** A message from anybody came from somebody. */
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status);
