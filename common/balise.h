@@ -226,7 +226,9 @@ void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the
 
 /* ---- When the words above are not enough --------------------------------------------------------------- */
 
-/** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). */
+/** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). backward is given dy alone, so
+ * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
+ * last layer's. */
 typedef struct Op {
     const char *name;
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);

@@ -1,14 +1,7 @@
 /* The group_... words: collectives on tensors. Values only, nothing on the tape. */
-#include <stdlib.h>
-
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"
-
-struct Pending {
-    CommRequest *request;
-    Tensor *x;
-};
 
 static const Placement unknown = {UNKNOWN, 0};
 
@@ -94,6 +87,7 @@ Tensor *part(Tensor *x, int dim, int k, int n)
     return y;
 }
 
+/* What is pending is the tensor: it has at most one sum under way. */
 Pending *group_all_reduce_start(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce_start");
@@ -101,19 +95,21 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
     ready(x);
     if (x->is_gradient)
         unshare(x);
-    Pending *pending = malloc(sizeof *pending);
-    *pending = (Pending){comm_all_reduce_start(group, reals(x), tensor_count(x)), x};
+    x->sum = comm_all_reduce_start(group, reals(x), tensor_count(x));
     void *here = callsite();
     x->summing = here ? here : x; /* x: no line is known */
-    return pending;
+    return (Pending *)x;
 }
 
 void pending_wait(Pending *pending)
 {
-    if (!pending)
+    Tensor *x = (Tensor *)pending;
+    if (!x)
         misuse("bucket_ready leaves there what group_all_reduce_start returned",
                "pending_wait: nothing was started");
-    comm_wait(pending->request);
-    pending->x->summing = NULL;
-    free(pending);
+    if (!x->summing)
+        misuse("each start has one wait, for what that start returned",
+               "pending_wait: this sum was waited for already");
+    comm_wait(x->sum);
+    x->summing = NULL;
 }

@@ -43,6 +43,7 @@ struct Tensor {
     bool needs_gradient;
     bool kept; /**< a gradient, or what an operation keeps for its backward pass */
     int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
+    struct CommRequest *sum; /**< what group_all_reduce_start() has started */
     void *
         summing; /**< from group_all_reduce_start() on, whose line it is, until pending_wait(): MPI writes into it */
     bool gradient_set; /**< of a parameter: its gradient holds numbers of this step */

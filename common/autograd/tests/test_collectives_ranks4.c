@@ -133,7 +133,7 @@ START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
 }
 END_TEST
 
-START_TEST(what_is_still_being_summed_is_refused)
+START_TEST(what_is_still_being_summed_is_refused_and_so_is_a_second_wait)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
@@ -143,6 +143,7 @@ START_TEST(what_is_still_being_summed_is_refused)
     ASSERT_MISUSE(tensor_copy(x), "still being summed");
     ASSERT_MISUSE(group_all_reduce_start(group, x), "still being summed");
     pending_wait(pending);
+    ASSERT_MISUSE((pending_wait(pending), 0), "waited for already");
     scale(x, 2);
     for (int64_t i = 0; i < 30; i++)
         ck_assert_float_eq(reals(x)[i], 2 * sum_at(i));
@@ -269,7 +270,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_is_there_after_the_wait, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_of_a_gradient_leaves_the_other_holder_alone, 1, 5);
-    tcase_add_loop_test(tcase, what_is_still_being_summed_is_refused, 1, 5);
+    tcase_add_loop_test(tcase, what_is_still_being_summed_is_refused_and_so_is_a_second_wait, 1, 5);
     tcase_add_test(tcase, what_cannot_be_cut_or_does_not_exist_is_refused);
     tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);
     tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);
