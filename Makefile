@@ -204,11 +204,12 @@ checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 runners \
 	    SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
 GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners
+BEGAN := $(if $(V),$(shell date +%s.%N))
 grade: $(BUILD)/grade $(if $(SAN),checked-,)runners \
        $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
 	$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') \
-	    $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+	    $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
 
 # The calls of MPI of one case, ranks as columns.
 .PHONY: trace

@@ -86,6 +86,7 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
     alone = (LabResult){.lab = result->lab};
     Runs *runs = run_or_give_up(runner, result->lab, c, 1, o);
     judge_case(&alone, c, failed->case_index, run_outcome(runs, 0));
+    runs_add_times(runs, &result->times);
     runs_free(runs);
     for (int other = (int)check; other < CHECKS; other++) {
         CheckResult *same = &result->check[other];
@@ -143,6 +144,7 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
             run_outcome(runs, r->case_index - batch->first)->ending != LOOPED)
             repeat_alone(result, o, runner, batch, (Check)check);
     }
+    runs_add_times(runs, &result->times);
     runs_free(runs);
     result->cases += batch->count;
 }

@@ -23,6 +23,8 @@ typedef struct Options {
     Local local;         /**< what it says */
     double cpu_limit;    /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
     bool margins;
+    double
+        since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
     bool trace; /**< print the calls of one case instead */
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its

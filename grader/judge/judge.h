@@ -107,6 +107,13 @@ typedef struct Runs Runs;
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                 Sandbox *sandbox, Problem *problem);
 const Outcome *run_outcome(const Runs *runs, int i);
+
+/** Where the time of launches goes, in seconds. */
+typedef struct Times {
+    double launch; /**< until every rank of the first case was there */
+    double play;   /**< from then on until they had left */
+} Times;
+void runs_add_times(const Runs *runs, Times *times);
 void runs_free(Runs *runs);
 
 /* ---- verdict ------------------------------------------------------------------------------------------- */
@@ -148,6 +155,7 @@ typedef struct LabResult {
     uint64_t seed;
     int cases;
     double seconds;
+    Times times; /**< what of these seconds went where */
 } LabResult;
 
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */

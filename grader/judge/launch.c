@@ -5,6 +5,7 @@
 
 #include "grader/judge/calls.h"
 #include "grader/judge/crew.h"
+#include "grader/judge/grade.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/stamp.h"
 #include "grader/judge/watch.h"
@@ -18,6 +19,8 @@ struct Runs {
     int launches;
     double cpu_limit; /* 0: derived from the case */
     Sandbox *sandbox;
+    double begun, up; /* the launch that is under way; up is 0 before its ranks are there */
+    Times times;
     bool looped; /* a rank has computed for ever: the next ones are waited for less long */
 };
 
@@ -26,10 +29,27 @@ static void nap(long microseconds)
     nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
 }
 
+static void look_whether_up(Runs *runs, const Watch *watch)
+{
+    for (int r = 0; r < watch->c.world && runs->up == 0; r++)
+        if (atomic_load(&watch->launch->rank[r].state) == STARTING)
+            return;
+    if (runs->up == 0)
+        runs->up = seconds_now();
+}
+
+static void add_times(Runs *runs)
+{
+    double now = seconds_now(), up = runs->up > 0 ? runs->up : now;
+    runs->times.launch += up - runs->begun;
+    runs->times.play += now - up;
+}
+
 /* Waits for the case that was posted. */
-static Ending wait_for_case(Crew *crew, Watch *watch, char *story, size_t size)
+static Ending wait_for_case(Runs *runs, Crew *crew, Watch *watch, char *story, size_t size)
 {
     for (;;) {
+        look_whether_up(runs, watch);
         int done = 0;
         for (int r = 0; r < watch->c.world; r++)
             done += atomic_load(&watch->launch->rank[r].done_cases) >= watch->posted;
@@ -75,6 +95,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
 {
     char why[256];
     Crew crew;
+    runs->begun = seconds_now();
+    runs->up = 0;
     if (!crew_start(&crew, runs->sandbox, runner, ranks, why, sizeof why)) {
         problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s", why);
         return -1;
@@ -88,7 +110,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         atomic_store(&launch->control.posted, i - first + 1);
         Watch watch = watch_begin(launch, crew.pid, &cases[i], i - first + 1, runs->cpu_limit,
                                   (runs->looped ? 0.25 : 1) * (runs->sandbox->sanitized ? slower : 1));
-        outcome->ending = wait_for_case(&crew, &watch, outcome->story, sizeof outcome->story);
+        outcome->ending = wait_for_case(runs, &crew, &watch, outcome->story, sizeof outcome->story);
         failures += outcome->ending != COMPLETE;
         runs->looped = runs->looped || outcome->ending == LOOPED;
         if (failures)
@@ -101,6 +123,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
             nap(200);
         crew_stop(&crew);
     }
+    add_times(runs);
     return i;
 }
 
@@ -128,6 +151,12 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
 const Outcome *run_outcome(const Runs *runs, int i)
 {
     return &runs->outcome[i];
+}
+
+void runs_add_times(const Runs *runs, Times *times)
+{
+    times->launch += runs->times.launch;
+    times->play += runs->times.play;
 }
 
 void runs_free(Runs *runs)

@@ -117,6 +117,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'm':
         o->margins = true;
         break;
+    case 'n':
+        o->since = atof(value);
+        break;
     case 'z':
         o->sandbox->sanitized = true;
         break;
@@ -140,23 +143,16 @@ static void set_option(Options *o, int option, const char *value)
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
-                                          {"author", required_argument, NULL, 'a'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"case", required_argument, NULL, 'c'},
-                                          {"runners", required_argument, NULL, 'r'},
-                                          {"start", required_argument, NULL, 't'},
-                                          {"labs", required_argument, NULL, 'f'},
-                                          {"own", required_argument, NULL, 'w'},
-                                          {"format", required_argument, NULL, 'k'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {"cpu-limit", required_argument, NULL, 'u'},
-                                          {"sandbox", required_argument, NULL, 'b'},
-                                          {"margins", no_argument, NULL, 'm'},
-                                          {"trace", no_argument, NULL, 'T'},
-                                          {"cases", required_argument, NULL, 'i'},
-                                          {"sanitized", no_argument, NULL, 'z'},
-                                          {0}};
+    static const struct option known[] = {
+        {"lab", required_argument, NULL, 'l'},       {"author", required_argument, NULL, 'a'},
+        {"seed", required_argument, NULL, 's'},      {"case", required_argument, NULL, 'c'},
+        {"runners", required_argument, NULL, 'r'},   {"start", required_argument, NULL, 't'},
+        {"labs", required_argument, NULL, 'f'},      {"own", required_argument, NULL, 'w'},
+        {"format", required_argument, NULL, 'k'},    {"out", required_argument, NULL, 'o'},
+        {"cpu-limit", required_argument, NULL, 'u'}, {"sandbox", required_argument, NULL, 'b'},
+        {"margins", no_argument, NULL, 'm'},         {"trace", no_argument, NULL, 'T'},
+        {"cases", required_argument, NULL, 'i'},     {"sanitized", no_argument, NULL, 'z'},
+        {"since", required_argument, NULL, 'n'},     {0}};
     Options o = defaults();
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
@@ -196,6 +192,13 @@ static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Ver
     }
 }
 
+static double calendar_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void read_local_cases(Options *o)
 {
     Problem problem;
@@ -227,7 +230,7 @@ int main(int argc, char **argv)
     must_have_outputs(&o, writers);
 
     bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    double begin = seconds_now();
+    double begin = seconds_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {
@@ -242,6 +245,8 @@ int main(int argc, char **argv)
     }
     printf("%sseed %llu%s%s\n", verdict.count > 1 ? "\n" : "", (unsigned long long)o.seed,
            o.cases ? ", and what is in " : "", o.cases ? o.cases : "");
+    if (o.since > 0)
+        report_times(stdout, &verdict, built);
     report_total(stdout, &verdict, colour);
     return verdict_points(&verdict) == verdict_of(&verdict) ? 0 : 1;
 }

@@ -128,6 +128,19 @@ void report_margins(FILE *out, const LabResult *lab)
             fprintf(out, "  margin %-16s %.3g\n", check_names[check], fmin(lab->check[check].margin, 1e9));
 }
 
+void report_times(FILE *out, const Verdict *verdict, double built)
+{
+    Times all = {0};
+    double seconds = 0;
+    for (int i = 0; i < verdict->count; i++) {
+        seconds += verdict->labs[i].seconds;
+        all.launch += verdict->labs[i].times.launch;
+        all.play += verdict->labs[i].times.play;
+    }
+    fprintf(out, "time %.2f s: make and compiler %.2f, launch %.2f, ranks %.2f, judge %.2f\n",
+            built + seconds, built, all.launch, all.play, seconds - all.launch - all.play);
+}
+
 void report_total(FILE *out, const Verdict *verdict, bool colour)
 {
     Paint paint = paint_of(colour);

@@ -72,6 +72,8 @@ void clean_text(char *text);
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *lab, bool colour);
 /** One line a check: the largest error in units of what is allowed. */
 void report_margins(FILE *out, const LabResult *lab);
+/** Where the time went, in one line. @param built seconds before the grader: compiler, linker, make */
+void report_times(FILE *out, const Verdict *verdict, double built);
 void report_total(FILE *out, const Verdict *verdict, bool colour);
 
 #endif
