@@ -104,12 +104,14 @@ grade LAB=1
 check "a word that does not exist is named" fails_saying "group_all_reduces"
 
 copy_solution 1
+began=$(date +%s.%N)
 grade LAB=1 V=1
 check "V=1 tells in one line where the time went" [ "$(grep -cE '^time [0-9.]+ s: make and compiler [0-9.]+, launch [0-9.]+, ranks [0-9.]+, judge [0-9.]+$' out)" = 1 ]
-adds_up() {
-    awk '/^time/ { gsub(/[^0-9. ]/, ""); good = $2 + $3 + $4 + $5 - $1; exit } END { exit !(good < 0.03 && good > -0.03) }' out
+are_true() { # of a run of so many seconds
+    awk -v wall="$1" '/^time/ { gsub(/[^0-9. ]/, "")
+        good = $1 <= wall && $1 > wall / 2 && $2 > 0 && $3 > 0 && $4 > 0 && $5 > 0 } END { exit !good }' out
 }
-check "its parts are the whole" adds_up
+check "they are those of this run" are_true "$(awk "BEGIN { print $(date +%s.%N) - $began }")"
 
 rm "$(lab_file 1)"
 make --silent SEED=1 LAB=1 grade > out 2>&1
