@@ -91,10 +91,11 @@ void left_over(Trial *t, const Entry *entry)
         return;
     }
     line_of(entry->address, line);
-    fail(t->result, check_of_calls(t), t->index,
-         "%.0f times a %.40s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
-         "only so many "
-         "(rank %d, %s)",
-         entry->count > 0 ? numbers_of(entry)[0] : 0.0, entry->name, line[0] ? " at " : "", line, t->rank,
+    bool memory = !strncmp(entry->name, "block of memory", NAME_SIZE);
+    fail(t->result, memory && lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t),
+         t->index,
+         "%.0f times a %.40s was %s%s%s and not freed: each pass leaves more of them behind%s (rank %d, %s)",
+         entry->count > 0 ? numbers_of(entry)[0] : 0.0, entry->name, memory ? "taken" : "made",
+         line[0] ? " at " : "", line, memory ? "" : ", and MPI has only so many", t->rank,
          case_text(t->c, text));
 }

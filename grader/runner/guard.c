@@ -8,6 +8,7 @@
 
 #include "base/run.h"
 #include "grader/runner/filter.h"
+#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum {
@@ -106,7 +107,17 @@ static void *taken(void *memory)
         guard.held += (int64_t)malloc_usable_size(memory);
     if (guard.held > guard.peak)
         guard.peak = guard.held;
+    if (memory && recorder_active())
+        object_made(BLOCK_OF_MEMORY, memory, callsite());
     return memory;
+}
+
+static void given_back(void *memory)
+{
+    if (!memory)
+        return;
+    guard.held -= (int64_t)malloc_usable_size(memory);
+    object_freed(memory);
 }
 
 static void *poisoned(void *memory)
@@ -131,8 +142,7 @@ void *graded_calloc(size_t count, size_t bytes)
 void *graded_realloc(void *memory, size_t bytes)
 {
     must_fit(bytes);
-    if (memory)
-        guard.held -= (int64_t)malloc_usable_size(memory);
+    given_back(memory);
     return taken(realloc(memory, bytes));
 }
 
@@ -153,8 +163,7 @@ int graded_posix_memalign(void **memory, size_t alignment, size_t bytes)
 
 void graded_free(void *memory)
 {
-    if (memory)
-        guard.held -= (int64_t)malloc_usable_size(memory);
+    given_back(memory);
     if (guard.held < 0) /* what was allocated before the case, or by the C library */
         guard.held = 0;
     free(memory);

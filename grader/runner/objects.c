@@ -8,7 +8,7 @@
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
-enum { KEPT = 4096, OPERATIONS_KEPT = 4096, MANY = 4 };
+enum { KEPT = 4096, OPERATIONS_KEPT = 4096, MANY = 4, SEVERAL = 2 };
 
 typedef struct Object {
     const void *handle;
@@ -34,6 +34,9 @@ void objects_begin(void)
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
     void *line = recorder_active() && !recorder_is_at("making of") ? callsite() : NULL;
+    if (kind == BLOCK_OF_MEMORY && line &&
+        !recorder_is_in("step 2")) /* the first step may fill what is kept */
+        return;
     bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
     if (line && own && objects.count < KEPT)
         objects.object[objects.count++] = (Object){handle, line, kind};
@@ -50,8 +53,8 @@ void object_freed(const void *handle)
 
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
 {
-    static const char *const kinds[OBJECT_KINDS] = {"communicator", "datatype", "group",
-                                                    "reduction operation", "persistent request"};
+    static const char *const kinds[OBJECT_KINDS] = {
+        "communicator", "datatype", "group", "reduction operation", "persistent request", "block of memory"};
     for (int i = 0; i < objects.count; i++) {
         const Object *first = &objects.object[i];
         int64_t count = 1;
@@ -60,7 +63,7 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
                 objects.object[k] = objects.object[--objects.count];
                 count++;
             }
-        if (count >= MANY)
+        if (count >= (first->kind == BLOCK_OF_MEMORY ? SEVERAL : MANY))
             tell(kinds[first->kind], count, first->maker);
     }
 }

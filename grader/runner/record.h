@@ -127,6 +127,7 @@ typedef enum ObjectKind {
     GROUP,
     OPERATION_OF_ONES_OWN,
     PERSISTENT_REQUEST,
+    BLOCK_OF_MEMORY,
     OBJECT_KINDS
 } ObjectKind;
 

@@ -57,6 +57,11 @@ bool recorder_is_at(const char *where)
     return strncmp(recorder.header->where, where, strlen(where)) == 0;
 }
 
+bool recorder_is_in(const char *part)
+{
+    return strstr(recorder.header->where, part) != NULL;
+}
+
 MPI_Comm substituted(MPI_Comm comm)
 {
     return comm == MPI_COMM_WORLD && recorder.header ? recorder.world : comm;
