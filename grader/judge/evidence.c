@@ -20,9 +20,11 @@ static bool is_under_way(double x)
     const uint32_t bits = UNDER_WAY;
     float mark;
     memcpy(&mark, &bits, sizeof mark);
-    const double wide = copysign((double)mark, 1);
-    x = copysign(x, 1);
-    return memcmp(&x, &wide, sizeof x) == 0;
+    const double wide = copysign((double)mark, 1), positive = copysign(x, 1);
+    uint64_t is, under_way;
+    memcpy(&is, &positive, sizeof is);
+    memcpy(&under_way, &wide, sizeof under_way);
+    return is == under_way;
 }
 
 bool not_a_number(const Evidence *e, char *text, size_t size)
