@@ -45,12 +45,15 @@ static bool is_untouched(LabResult *result, const Options *o)
 {
     char start[600], file[600];
     const Lab *lab = result->lab, *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
-    if (lab->start == EMPTY || !is_students(o))
+    if (!is_students(o))
         return false;
     snprintf(start, sizeof start, "%s/%s/%s", from == lab ? o->start : o->labs, from->folder, from->file);
     snprintf(file, sizeof file, "%s/%s/%s", o->labs, lab->folder, lab->file);
     bool missing = from != lab && access(file, F_OK) != 0;
     if (!missing && !same_tokens(start, file))
+        return false;
+    result->untouched = true;
+    if (lab->start == EMPTY) /* its first TODO says where to begin */
         return false;
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",

@@ -120,6 +120,7 @@ void runs_free(Runs *runs);
 
 typedef struct CheckResult {
     bool looked_at, failed;
+    bool to_do;       /**< a TODO was reached before something that it looks at */
     bool explained;   /**< the reason names a cause */
     int explanations; /**< how often one was looked for */
     int case_index;   /**< of the failure that is told: the first, or the first with a cause */
@@ -148,6 +149,7 @@ typedef struct LabResult {
     const Lab *lab;
     LabState state;
     char remark[4096]; /**< why it does not build or is refused, or which TODO is next */
+    bool untouched;    /**< the file is as it was at the start */
     char stack[400];   /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS];
     bool split, unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */

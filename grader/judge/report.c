@@ -79,9 +79,15 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
     if (!points)
         return;
     Status status = check_status(lab, check);
-    bool good = status == RIGHT || status == HELD_BACK;
-    fprintf(out, "  %s%s%s %-21s %d/%d\n", good ? paint.good : paint.bad, good ? "✓" : "✗", paint.off,
-            check_names[check], check_score(lab, check), points);
+    bool good = status == RIGHT || status == HELD_BACK, to_do = status == UNDONE;
+    fprintf(out, "  %s%s%s %-21s %d/%d%s\n",
+            good    ? paint.good
+            : to_do ? paint.quiet
+                    : paint.bad,
+            good    ? "✓"
+            : to_do ? "·"
+                    : "✗",
+            paint.off, check_names[check], check_score(lab, check), points, to_do ? "  to do" : "");
     if (good && lab->check[check].note[0])
         print_indented(out, lab->check[check].note, "      ");
     if (lab->check[check].failed) {
@@ -92,6 +98,23 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
             fprintf(out, "      %scalls: make trace%s%s\n", paint.quiet, again + strlen("make grade"),
                     paint.off);
     }
+}
+
+/* A lab that is being written: where it goes on, and whether what is there so far is worth going on from. */
+static void report_to_do(FILE *out, const LabResult *result)
+{
+    bool to_do = false, failed = false;
+    for (int check = 0; check < CHECKS; check++) {
+        to_do = to_do || check_status(result, (Check)check) == UNDONE;
+        failed = failed || result->check[check].failed;
+    }
+    if (!to_do)
+        return;
+    print_indented(out, result->remark, "  next: ");
+    print_indented(out,
+                   failed ? "what comes before it is judged already, below"
+                          : "what comes before it is right so far",
+                   "        ");
 }
 
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool colour)
@@ -114,6 +137,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool
         fprintf(out, "  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
                 lab_largest_world(lab), result->seconds, paint.off);
         print_indented(out, result->stack, "  ");
+        report_to_do(out, result);
         for (int check = 0; check < CHECKS; check++)
             report_check(out, verdict, result, (Check)check, paint);
         if (held_back(result))

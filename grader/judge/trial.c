@@ -32,6 +32,12 @@ static void fail_missing(Trial *t, const Entry *want)
     char why[2600], text[160];
     if (was_shown_in_step_1(t, want))
         return;
+    if (t->todo) {
+        t->result->check[want->check].to_do = true;
+        if (want->kind == PARAMETER)
+            t->result->check[INITIAL_VALUES].to_do = true;
+        return;
+    }
     if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, "")) {
         parameter_missing(t, want);
         return;
@@ -72,20 +78,35 @@ static void compare_expected(Trial *t)
     }
 }
 
-static bool reached_todo(Trial *t)
+/* The TODO that a rank of the case has reached, or NULL. */
+static const Entry *todo_reached(const Trial *t)
 {
-    int64_t offset = t->outcome->begin[t->rank];
-    const Entry *entry;
-    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset)))
-        if (entry->kind == NOT_STARTED) {
-            char line[64];
-            line_of(entry->address, line);
-            t->result->state = NOT_STARTED_YET;
-            snprintf(t->result->remark, sizeof t->result->remark, "TODO(%d) in %.63s%s%s", entry->check,
-                     entry->name, line[0] ? ", " : "", line);
-            return true;
-        }
-    return false;
+    for (int rank = 0; rank < t->c->world; rank++) {
+        int64_t offset = t->outcome->begin[rank];
+        const Entry *entry;
+        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
+            if (entry->kind == NOT_STARTED)
+                return entry;
+    }
+    return NULL;
+}
+
+/* What comes before a TODO is judged; what comes after it is to do. */
+static void look_for_todo(Trial *t)
+{
+    char line[64];
+    LabResult *result = t->result;
+    const Entry *todo = todo_reached(t);
+    t->todo = todo && t->outcome->ending != CRASHED && t->outcome->ending != LOOPED;
+    if (!t->todo)
+        return;
+    if (!result->remark[0]) {
+        line_of(todo->address, line);
+        snprintf(result->remark, sizeof result->remark, "TODO(%d) in %.63s%s%s", todo->check, todo->name,
+                 line[0] ? ", " : "", line);
+    }
+    if (result->untouched)
+        result->state = NOT_STARTED_YET;
 }
 
 static void forget_suspects(Trial *t)
@@ -130,7 +151,8 @@ static void fail_unfinished(Trial *t)
 {
     char why[2600], text[160];
     int check = COMMUNICATION;
-    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1,
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
+                  t->todo,
          finished = true;
     for (int rank = 0; rank < t->c->world; rank++)
         finished = finished && entry_of_rank(t, rank, FINISHED, "");
@@ -158,10 +180,9 @@ static void note_pattern(LabResult *result, const Case *c)
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
 {
     Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
+    look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (reached_todo(&t))
-            break;
         if (t.rank == 0 || !play_of_case(c)) { /* what every rank of a layer must see is the same */
             if (t.rank > 0)
                 expected_free(&t.expected);

@@ -15,6 +15,7 @@ typedef struct Trial {
     Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
     int rank;
     bool broken_in_step_1; /**< something of the first step was not reached on this rank */
+    bool todo;             /**< a TODO is why something was not reached */
     char mismatch[1000];   /**< what MPI forbids in the calls of a case that ended, or an empty text */
 } Trial;
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-const char *const status_names[STATUSES] = {"passed",         "held back", "wrong",       "crash",  "hang",
-                                            "does not build", "refused",   "not started", "not run"};
+const char *const status_names[STATUSES] = {"passed",         "held back", "wrong",       "crash", "hang",
+                                            "does not build", "refused",   "not started", "to do", "not run"};
 
 const char *const state_names[LAB_STATES] = {"graded", "not started", "does not build", "refused", "not run"};
 
@@ -33,6 +33,8 @@ Status check_status(const LabResult *lab, Check check)
     const CheckResult *r = &lab->check[check];
     if (lab->state != GRADED)
         return by_state[lab->state];
+    if (!r->failed && r->to_do)
+        return UNDONE;
     if (!r->failed)
         return !r->looked_at ? NOT_JUDGED : earns_nothing(lab, check) ? HELD_BACK : RIGHT;
     return r->ending == COMPLETE ? WRONG : r->ending == HUNG || r->ending == LOOPED ? HANGS : CRASHES;
@@ -46,7 +48,7 @@ int check_score(const LabResult *lab, Check check)
 void check_story(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
-    bool of_lab = status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN;
+    bool of_lab = status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
     const char *why = of_lab ? lab->remark : lab->check[check].reason;
     if (status == RIGHT)
         snprintf(text, size, "%s", lab->check[check].note);

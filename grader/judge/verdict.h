@@ -29,6 +29,7 @@ typedef enum Status {
     NOT_BUILT,
     NOT_ALLOWED, /**< the lab is refused */
     NOT_BEGUN,   /**< the lab was not started */
+    UNDONE,      /**< a TODO comes before it */
     NOT_JUDGED,  /**< the grader did not come to it */
     STATUSES
 } Status;

@@ -29,6 +29,20 @@ for lab in 5 7 8 10 11; do
     check "a remark in a file that works from the start does not start lab $lab" not_started $lab
 done
 
+# Lab 1 as it is written: one TODO after the other.
+write_next() { # LINE: it takes the place of the first TODO that is left
+    sed -i "0,/^    TODO(1);.*/s//    $1/" "$(lab_file 1)"
+    grade LAB=1
+}
+write_next "return x;"
+check "a lab half written is not called not started" eval '! not_started 1'
+check "a lab half written says which TODO is next" says "next: TODO(1) in duplication_backward, collectives.c:13"
+check "what is right of a lab half written is called right so far" says "what comes before it is right so far"
+check "what comes after a TODO is to do, and earns nothing" eval 'says "0/4 to do" && scores 0/9'
+write_next "return dy;"
+check "what is wrong before the next TODO is told with its cause" eval \
+    'says "own contribution only" && says "what comes before it is judged already" && ! says "right so far"'
+make --silent start LAB=1 > out 2>&1
 copy_solution 1
 own_lab_1() {
     make --silent start LAB=9 > out 2>&1 && cmp -s labs/09-*/*.c "$(lab_file 1)"

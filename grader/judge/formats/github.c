@@ -6,9 +6,9 @@
 
 static const char *outcome_of(Status status)
 {
-    return status == RIGHT                                                 ? "pass"
-           : status == WRONG || status == HELD_BACK || status == NOT_BEGUN ? "fail"
-                                                                           : "error";
+    return status == RIGHT                                                                     ? "pass"
+           : status == WRONG || status == HELD_BACK || status == NOT_BEGUN || status == UNDONE ? "fail"
+                                                                                               : "error";
 }
 
 static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check check)
