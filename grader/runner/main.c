@@ -84,7 +84,7 @@ void at(Play *play, const char *format, ...)
     vsnprintf(runner.header->where, sizeof runner.header->where, format, args);
     va_end(args);
     if (play->c.delay && runner.rank == (int)(play->c.key % (uint64_t)play->c.world))
-        nap(5000);
+        nap(2000);
 }
 
 Tensor *into_layer(Play *play, Tensor *x)
