@@ -87,11 +87,12 @@ Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool n
     Philox4 four = {{0}};
     bool nothing = play->c.integers && rank > 0 &&
                    rank == play->c.world - 1; /* zeros are worth as much as other numbers */
+    const double unit = ldexp(1, play->c.exponent);
     for (int64_t i = 0, count = shape_count(shape); i < count; i++) {
         if (i % 4 == 0)
             four = philox(key, (uint32_t)(i / 4), 0, 0, 0);
         double u = philox_uniform(four.word[i % 4]);
-        double value = play->c.integers ? (double)((int)(u * 15) - 7) : ldexp(2 * u - 1, play->c.exponent);
+        double value = play->c.integers ? (double)((int)(u * 15) - 7) : (2 * u - 1) * unit;
         reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
     x->needs_gradient = needs_gradient;
