@@ -152,7 +152,11 @@ void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double 
 typedef struct AdamW {
     double rate, beta1, beta2, epsilon, weight_decay;
     int64_t step; /**< 1 for the first */
+    /** A byte for each ADAMW_BLOCK numbers, 0 while none of them has had a gradient other than zero. Their m and v are zeros
+     *  then, and a step needs not read them: most rows of an embedding's table. The kernel sets it. NULL: all have had one */
+    uint8_t *seen;
 } AdamW;
+enum { ADAMW_BLOCK = 128 };
 
 /** PyTorch's AdamW (Loshchilov and Hutter, arXiv:1711.05101): w -= rate · weight_decay · w; m and v are the decaying
  *  means of g and g²; w -= rate · m̂ / (√v̂ + epsilon), with m̂ = m/(1 - beta1^step), v̂ = v/(1 - beta2^step). */

@@ -164,7 +164,7 @@ static void add(Bench *b)
 
 static void scale(Bench *b)
 {
-    kernel_vector_scale(b->count, 1.0, b->buffer[0]);
+    kernel_vector_scale(b->count, -1.0, b->buffer[0]);
 }
 
 static void columns(Bench *b)
@@ -185,7 +185,7 @@ static void positive(Bench *b)
 
 static void adamw(Bench *b)
 {
-    const AdamW step = {1e-3, 0.9, 0.999, 1e-8, 0.01, 10};
+    const AdamW step = {1e-3, 0.9, 0.999, 1e-8, 0.01, 10, NULL};
     kernel_adamw_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->buffer[4], &step);
 }
 

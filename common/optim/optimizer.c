@@ -1,19 +1,20 @@
 #include "optim/optimizer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct Optimizer {
     Model *model;
     OptimizerConfig config;
     Buffer *m, *v; /* the decaying means of g and of its square (AdamW) */
+    Buffer *seen;  /* see AdamW */
     int64_t steps;
 };
 
-static Buffer *zeros(const Model *model)
+static Buffer *zeros(const Model *model, int64_t bytes)
 {
-    int64_t size = model_arena_size(model);
-    Buffer *state = pool_get(model_pool(model), size * (int64_t)sizeof(real), OPTIMISER);
-    kernel_vector_fill(size, 0, state->data);
+    Buffer *state = pool_get(model_pool(model), bytes, OPTIMISER);
+    memset(state->data, 0, (size_t)bytes);
     return state;
 }
 
@@ -23,8 +24,10 @@ Optimizer *optimizer_new(Model *model, const OptimizerConfig *config)
     optimizer->model = model;
     optimizer->config = *config;
     if (config->kind == ADAMW) {
-        optimizer->m = zeros(model);
-        optimizer->v = zeros(model);
+        int64_t size = model_arena_size(model);
+        optimizer->m = zeros(model, size * (int64_t)sizeof(real));
+        optimizer->v = zeros(model, size * (int64_t)sizeof(real));
+        optimizer->seen = zeros(model, size / ADAMW_BLOCK + 1);
     }
     return optimizer;
 }
@@ -33,6 +36,7 @@ void optimizer_free(Optimizer *optimizer)
 {
     buffer_release(optimizer->m);
     buffer_release(optimizer->v);
+    buffer_release(optimizer->seen);
     free(optimizer);
 }
 
@@ -52,9 +56,21 @@ void optimizer_step(Optimizer *optimizer, double rate)
                    .beta2 = config->beta2,
                    .epsilon = config->epsilon,
                    .weight_decay = config->weight_decay,
-                   .step = optimizer->steps};
+                   .step = optimizer->steps,
+                   .seen = optimizer->seen->data};
     kernel_adamw_step(size, model_weights(model), model_gradients(model), optimizer->m->data,
                       optimizer->v->data, &adamw);
+}
+
+void optimizer_resume(Optimizer *optimizer, int64_t steps)
+{
+    optimizer->steps = steps;
+    if (!optimizer->m)
+        return;
+    const real *m = optimizer->m->data, *v = optimizer->v->data;
+    uint8_t *seen = optimizer->seen->data;
+    for (int64_t i = 0, size = model_arena_size(optimizer->model); i < size; i++)
+        seen[i / ADAMW_BLOCK] |= m[i] != 0 || v[i] != 0;
 }
 
 OptimizerState optimizer_state(Optimizer *optimizer)
@@ -62,5 +78,5 @@ OptimizerState optimizer_state(Optimizer *optimizer)
     bool adamw = optimizer->m != NULL;
     return (OptimizerState){.m = adamw ? optimizer->m->data : NULL,
                             .v = adamw ? optimizer->v->data : NULL,
-                            .steps = &optimizer->steps};
+                            .steps = optimizer->steps};
 }

@@ -27,9 +27,12 @@ void optimizer_step(Optimizer *optimizer, double rate);
 
 /** What an optimiser remembers from step to step, to be saved and set. */
 typedef struct OptimizerState {
-    real *m, *v;    /**< laid out as the model's arena; NULL without AdamW */
-    int64_t *steps; /**< done so far */
+    real *m, *v;   /**< laid out as the model's arena; NULL without AdamW */
+    int64_t steps; /**< done so far */
 } OptimizerState;
 OptimizerState optimizer_state(Optimizer *optimizer);
+
+/** Goes on from the m and v that were written to optimizer_state(), after so many steps. */
+void optimizer_resume(Optimizer *optimizer, int64_t steps);
 
 #endif

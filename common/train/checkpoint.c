@@ -104,7 +104,7 @@ static CheckpointIndex index_of(const Trainer *t)
     const BertConfig *b = &c->bert;
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
-                             .optimizer_steps = *optimizer_state(t->optimizer).steps,
+                             .optimizer_steps = optimizer_state(t->optimizer).steps,
                              .loss_sum = t->epoch.loss_sum,
                              .correct = t->epoch.correct,
                              .seen = t->epoch.count,
@@ -253,7 +253,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
     if (good) {
         t->step = t->first_step = t->saved_step = saved->index.step;
         t->epoch = (Metrics){saved->index.loss_sum, saved->index.correct, saved->index.seen};
-        *optimizer_state(t->optimizer).steps = saved->index.optimizer_steps;
+        optimizer_resume(t->optimizer, saved->index.optimizer_steps);
     }
     free(run.parameters);
     saved_model_close(saved);

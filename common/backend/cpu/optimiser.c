@@ -31,10 +31,8 @@ typedef struct AdamWFactors {
     real epsilon;
 } AdamWFactors;
 
-KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, real *v,
-                              const AdamWFactors *factors)
+KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v, AdamWFactors f)
 {
-    const AdamWFactors f = *factors;
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) {
         /* All is read before anything is written: stores hold up loads a multiple of 4 KiB away from them. */
@@ -44,6 +42,49 @@ KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, re
         m[i] = m_i;
         v[i] = v_i;
         w[i] = f.kept * w_i - f.rate * m_i / (sqrtf(v_i) * f.root + f.epsilon);
+    }
+}
+
+/* A number that is no number is not zero either. */
+KERNEL_HELPER bool all_are_zero(int64_t count, const real *g)
+{
+    int others = 0;
+#pragma omp simd reduction(+ : others)
+    for (int64_t i = 0; i < count; i++)
+        others += !(g[i] == 0);
+    return others == 0;
+}
+
+/** What a step does where m and v are zero and stay so: m̂ / (√v̂ + epsilon) is zero. */
+KERNEL_HELPER void only_decay(int64_t count, real *w, real kept)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        w[i] *= kept;
+}
+
+KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, real *v,
+                              const AdamWFactors *factors, uint8_t *seen)
+{
+    const AdamWFactors f = *factors;
+    int64_t begin = 0, end;
+    for (; begin < count; begin = end) {
+        /* As many blocks as are alike: a loop is worth its beginning then. */
+        bool skip = false;
+        for (end = begin; end < count; end += ADAMW_BLOCK) {
+            const int64_t size = count - end < ADAMW_BLOCK ? count - end : ADAMW_BLOCK;
+            const bool unseen = seen && !seen[end / ADAMW_BLOCK] && all_are_zero(size, g + end);
+            if (end > begin && unseen != skip)
+                break;
+            skip = unseen;
+            if (seen && !unseen)
+                seen[end / ADAMW_BLOCK] = 1;
+        }
+        end = end < count ? end : count;
+        if (skip)
+            only_decay(end - begin, w + begin, f.kept);
+        else
+            adamw_block(end - begin, w + begin, g + begin, m + begin, v + begin, f);
     }
 }
 
@@ -64,8 +105,8 @@ void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, 
     const int threads = threads_for(count);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
-        adamw_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, w + begin, g + begin, m + begin,
-                   v + begin, &factors);
+        const int64_t begin = part_begin(count, ADAMW_BLOCK, t, threads);
+        adamw_part(part_begin(count, ADAMW_BLOCK, t + 1, threads) - begin, w + begin, g + begin, m + begin,
+                   v + begin, &factors, adamw->seen ? adamw->seen + begin / ADAMW_BLOCK : NULL);
     }
 }

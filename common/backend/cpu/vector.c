@@ -81,6 +81,8 @@ void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 
 void kernel_vector_scale(int64_t count, double factor, real *x)
 {
+    if (factor == 1) /* the mean of one replica */
+        return;
     const int threads = threads_for(count);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {

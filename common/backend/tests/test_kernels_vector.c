@@ -1,7 +1,7 @@
 /* Element-wise kernels, copies and optimisers against their definitions. */
 #include "backend/tests/comparison.h"
 
-static const AdamW ADAMW = {0.01, 0.9, 0.999, 1e-8, 0.1, 3};
+static const AdamW ADAMW = {0.01, 0.9, 0.999, 1e-8, 0.1, 3, NULL};
 
 static void call_vector_fill(const Comparison *c, bool reference)
 {
@@ -155,6 +155,45 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
 }
 END_TEST
 
+/* Of seven blocks, the last one short, one has a gradient in each step, one in the first only, one from the third on, one that
+ * is no number at the end; the moments of the others are not to be read. */
+START_TEST(adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits)
+{
+    enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };
+    static float w[2][COUNT], m[2][COUNT], v[2][COUNT], g[COUNT];
+    uint8_t seen[BLOCKS] = {0};
+    const PhiloxKey key = philox_key(1, "numbers", 0);
+    for (int i = 0; i < COUNT; i++) {
+        w[0][i] = w[1][i] = (float)philox_normal_at(key, (uint64_t)i);
+        m[0][i] = v[0][i] = m[1][i] = v[1][i] = 0;
+        if (i / ADAMW_BLOCK == 2 || i / ADAMW_BLOCK == 6)
+            m[1][i] = v[1][i] = NAN;
+    }
+    AdamW adamw = ADAMW;
+    for (int step = 1; step <= STEPS; step++) {
+        for (int i = 0; i < COUNT; i++)
+            g[i] = i % 3 == 0 ? (float)philox_normal_at(key, (uint64_t)(step * COUNT + i)) : 0;
+        for (int block = 0; block < BLOCKS; block++)
+            if (!(block == 1 || (block == 3 && step == 1) || (block == 4 && step > 2)))
+                for (int i = block * ADAMW_BLOCK; i < (block + 1) * ADAMW_BLOCK && i < COUNT; i++)
+                    g[i] = i % 2 ? 0 : -0.0f;
+        if (step == STEPS)
+            g[5 * ADAMW_BLOCK + 7] = NAN;
+        adamw.step = step;
+        adamw.seen = NULL;
+        kernel_adamw_step(COUNT, w[0], g, m[0], v[0], &adamw);
+        adamw.seen = seen;
+        kernel_adamw_step(COUNT, w[1], g, m[1], v[1], &adamw);
+    }
+    ck_assert(isnan(w[0][5 * ADAMW_BLOCK + 7]));
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(isnan(w[0][i]) ? isnan(w[1][i]) : w[0][i] == w[1][i], "number %d: %.9g and %.9g", i,
+                      w[0][i], w[1][i]);
+    for (int block = 0; block < BLOCKS; block++)
+        ck_assert_int_eq(seen[block], block == 1 || block == 3 || block == 4 || block == 5);
+}
+END_TEST
+
 /* torch.optim.SGD(lr=0.1, weight_decay=0.05), two steps. */
 START_TEST(sgd_makes_the_steps_of_pytorch)
 {
@@ -205,6 +244,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, KERNEL_COUNT * SIZES);
     tcase_add_test(tests, copy_rows_copies_a_block_and_nothing_beside_it);
     tcase_add_test(tests, adamw_makes_the_steps_of_pytorch);
+    tcase_add_test(tests, adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits);
     tcase_add_test(tests, sgd_makes_the_steps_of_pytorch);
     tcase_add_test(tests, many_runs_give_the_same_bits);
     return tests;
