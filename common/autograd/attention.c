@@ -2,9 +2,11 @@
 #include <stddef.h>
 
 #include "autograd/operations.h"
+#include "autograd/parts.h"
 #include "autograd/placement.h"
 #include "base/run.h"
 
+/* saved[0] is the mask, saved[1] [2,B,A,S]: the highest of each row of scores, then the sums. */
 static void attention_gradient(Node *node, Tensor *dy)
 {
     const AttentionShape *shape = &node->with.attention;
@@ -14,9 +16,10 @@ static void attention_gradient(Node *node, Tensor *dy)
         x[i] = ready(node->input[i]);
         dx[i] = tape_tensor(tape, REAL, x[i]->shape, x[i]->placement);
     }
-    Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_backward_work(shape)), whole());
-    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), reals(node->saved[0]), reals(dy),
-                              reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
+    Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
+    const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
+    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), ints(node->saved[0]), highest,
+                              sums, reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);
 }
@@ -67,14 +70,18 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     place_alike(tape, "attention", k, v);
     place_not_partial(tape, "attention", q);
     Tensor *y = tape_tensor(tape, REAL, q->shape, place_alike(tape, "attention", q, k));
-    Tensor *p = tape_tensor(tape, REAL, SHAPE(shape.batch, heads, shape.positions, shape.positions), whole());
+    int64_t rows = shape.batch * heads * shape.positions;
+    Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
+    Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(&shape)), whole());
     kernel_attention_forward(&shape, reals(ready(q)), reals(ready(k)), reals(ready(v)), ints(mask), reals(y),
-                             reals(p));
+                             reals(kept), reals(kept) + rows, reals(work));
+    tape_release_value(work);
     Node *node = tape_operation(tape, "attention", attention_gradient, y, 3, (Tensor *[]){q, k, v});
     if (!node)
         return y;
     node->with.attention = shape;
-    node_keep(node, 0, p);
+    node_keep(node, 0, mask);
+    node_keep(node, 1, kept);
     q->kept = k->kept = v->kept = true;
     return y;
 }

@@ -110,17 +110,18 @@ typedef struct AttentionShape {
 
 /** y = softmax(factor q k^T) v for each sample and head (Vaswani et al., arXiv:1706.03762, equation 1).
  *  q, k, v, y [B,S,A·D]; mask [B,S], 0 where a key is hidden: it gets a probability of exactly zero (a row with every
- *  key hidden is the caller's error). probabilities [B,A,S,S] are kept for backward. */
+ *  key hidden is the caller's error). Of a row of scores [B,A,S] the highest that is seen, and the sum of
+ *  exp(score - highest), are kept for backward. `work`: kernel_attention_work() numbers. */
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *probabilities);
+                              const int32_t *mask, real *y, real *highest, real *sums, real *work);
 
-/** Writes dq, dk, dv. `work` [S,S] for each thread: kernel_attention_backward_work() numbers. */
+/** Writes dq, dk, dv, from the same arguments as forward and what it has kept; the scores are made again. */
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const real *probabilities, const real *dy, real *dq, real *dk, real *dv,
-                               real *work);
+                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
+                               real *dq, real *dk, real *dv, real *work);
 
-/** How many numbers of work space attention_backward needs. */
-int64_t kernel_attention_backward_work(const AttentionShape *shape);
+/** How many numbers of work space forward and backward need. */
+int64_t kernel_attention_work(const AttentionShape *shape);
 
 /* ---- loss ---------------------------------------------------------------------------------------------- */
 

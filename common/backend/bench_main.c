@@ -22,7 +22,7 @@ typedef struct Bench {
     int64_t hidden, inner, heads, count; /**< count = ROWS · hidden, the size of an activation */
     float *buffer[BUFFERS];              /**< [ROWS, inner], or larger */
     float *table;                        /**< [VOCABULARY, hidden] */
-    float *probabilities, *work;
+    float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;
     AttentionShape shape;
@@ -133,13 +133,13 @@ static void gelu_dropout_backward(Bench *b)
 static void attention(Bench *b)
 {
     kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->buffer[3],
-                             b->probabilities);
+                             b->highest, b->sums, b->work);
 }
 
 static void attention_backward(Bench *b)
 {
-    kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->probabilities,
-                              b->buffer[3], b->buffer[4], b->buffer[5], b->buffer[6], b->work);
+    kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->highest,
+                              b->sums, b->buffer[3], b->buffer[4], b->buffer[5], b->buffer[6], b->work);
 }
 
 static void loss(Bench *b)
@@ -248,7 +248,7 @@ static void measure_all(Bench *b)
     measure("gelu_dropout_forward", b, gelu_dropout, 2 * large, "GB/s");
     measure("gelu_dropout_backward", b, gelu_dropout_backward, 3 * large, "GB/s");
     measure("attention_forward", b, attention, 2 * scores, "GFLOP/s");
-    measure("attention_backward", b, attention_backward, 4 * scores, "GFLOP/s");
+    measure("attention_backward", b, attention_backward, 5 * scores, "GFLOP/s");
     measure("cross_entropy", b, loss, 4.0 * SAMPLES * 5, "GB/s");
     measure("vector_fill", b, fill, small, "GB/s");
     measure("vector_copy", b, copy, 2 * small, "GB/s");
@@ -273,8 +273,9 @@ int main(int argc, char **argv)
             b.buffer[i] = numbers(ROWS * inner > inner * hidden ? ROWS * inner : inner * hidden);
         b.table = numbers(VOCABULARY * hidden);
         b.shape = (AttentionShape){SAMPLES, POSITIONS, heads, 64, 0.125};
-        b.probabilities = numbers(SAMPLES * heads * POSITIONS * POSITIONS);
-        b.work = numbers(kernel_attention_backward_work(&b.shape));
+        b.highest = numbers(SAMPLES * heads * POSITIONS);
+        b.sums = numbers(SAMPLES * heads * POSITIONS);
+        b.work = numbers(kernel_attention_work(&b.shape));
         b.mask = (DropoutMask){philox_key(1, "bench", 0), 0.1, samples, POSITIONS, 0};
         b.ids = malloc(ROWS * sizeof *b.ids);
         b.shown = malloc(ROWS * sizeof *b.shown);
@@ -286,7 +287,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < BUFFERS; i++)
             free(b.buffer[i]);
         free(b.table);
-        free(b.probabilities);
+        free(b.highest);
+        free(b.sums);
         free(b.work);
         free(b.ids);
         free(b.shown);

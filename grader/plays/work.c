@@ -73,15 +73,16 @@ static int64_t attention_product(const AttentionShape *shape)
 }
 
 COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k, const real *v,
-        const int32_t *mask, real *y, real *probabilities)
+        const int32_t *mask, real *y, real *highest, real *sums, real *work)
 {
     done.attention += 2 * attention_product(shape);
-    __real_kernel_attention_forward(shape, q, k, v, mask, y, probabilities);
+    __real_kernel_attention_forward(shape, q, k, v, mask, y, highest, sums, work);
 }
 
 COUNTED(kernel_attention_backward, const AttentionShape *shape, const real *q, const real *k, const real *v,
-        const real *probabilities, const real *dy, real *dq, real *dk, real *dv, real *work)
+        const int32_t *mask, const real *highest, const real *sums, const real *dy, real *dq, real *dk,
+        real *dv, real *work)
 {
-    done.attention += 4 * attention_product(shape);
-    __real_kernel_attention_backward(shape, q, k, v, probabilities, dy, dq, dk, dv, work);
+    done.attention += 5 * attention_product(shape);
+    __real_kernel_attention_backward(shape, q, k, v, mask, highest, sums, dy, dq, dk, dv, work);
 }

@@ -1,41 +1,73 @@
 #include <cblas.h>
 #include <math.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
-/** The softmax of each row of scores [S,S] over the keys that `mask` [S] does not hide, in place. */
-KERNEL static void masked_softmax(int64_t positions, const int32_t *mask, real *scores)
+/* Scores are made for a tile of queries at a time, against every key that may be seen. The backward pass makes them again
+ * (Dao et al., arXiv:2205.14135), so that what is kept and what is worked on grow with the number of positions and not
+ * with its square. With fewer rows the library packs keys and values too often; with more the tile outgrows the cache. */
+enum { ROWS_OF_A_TILE = 256 };
+
+static int64_t rows_of_tile(const AttentionShape *shape)
 {
-    for (int64_t i = 0; i < positions; i++, scores += positions) {
-#pragma omp simd
-        for (int64_t j = 0; j < positions; j++)
-            scores[j] = mask[j] ? scores[j] : -INFINITY;
-        const real highest = highest_of(positions, scores);
+    return shape->positions < ROWS_OF_A_TILE ? shape->positions : ROWS_OF_A_TILE;
+}
+
+/** Keys from here on are hidden, as padding is: nothing is computed with them. */
+static int64_t keys_seen(int64_t positions, const int32_t *mask)
+{
+    while (positions > 0 && !mask[positions - 1])
+        positions--;
+    return positions;
+}
+
+/** Makes each row of scores [rows,keys] exp(score - highest) where `mask` shows the key, and 0 elsewhere. */
+KERNEL static void masked_exponents(int64_t rows, int64_t keys, const int32_t *mask, real *scores,
+                                    real *highest, real *sums)
+{
+    for (int64_t i = 0; i < rows; i++, scores += keys) {
+        const real most = highest_shown(keys, mask, scores);
         real sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < positions; j++) {
-            scores[j] = exp_nonpositive(scores[j] - highest); /* 0 for -∞ */
+        for (int64_t j = 0; j < keys; j++) {
+            const real e = exp_nonpositive(scores[j] - most);
+            scores[j] = mask[j] ? e : 0;
             sum += scores[j];
         }
-        const real inverse = 1 / sum;
-#pragma omp simd
-        for (int64_t j = 0; j < positions; j++)
-            scores[j] = mask[j] ? scores[j] * inverse : 0; /* not 0 · NaN */
+        highest[i] = most;
+        sums[i] = sum;
     }
 }
 
-/** dp becomes ds = p (dp - sum of dp p over the row). */
-KERNEL static void softmax_backward(int64_t positions, const real *p, real *dp)
+/** Divides each row of y [rows,size] by its sum. */
+KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, real *y, int64_t stride)
 {
-    for (int64_t i = 0; i < positions; i++, p += positions, dp += positions) {
+    for (int64_t i = 0; i < rows; i++, y += stride) {
+        const real inverse = 1 / sums[i];
+#pragma omp simd
+        for (int64_t d = 0; d < size; d++)
+            y[d] *= inverse;
+    }
+}
+
+/** Scores become probabilities p again, and dp becomes ds = p (dp - sum of dp p over the row). */
+KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *mask, const real *highest,
+                                    const real *sums, real *p, real *dp)
+{
+    for (int64_t i = 0; i < rows; i++, p += keys, dp += keys) {
+        const real most = highest[i], inverse = 1 / sums[i];
         real sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < positions; j++)
+        for (int64_t j = 0; j < keys; j++) {
+            const real e = exp_nonpositive(p[j] - most) * inverse;
+            p[j] = mask[j] ? e : 0;
             sum += p[j] * dp[j];
+        }
 #pragma omp simd
-        for (int64_t j = 0; j < positions; j++)
+        for (int64_t j = 0; j < keys; j++)
             dp[j] = p[j] * (dp[j] - sum);
     }
 }
@@ -48,57 +80,94 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
-/** c [rows,columns] = factor · a · b of one head; each may be transposed by its flag. */
+/** c [rows,columns] = factor · a · b of one head, added to c if `accumulate`; each may be transposed by its flag. */
 static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
                      int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
-                     int64_t b_stride, real *c, int64_t c_stride)
+                     int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
     cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a, (int)a_stride,
-                b, (int)b_stride, 0, c, (int)c_stride);
+                b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
+}
+
+/** Where one head of one sample lies. */
+typedef struct Head {
+    int64_t first; /**< of q, k, v, y and their gradients, whose rows lie `width` numbers apart */
+    int64_t row;   /**< of highest and sums */
+    int64_t keys;
+    const int32_t *mask;
+} Head;
+
+static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
+{
+    const int64_t b = n / shape->heads, width = shape->heads * shape->head_size;
+    const int32_t *shown = mask + b * shape->positions;
+    return (Head){b * shape->positions * width + n % shape->heads * shape->head_size, n * shape->positions,
+                  keys_seen(shape->positions, shown), shown};
+}
+
+int64_t kernel_attention_work(const AttentionShape *shape)
+{
+    return omp_get_max_threads() * 2 * rows_of_tile(shape) * shape->positions;
 }
 
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *probabilities)
+                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t tile = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
-        const int64_t b = n / shape->heads, head = b * positions * width + n % shape->heads * size;
-        real *p = probabilities + n * positions * positions;
-        multiply(CblasNoTrans, CblasTrans, positions, positions, size, (real)shape->factor, q + head, width,
-                 k + head, width, p, positions);
-        masked_softmax(positions, mask + b * positions, p);
-        multiply(CblasNoTrans, CblasNoTrans, positions, size, positions, 1, p, positions, v + head, width,
-                 y + head, width);
+        const Head head = head_of(shape, n, mask);
+        real *p = work + omp_get_thread_num() * 2 * tile * positions;
+        for (int64_t i = 0; i < positions; i += tile) {
+            const int64_t rows = positions - i < tile ? positions - i : tile, at = head.first + i * width;
+            multiply(CblasNoTrans, CblasTrans, rows, head.keys, size, (real)shape->factor, q + at, width,
+                     k + head.first, width, false, p, head.keys);
+            masked_exponents(rows, head.keys, head.mask, p, highest + head.row + i, sums + head.row + i);
+            multiply(CblasNoTrans, CblasNoTrans, rows, size, head.keys, 1, p, head.keys, v + head.first,
+                     width, false, y + at, width);
+            divide_rows(rows, size, sums + head.row + i, y + at, width);
+        }
     }
 }
 
-int64_t kernel_attention_backward_work(const AttentionShape *shape)
+/** Nothing flows back to a key that nobody sees. */
+static void clear_hidden(const AttentionShape *shape, int64_t keys, real *dx)
 {
-    return omp_get_max_threads() * shape->positions * shape->positions;
+    const int64_t size = shape->head_size, width = shape->heads * size;
+    for (int64_t j = keys; j < shape->positions; j++)
+        memset(dx + j * width, 0, (size_t)size * sizeof *dx);
 }
 
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const real *probabilities, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
+                               real *dq, real *dk, real *dv, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t tile = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
     const real factor = (real)shape->factor;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
-        const int64_t head = n / shape->heads * positions * width + n % shape->heads * size;
-        const real *p = probabilities + n * positions * positions;
-        real *ds = work + omp_get_thread_num() * positions * positions;
-        multiply(CblasNoTrans, CblasTrans, positions, positions, size, 1, dy + head, width, v + head, width,
-                 ds, positions);
-        softmax_backward(positions, p, ds);
-        multiply(CblasNoTrans, CblasNoTrans, positions, size, positions, factor, ds, positions, k + head,
-                 width, dq + head, width);
-        multiply(CblasTrans, CblasNoTrans, positions, size, positions, factor, ds, positions, q + head, width,
-                 dk + head, width);
-        multiply(CblasTrans, CblasNoTrans, positions, size, positions, 1, p, positions, dy + head, width,
-                 dv + head, width);
+        const Head head = head_of(shape, n, mask);
+        const int64_t keys = head.keys, first = head.first;
+        real *p = work + omp_get_thread_num() * 2 * tile * positions, *ds = p + tile * positions;
+        for (int64_t i = 0; i < positions; i += tile) {
+            const int64_t rows = positions - i < tile ? positions - i : tile, at = first + i * width;
+            multiply(CblasNoTrans, CblasTrans, rows, keys, size, factor, q + at, width, k + first, width,
+                     false, p, keys);
+            multiply(CblasNoTrans, CblasTrans, rows, keys, size, 1, dy + at, width, v + first, width, false,
+                     ds, keys);
+            softmax_backward(rows, keys, head.mask, highest + head.row + i, sums + head.row + i, p, ds);
+            multiply(CblasNoTrans, CblasNoTrans, rows, size, keys, factor, ds, keys, k + first, width, false,
+                     dq + at, width);
+            multiply(CblasTrans, CblasNoTrans, keys, size, rows, factor, ds, keys, q + at, width, i > 0,
+                     dk + first, width);
+            multiply(CblasTrans, CblasNoTrans, keys, size, rows, 1, p, keys, dy + at, width, i > 0,
+                     dv + first, width);
+        }
+        clear_hidden(shape, keys, dk + first);
+        clear_hidden(shape, keys, dv + first);
     }
 }

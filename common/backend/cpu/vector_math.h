@@ -42,28 +42,44 @@ KERNEL_HELPER float exp_nonpositive(float x)
     return x < -87.3f ? 0.0f : times_power_of_2(p, shifted);
 }
 
-/** The bits of x as an integer with the same order; and back, since it is its own inverse. */
-KERNEL_HELPER int32_t ordered_bits(int32_t bits)
+/** An integer with the order of x, where NaN is the highest or the lowest of all. Compilers keep to one order of comparing
+ * numbers that may be NaN and do not vectorise it; integers they do. */
+KERNEL_HELPER int32_t order_of(float x)
 {
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
     return bits ^ (bits >> 31 & INT32_MAX);
 }
 
-/** The highest of x, `count` at least 1. Of integers, since compilers keep to one order of comparing numbers
- * that may be NaN and do not vectorise it; here NaN is the highest or the lowest of all. */
+/** The number whose order this is. */
+KERNEL_HELPER float number_of_order(int32_t order)
+{
+    order ^= order >> 31 & INT32_MAX;
+    float x;
+    memcpy(&x, &order, sizeof x);
+    return x;
+}
+
+/** The highest of x, `count` at least 1. */
 KERNEL_HELPER float highest_of(int64_t count, const float *x)
 {
     int32_t highest = INT32_MIN;
 #pragma omp simd reduction(max : highest)
+    for (int64_t i = 0; i < count; i++)
+        highest = order_of(x[i]) > highest ? order_of(x[i]) : highest;
+    return number_of_order(highest);
+}
+
+/** The highest of x where `shown` is not 0; at least one is. */
+KERNEL_HELPER float highest_shown(int64_t count, const int32_t *shown, const float *x)
+{
+    int32_t highest = INT32_MIN;
+#pragma omp simd reduction(max : highest)
     for (int64_t i = 0; i < count; i++) {
-        int32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bits = ordered_bits(bits);
-        highest = bits > highest ? bits : highest;
+        const int32_t order = shown[i] ? order_of(x[i]) : INT32_MIN;
+        highest = order > highest ? order : highest;
     }
-    highest = ordered_bits(highest);
-    float result;
-    memcpy(&result, &highest, sizeof result);
-    return result;
+    return number_of_order(highest);
 }
 
 /** What GELU and its slope are made of. */

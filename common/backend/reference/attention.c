@@ -3,37 +3,57 @@
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-/** The softmax of one row of scores over the keys that `mask` does not hide, in place. */
-static void masked_softmax(Order order, const int32_t *mask, real *scores)
+/** scores [S,S] = factor q k^T of one head, whose rows lie `width` numbers apart. */
+static void scores_of(const AttentionShape *shape, const real *q, const real *k, real *scores)
 {
-    real highest = -INFINITY, sum = 0;
+    const int64_t positions = shape->positions, width = shape->heads * shape->head_size;
+    const Order by_size = reference_order(shape->head_size);
+    for (int64_t i = 0; i < positions; i++)
+        for (int64_t j = 0; j < positions; j++)
+            scores[i * positions + j] =
+                rounded(rounded(shape->factor) * reference_dot(by_size, q + i * width, 1, k + j * width, 1));
+}
+
+/** The highest of one row of scores over the keys that `mask` does not hide, and the sum of exp(score - highest). */
+static void measure_row(Order order, const int32_t *mask, const real *scores, real *highest, real *sum)
+{
+    *highest = -INFINITY;
+    *sum = 0;
     for (int64_t j = 0; j < order.count; j++)
-        if (mask[j] && scores[j] > highest)
-            highest = scores[j];
-    for (int64_t n = 0, j = order.first; n < order.count; n++, j = order_next(order, j)) {
-        scores[j] = mask[j] ? rounded(exp(rounded(scores[j] - highest))) : 0;
-        sum = rounded(sum + scores[j]);
-    }
-    for (int64_t j = 0; j < order.count; j++)
-        scores[j] = mask[j] ? rounded(scores[j] / sum) : 0;
+        if (mask[j] && !(scores[j] <= *highest || isnan(*highest))) /* NaN stays */
+            *highest = scores[j];
+    for (int64_t n = 0, j = order.first; n < order.count; n++, j = order_next(order, j))
+        if (mask[j])
+            *sum = rounded(*sum + rounded(exp(rounded(scores[j] - *highest))));
+}
+
+/** The softmax of the row, in place. */
+static void masked_softmax(int64_t positions, const int32_t *mask, real highest, real sum, real *scores)
+{
+    for (int64_t j = 0; j < positions; j++)
+        scores[j] = mask[j] ? rounded(rounded(exp(rounded(scores[j] - highest))) / sum) : 0;
+}
+
+int64_t kernel_attention_work(const AttentionShape *shape)
+{
+    return 2 * shape->positions * shape->positions;
 }
 
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *probabilities)
+                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
-    const Order by_size = reference_order(size), by_key = reference_order(positions);
+    const Order by_key = reference_order(positions);
     for (int64_t b = 0; b < shape->batch; b++)
         for (int64_t a = 0; a < shape->heads; a++) {
             const int64_t head = b * positions * width + a * size;
-            for (int64_t i = 0; i < positions; i++, probabilities += positions) {
-                for (int64_t j = 0; j < positions; j++)
-                    probabilities[j] =
-                        rounded(rounded(shape->factor) *
-                                reference_dot(by_size, q + head + i * width, 1, k + head + j * width, 1));
-                masked_softmax(by_key, mask + b * positions, probabilities);
+            scores_of(shape, q + head, k + head, work);
+            for (int64_t i = 0; i < positions; i++, highest++, sums++) {
+                real *row = work + i * positions;
+                measure_row(by_key, mask + b * positions, row, highest, sums);
+                masked_softmax(positions, mask + b * positions, *highest, *sums, row);
                 for (int64_t d = 0; d < size; d++)
-                    y[head + i * width + d] = reference_dot(by_key, probabilities, 1, v + head + d, width);
+                    y[head + i * width + d] = reference_dot(by_key, row, 1, v + head + d, width);
             }
         }
 }
@@ -54,26 +74,26 @@ static void scores_backward(const AttentionShape *shape, const real *dy, const r
     }
 }
 
-int64_t kernel_attention_backward_work(const AttentionShape *shape)
-{
-    return shape->positions * shape->positions;
-}
-
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const real *probabilities, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
+                               real *dq, real *dk, real *dv, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    real *probabilities = work, *ds = work + positions * positions;
     for (int64_t b = 0; b < shape->batch; b++)
-        for (int64_t a = 0; a < shape->heads; a++, probabilities += positions * positions) {
+        for (int64_t a = 0; a < shape->heads; a++) {
             const int64_t head = b * positions * width + a * size;
-            scores_backward(shape, dy + head, v + head, probabilities, work);
+            scores_of(shape, q + head, k + head, probabilities);
+            for (int64_t i = 0; i < positions; i++, highest++, sums++)
+                masked_softmax(positions, mask + b * positions, *highest, *sums,
+                               probabilities + i * positions);
+            scores_backward(shape, dy + head, v + head, probabilities, ds);
             const Order order = reference_order(positions);
             for (int64_t i = 0; i < positions; i++)
                 for (int64_t d = 0; d < size; d++) {
                     const int64_t at = head + i * width + d;
-                    dq[at] = reference_dot(order, work + i * positions, 1, k + head + d, width);
-                    dk[at] = reference_dot(order, work + i, positions, q + head + d, width);
+                    dq[at] = reference_dot(order, ds + i * positions, 1, k + head + d, width);
+                    dk[at] = reference_dot(order, ds + i, positions, q + head + d, width);
                     dv[at] = reference_dot(order, probabilities + i, positions, dy + head + d, width);
                 }
         }

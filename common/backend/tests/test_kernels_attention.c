@@ -4,37 +4,46 @@
 static void call_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
-    if (reference)
-        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[3].number,
-                                    t[4].number);
-    else
-        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[3].single,
-                                 t[4].single);
-}
-
-static void call_backward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
     if (reference) {
-        double *work = malloc((size_t)reference_attention_backward_work(c->shape) * sizeof *work);
-        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, t[3].number,
-                                     t[4].number, t[5].number, t[6].number, t[7].number, work);
+        double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
+        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[3].number,
+                                    t[4].number, t[5].number, work);
         free(work);
     } else {
-        float *work = malloc((size_t)kernel_attention_backward_work(c->shape) * sizeof *work);
-        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, t[3].single, t[4].single,
-                                  t[5].single, t[6].single, t[7].single, work);
+        float *work = malloc((size_t)kernel_attention_work(c->shape) * sizeof *work);
+        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[3].single,
+                                 t[4].single, t[5].single, work);
         free(work);
     }
 }
 
-enum { SHAPES = 9, MASKS = 4, MOST_KEYS = 2048 };
+/** Forward first: backward takes what it has kept. */
+static void call_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    call_forward(c, reference);
+    if (reference) {
+        double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
+        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[4].number,
+                                     t[5].number, t[6].number, t[7].number, t[8].number, t[9].number, work);
+        free(work);
+    } else {
+        float *work = malloc((size_t)kernel_attention_work(c->shape) * sizeof *work);
+        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[4].single,
+                                  t[5].single, t[6].single, t[7].single, t[8].single, t[9].single, work);
+        free(work);
+    }
+}
+
+/* The last two are worked on in several tiles of queries. */
+enum { SHAPES = 11, MASKS = 4, MOST_KEYS = 2048 };
 
 static AttentionShape shape_of(int i)
 {
-    static const int64_t batch[] = {1, 2, 3, 1, 2, 3, 2, 5, 6},
-                         positions[] = {1, 3, 17, 64, 5, 33, 128, 48, 40};
-    static const int64_t heads[] = {1, 2, 3, 1, 3, 2, 2, 3, 4}, sizes[] = {1, 5, 12, 64, 24, 7, 32, 16, 9};
+    static const int64_t batch[] = {1, 2, 3, 1, 2, 3, 2, 5, 6, 2, 1},
+                         positions[] = {1, 3, 17, 64, 5, 33, 128, 48, 40, 257, 700};
+    static const int64_t heads[] = {1, 2, 3, 1, 3, 2, 2, 3, 4, 2, 1},
+                         sizes[] = {1, 5, 12, 64, 24, 7, 32, 16, 9, 6, 4};
     return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
 }
 
@@ -50,20 +59,21 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
     }
 }
 
+/** q, k, v, y, and what is kept of each row of scores. */
 static Comparison forward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEYS])
 {
     *shape = shape_of(i / MASKS);
     fill_mask(shape, i % MASKS, mask);
     const int64_t keys = shape->batch * shape->positions, count = keys * shape->heads * shape->head_size;
     ck_assert_int_le(keys, MOST_KEYS);
-    Comparison c = {
-        .kernel = "attention_forward", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
+    Comparison c = {.kernel = "attention", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
     c.shape = shape;
     c.ids = mask;
     for (int t = 0; t < 3; t++)
         add_twin(&c, count, NORMAL);
     add_twin(&c, count, JUNK);
-    add_twin(&c, keys * shape->heads * shape->positions, JUNK);
+    add_twin(&c, keys * shape->heads, JUNK);
+    add_twin(&c, keys * shape->heads, JUNK);
     return c;
 }
 
@@ -76,21 +86,67 @@ START_TEST(attention_forward_is_its_definition)
 }
 END_TEST
 
-START_TEST(hidden_keys_have_a_probability_of_exactly_zero)
+/** Then dy, dq, dk and dv. */
+static Comparison backward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEYS])
+{
+    Comparison c = forward_of(i, shape, mask);
+    add_twin(&c, c.twins[3].count, NORMAL);
+    for (int t = 0; t < 3; t++)
+        add_twin(&c, c.twins[3].count, JUNK);
+    return c;
+}
+
+/** Of q, k, v, y and their gradients: does number i belong to a key that is hidden? */
+static bool is_hidden(const AttentionShape *shape, const int32_t *mask, int64_t i)
+{
+    return !mask[i / (shape->heads * shape->head_size)];
+}
+
+/* Whatever they hold, and however high they score. */
+START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = backward_of(_i, &shape, mask);
+    run(&c, call_backward, false);
+    const size_t bytes = (size_t)c.twins[0].count * sizeof(float);
+    float *y = malloc(bytes), *dq = malloc(bytes);
+    memcpy(y, c.twins[3].single, bytes);
+    memcpy(dq, c.twins[7].single, bytes);
+    for (int64_t i = 0; i < c.twins[1].count; i++)
+        if (is_hidden(&shape, mask, i)) {
+            c.twins[1].start[i] *= 1e6f;
+            c.twins[2].start[i] *= 1e6f;
+        }
+    run(&c, call_backward, false);
+    ck_assert_mem_eq(y, c.twins[3].single, bytes);
+    ck_assert_mem_eq(dq, c.twins[7].single, bytes);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < c.twins[1].count; i++)
+        if (is_hidden(&shape, mask, i))
+            wrong += c.twins[8].single[i] != 0 || c.twins[9].single[i] != 0;
+    ck_assert_int_eq(wrong, 0);
+    free(y);
+    free(dq);
+    free_twins(&c);
+}
+END_TEST
+
+START_TEST(probabilities_are_at_most_1_and_add_up_to_1)
 {
     AttentionShape shape;
     int32_t mask[MOST_KEYS];
     Comparison c = forward_of(_i, &shape, mask);
-    for (int64_t i = 0; i < c.twins[0].count; i++)
-        c.twins[0].start[i] *= 100; /* what the hidden keys score may be by far the highest */
+    for (int64_t i = 0; i < c.twins[0].count; i++) {
+        c.twins[0].start[i] *= 100;
+        c.twins[2].start[i] = 1; /* so that y is their sum */
+    }
     run(&c, call_forward, false);
     int64_t wrong = 0;
-    const Twin *probabilities = &c.twins[4];
-    for (int64_t i = 0; i < probabilities->count; i++) {
-        const int64_t sample = i / (shape.heads * shape.positions * shape.positions);
-        const float p = probabilities->single[i];
-        wrong += !(mask[sample * shape.positions + i % shape.positions] ? p >= 0 && p <= 1.000001f : p == 0);
-    }
+    for (int64_t i = 0; i < c.twins[3].count; i++)
+        wrong += !(fabsf(c.twins[3].single[i] - 1) <= 0x1p-22f * (float)shape.positions);
+    for (int64_t i = 0; i < c.twins[5].count; i++)
+        wrong += !(c.twins[5].single[i] >= 1);
     ck_assert_int_eq(wrong, 0);
     free_twins(&c);
 }
@@ -124,33 +180,35 @@ END_TEST
 
 START_TEST(attention_backward_is_its_definition)
 {
-    const AttentionShape shape = shape_of(_i);
-    const int64_t keys = shape.batch * shape.positions, count = keys * shape.heads * shape.head_size;
-    Comparison c = {
-        .kernel = "attention_backward", .rows = keys, .columns = shape.heads, .inner = shape.head_size};
-    c.shape = &shape;
-    for (int t = 0; t < 3; t++)
-        add_twin(&c, count, NORMAL);
-    Twin *probabilities = add_twin(&c, keys * shape.heads * shape.positions, UNIFORM);
-    for (int64_t i = 0; i < probabilities->count; i++)
-        probabilities->start[i] *= i % 3 == 0 ? 0 : 2 / (float)shape.positions;
-    add_twin(&c, count, NORMAL);
-    for (int t = 0; t < 3; t++)
-        add_twin(&c, count, JUNK);
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    Comparison c = backward_of(_i, &shape, mask);
     compare(&c, call_backward);
+}
+END_TEST
+
+START_TEST(work_space_grows_no_faster_than_positions)
+{
+    const AttentionShape some = {1, 512, 12, 64, 1}, many = {1, 8192, 12, 64, 1};
+    ck_assert_int_le(kernel_attention_work(&many), 16 * kernel_attention_work(&some));
 }
 END_TEST
 
 START_TEST(each_thread_has_work_space_of_its_own)
 {
-    enum { COUNT = 2 * 128 * 64, SQUARE = 128 * 128, THREADS = 2 };
-    static float x[COUNT], dx[3][COUNT], probabilities[4 * SQUARE], work[THREADS * SQUARE];
+    enum { COUNT = 2 * 128 * 64, EACH = 2 * 128 * 128, THREADS = 2 };
+    static float x[COUNT], dx[3][COUNT], kept[2][4 * 128], work[THREADS * EACH];
+    static int32_t mask[2 * 128];
     const AttentionShape shape = {2, 128, 2, 32, 1};
+    for (int i = 0; i < 2 * 128; i++)
+        mask[i] = 1;
     backend_set_threads(THREADS);
-    ck_assert_int_eq(kernel_attention_backward_work(&shape), THREADS * SQUARE);
-    kernel_vector_fill(THREADS * SQUARE, NAN, work);
-    kernel_attention_backward(&shape, x, x, x, probabilities, x, dx[0], dx[1], dx[2], work);
-    ck_assert(work[0] == 0 && work[SQUARE] == 0);
+    ck_assert_int_eq(kernel_attention_work(&shape), THREADS * EACH);
+    kernel_vector_fill(THREADS * EACH, NAN, work);
+    kernel_attention_forward(&shape, x, x, x, mask, dx[0], kept[0], kept[1], work);
+    ck_assert(work[0] == 1 && work[EACH] == 1);
+    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], x, dx[0], dx[1], dx[2], work);
+    ck_assert(work[0] == 1.0f / 128 && work[EACH] == 1.0f / 128);
 }
 END_TEST
 
@@ -201,10 +259,11 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, attention_forward_is_its_definition, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, hidden_keys_have_a_probability_of_exactly_zero, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, hidden_keys_and_values_change_nothing_and_get_no_gradient, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, probabilities_are_at_most_1_and_add_up_to_1, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES);
+    tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, cross_entropy_is_its_definition, 0, 3 * SIZES);
     tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);
     return tests;
@@ -219,6 +278,7 @@ Suite *suite(void)
     suite_add_tcase(s, all_kernels("two threads", two_threads));
     TCase *threads = tcase_create("threads");
     tcase_add_test(threads, each_thread_has_work_space_of_its_own);
+    tcase_add_test(threads, work_space_grows_no_faster_than_positions);
     suite_add_tcase(s, threads);
     return s;
 }

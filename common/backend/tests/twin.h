@@ -34,11 +34,13 @@ void reference_gelu_dropout_forward(int64_t rows, int64_t columns, const Dropout
 void reference_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const double *dy,
                                      const double *x, double *dx);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
-                                 const double *v, const int32_t *mask, double *y, double *probabilities);
+                                 const double *v, const int32_t *mask, double *y, double *highest,
+                                 double *sums, double *work);
 void reference_attention_backward(const AttentionShape *shape, const double *q, const double *k,
-                                  const double *v, const double *probabilities, const double *dy, double *dq,
-                                  double *dk, double *dv, double *work);
-int64_t reference_attention_backward_work(const AttentionShape *shape);
+                                  const double *v, const int32_t *mask, const double *highest,
+                                  const double *sums, const double *dy, double *dq, double *dk, double *dv,
+                                  double *work);
+int64_t reference_attention_work(const AttentionShape *shape);
 void reference_cross_entropy(int64_t rows, int64_t classes, const double *logits, const int32_t *labels,
                              double *losses, double *dlogits);
 void reference_vector_fill(int64_t count, double value, double *y);

@@ -24,11 +24,11 @@ class Model:
 
     def activations(self, tp, dp):
         """Numbers kept for the backward pass: of a block the two sums and norms, whole, and q, k, v, the attention's output and
-        probabilities, and the inner layer before and after GELU, split."""
+        two numbers of each row of scores, and the inner layer before and after GELU, split."""
         tokens = self.batch / dp * self.seq
         if self.recompute:
             return tokens * self.hidden * self.layers
-        return tokens * self.layers * (4 * self.hidden + (12 * self.hidden + self.heads * self.seq) / tp)
+        return tokens * self.layers * (4 * self.hidden + (12 * self.hidden + 2 * self.heads) / tp)
 
 
 @dataclass
