@@ -44,11 +44,12 @@ static void release_node(Node *node, const Tensor *y)
     if (node->output != y)
         tape_release_value(node->output);
     for (int i = 0; i < 2; i++)
-        if (node->saved[i])
+        if (node->saved[i] && node->saved[i] != node->input[i])
             tape_release_value(node->saved[i]);
     if (node->output->gradient)
         tape_release_value(node->output->gradient);
     node->output->gradient = NULL;
+    node->compute = NULL; /* what it is computed from is gone */
 }
 
 void tape_watch(Tape *tape, GradientWatch watch)

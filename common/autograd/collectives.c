@@ -95,6 +95,7 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
     ready(x);
     if (x->is_gradient)
         unshare(x);
+    changed_in_place(x);
     x->sum = comm_all_reduce_start(group, reals(x), tensor_count(x));
     void *here = callsite();
     x->summing = here ? here : x; /* x: no line is known */

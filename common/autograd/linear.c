@@ -18,7 +18,8 @@ static void linear_backward(Node *node, Tensor *dy)
         kernel_linear_backward_input(rows, in, out, reals(dy), reals(node->saved[1]), reals(dx), accumulate);
     Tensor *dw = gradient_room(weight, &accumulate);
     if (dw)
-        kernel_linear_backward_weight(rows, in, out, reals(dy), reals(node->saved[0]), reals(dw), accumulate);
+        kernel_linear_backward_weight(rows, in, out, reals(dy), reals(ready(node->saved[0])), reals(dw),
+                                      accumulate);
     Tensor *db = bias ? gradient_room(bias, &accumulate) : NULL;
     if (db) {
         if (!accumulate)
@@ -56,7 +57,7 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
                           bias ? reals(ready(bias)) : NULL, reals(y));
     Node *node = tape_operation(tape, "linear", linear_backward, y, 3, (Tensor *[]){x, weight, bias});
     if (node) {
-        node_keep(node, 0, x);
+        node_keep_or_compute(node, 0, x);
         node_keep(node, 1, weight);
     }
     return y;

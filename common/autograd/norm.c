@@ -28,6 +28,16 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
                                reals(dx), accumulate, reals(dw), reals(db));
 }
 
+static void layer_norm_compute(Node *node)
+{
+    Tensor *x = node->saved[0], *y = node->output;
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    real *mean = reals(node->saved[1]);
+    tape_allocate(y);
+    kernel_layer_norm_forward(rows, columns, reals(x), reals(node->input[1]), reals(node->input[2]),
+                              node->with.epsilon, reals(y), mean, mean + rows);
+}
+
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 {
     must_be_real("layer_norm", x);
@@ -45,6 +55,8 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
     if (node) {
         node_keep(node, 0, x);
         node_keep(node, 1, moments);
+        node->with.epsilon = epsilon;
+        node->compute = layer_norm_compute;
     }
     return y;
 }

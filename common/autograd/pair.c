@@ -12,6 +12,14 @@ static void pair_gradient(Node *node, Tensor *dy)
     gradient_add(x, ready(dx));
 }
 
+/* For a pair that returned its argument. */
+static void share_argument(Node *node)
+{
+    const Tensor *x = ready(node->input[0]);
+    node->output->buffer = buffer_hold(x->buffer);
+    node->output->data = x->data;
+}
+
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.name, x, NULL);
@@ -23,7 +31,10 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
         misuse("return a tensor", "%s, forward: it returned NULL", call.name);
     Tensor *y = tape_view(tape, ready(value), placement);
     Node *node = tape_operation(tape, call.name, pair_gradient, y, 1, &x);
-    if (node)
-        node->with.pair = call;
+    if (!node)
+        return y;
+    node->with.pair = call;
+    if (value->buffer == x->buffer && can_be_computed(x))
+        node->compute = share_argument;
     return y;
 }

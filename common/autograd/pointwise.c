@@ -13,6 +13,7 @@ static void gelu_gradient(Node *node, Tensor *dy)
 
 static void gelu_compute(Node *node)
 {
+    tape_allocate(node->output);
     kernel_gelu_forward(tensor_count(node->output), reals(node->saved[0]), reals(node->output));
 }
 
@@ -57,6 +58,14 @@ static void gelu_dropout_gradient(Node *node, Tensor *dy)
     gradient_add(node->input[0], dx);
 }
 
+static void gelu_dropout_compute(Node *node)
+{
+    Tensor *y = node->output;
+    int64_t columns = shape_last(y->shape), rows = tensor_count(y) / columns;
+    tape_allocate(y);
+    kernel_gelu_dropout_forward(rows, columns, &node->with.mask, reals(node->saved[0]), reals(y));
+}
+
 static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
 {
     const TapeBatch *batch = tape_batch(tape);
@@ -93,8 +102,10 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
                                 fused ? gelu_dropout_gradient : dropout_gradient, y, 1, &from);
     if (node)
         node->with.mask = mask;
-    if (node && fused)
+    if (node && fused) {
         node_keep(node, 0, x->producer->saved[0]);
+        node->compute = gelu_dropout_compute;
+    }
     return y;
 }
 
@@ -149,5 +160,6 @@ void scale(Tensor *x, float factor)
     ready(x);
     if (x->is_gradient)
         unshare(x);
+    changed_in_place(x);
     kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
 }

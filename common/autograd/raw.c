@@ -50,6 +50,7 @@ float *tensor_data(Tensor *x)
     ready(x);
     if (x->is_gradient)
         unshare(x);
+    changed_in_place(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;
     return x->data;

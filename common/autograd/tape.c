@@ -108,7 +108,7 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement)
     return x;
 }
 
-static void allocate(Tensor *x)
+void tape_allocate(Tensor *x)
 {
     x->buffer = pool_get(x->tape->pool, bytes_of(x->dtype, x->shape), ACTIVATIONS);
     x->data = x->buffer->data;
@@ -118,7 +118,7 @@ Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement)
 {
     Tensor *x = tape_later(tape, shape, placement);
     x->dtype = dtype;
-    allocate(x);
+    tape_allocate(x);
     return x;
 }
 
@@ -181,6 +181,25 @@ Tensor *node_keep(Node *node, int slot, Tensor *x)
     return node->saved[slot];
 }
 
+bool can_be_computed(const Tensor *x)
+{
+    return x->producer && x->producer->compute;
+}
+
+void changed_in_place(Tensor *x)
+{
+    if (can_be_computed(x))
+        x->kept = true;
+}
+
+void node_keep_or_compute(Node *node, int slot, Tensor *x)
+{
+    if (can_be_computed(x))
+        node->saved[slot] = x;
+    else
+        node_keep(node, slot, x);
+}
+
 void must_be_real(const char *word, const Tensor *x)
 {
     char text[64];
@@ -210,10 +229,9 @@ Tensor *ready(Tensor *x)
     if (x->parameter)
         misuse("initial values are set when the whole model has been made: look at them in the forward pass",
                "a parameter has no numbers yet while layers are being made");
-    if (!producer || !producer->compute)
+    if (!can_be_computed(x))
         misuse("a tensor lives for one step: do not keep it in a static variable or from an earlier block",
                "the numbers of a tensor were released before this use");
-    allocate(x);
     producer->compute(producer);
     lap(producer->name, false);
     return x;

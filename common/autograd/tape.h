@@ -37,7 +37,8 @@ struct Node {
     const char *name;
     /** Adds to the gradients of the inputs, given that of the output. */
     void (*backward)(Node *node, Tensor *dy);
-    /** Computes the output where that was put off (lazy); NULL otherwise. */
+    /** Computes the output, from what the operation keeps, where that was put off (lazy) or released early; NULL where it
+     * cannot. */
     void (*compute)(Node *node);
     Tensor *output;
     Tensor *input[4];
@@ -47,6 +48,7 @@ struct Node {
         AttentionShape attention;
         DropoutMask mask;
         PairCall pair;
+        double epsilon;
     } with;
     Node *previous;
 };
@@ -97,7 +99,7 @@ typedef struct TapeMark {
 TapeMark tape_mark(const Tape *tape);
 
 /** Releases the values of tensors made since `mark` that no operation keeps for its backward, but not
- * `result`. The caller says by this that nobody will read them again. */
+ * `result`. The caller says by this that nobody will read them again; a backward pass computes anew what costs little. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /* ---- for the words ------------------------------------------------------------------------------------- */
@@ -118,6 +120,18 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
 
 /** A view that keeps x's numbers alive until the operation's backward has run. */
 Tensor *node_keep(Node *node, int slot, Tensor *x);
+
+/** The same, but where x can be computed again its numbers may be released: ask by ready(). */
+void node_keep_or_compute(Node *node, int slot, Tensor *x);
+
+/** Can x be computed again, from what its operation keeps? */
+bool can_be_computed(const Tensor *x);
+
+/** x's numbers are no longer those that its operation computes: they are not released to be computed again. */
+void changed_in_place(Tensor *x);
+
+/** Gives x, whose numbers are being computed, memory for them. */
+void tape_allocate(Tensor *x);
 
 /** Ends the run where an argument of the word is no tensor (a field of a layer that was not set, say) or holds ids. */
 void must_be_real(const char *word, const Tensor *x);

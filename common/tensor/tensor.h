@@ -41,7 +41,7 @@ struct Tensor {
     int64_t undivided;           /**< of a parameter's shard: the size of the whole along placement.dim */
     Tensor *gradient;
     bool needs_gradient;
-    bool kept; /**< a gradient, or what an operation keeps for its backward pass */
+    bool kept; /**< a gradient, what an operation keeps for its backward pass, or what was changed in place */
     int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
     struct CommRequest *sum; /**< what group_all_reduce_start() has started */
     void *

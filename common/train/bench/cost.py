@@ -23,12 +23,12 @@ class Model:
             + self.layers * 4 * self.hidden
 
     def activations(self, tp, dp):
-        """Numbers kept for the backward pass: of a block the two sums and norms, whole, and q, k, v, the attention's output and
-        two numbers of each row of scores, and the inner layer before and after GELU, split."""
+        """Numbers kept for the backward pass: of a block the two sums, whole, and q, k, v, the attention's output and
+        two numbers of each row of scores, and the inner layer before GELU, split; norms and what follows GELU are computed again."""
         tokens = self.batch / dp * self.seq
         if self.recompute:
             return tokens * self.hidden * self.layers
-        return tokens * self.layers * (4 * self.hidden + (12 * self.hidden + 2 * self.heads) / tp)
+        return tokens * self.layers * (2 * self.hidden + (8 * self.hidden + 2 * self.heads) / tp)
 
 
 @dataclass

@@ -1,0 +1,88 @@
+/* What is released in the forward pass and computed again in the backward pass. */
+#include "autograd/tests/fixture.h"
+
+Suite *suite(void);
+
+static Tensor *itself(Tensor *x, const PairCall *call)
+{
+    return x;
+}
+
+/* As f does it. */
+static Tensor *passed_on(Tensor *x)
+{
+    return call_pair((PairCall){"passed on", itself, itself, .mesh = &mesh}, x, whole());
+}
+
+static Tensor *gain, *shift, *weight; /* a layer's, that is made before the pass */
+
+static Tensor *cheap_norm(Tensor *x)
+{
+    return layer_norm_with(x, gain, shift, 0.1);
+}
+
+static Tensor *cheap_dropout(Tensor *x)
+{
+    return dropout_with(gelu(x), "cheap", 0.5);
+}
+
+static Tensor *(*const cheap[])(Tensor *x) = {cheap_norm, gelu, cheap_dropout};
+enum { CHEAP = 3, WAYS = 4 * CHEAP };
+
+static Tensor *input_and_layer(void)
+{
+    gain = normal("gain", SHAPE(5), whole());
+    shift = normal("shift", SHAPE(5), whole());
+    weight = normal("weight", SHAPE(4, 5), whole());
+    return normal("x", SHAPE(2, 3, 5), whole());
+}
+
+/* The gradients of two linears of what cheap[way / 4] makes, passed on for odd ways and for every other two changed in place; with
+ * a release in between, or not. Whether its numbers were there after that. */
+static bool released_between(int way, bool release, real dx[30], real dweight[20])
+{
+    next_step(1);
+    Tensor *x = input_and_layer();
+    TapeMark mark = tape_mark(tape);
+    Tensor *y = cheap[way / 4](x), *z = way & 1 ? passed_on(y) : y;
+    if (way & 2)
+        scale(z, 3);
+    Tensor *sum = add(linear(z, weight), linear(z, weight));
+    if (release)
+        tape_release_since(tape, mark, sum);
+    bool there = y->buffer || z->buffer;
+    tape_backward(tape, sum, normal("dy", sum->shape, whole()));
+    memcpy(dx, reals(x->gradient), 30 * sizeof *dx);
+    memcpy(dweight, reals(weight->gradient), 20 * sizeof *dweight);
+    return there;
+}
+
+START_TEST(what_costs_little_is_released_at_a_mark_and_computed_again)
+{
+    real dx[2][30], dweight[2][20];
+    ck_assert(released_between(_i, false, dx[0], dweight[0]));
+    bool changed = _i & 2;
+    ck_assert(released_between(_i, true, dx[1], dweight[1]) == changed);
+    ck_assert_mem_eq(dx[0], dx[1], sizeof *dx);
+    ck_assert_mem_eq(dweight[0], dweight[1], sizeof *dweight);
+}
+END_TEST
+
+START_TEST(what_was_released_is_not_computed_from_what_is_gone)
+{
+    Tensor *x = input_and_layer(), *y = cheap[_i](x), *z = linear(y, weight);
+    tape_backward(tape, z, normal("dy", z->shape, whole()));
+    ASSERT_MISUSE(linear(y, weight), "released");
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("tape: computed again");
+    TCase *tcase = tcase_create("computed again");
+    tcase_add_checked_fixture(tcase, tape_up, tape_down);
+    tcase_add_loop_test(tcase, what_costs_little_is_released_at_a_mark_and_computed_again, 0, WAYS);
+    tcase_add_loop_test(tcase, what_was_released_is_not_computed_from_what_is_gone, 0, CHEAP);
+    suite_add_tcase(s, tcase);
+    return s;
+}
