@@ -37,3 +37,22 @@ check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-b
 alone, replicas = sums(2, 1, 6)[3], sums(2, 2, 12)[3]
 check(replicas <= 1.001 * alone, "at the same rows a replica, two replicas of two ranks need the memory of one",
       f"{alone} bytes at tp 2, {replicas} at tp 2, dp 2")
+
+
+def activations(layers, seq, tp):
+    """Bytes of activations that rank 0 holds at its peak."""
+    sizes = ["--layers", layers, "--hidden-dim", H, "--heads", HEADS, "--seq", seq, "--samples", 64, "--steps", 1, "--test", "",
+             "--threads", 1, "--check", 0, "--batch-size", 6]
+    return metrics_of(tp, *sizes, "--tp", tp)[-1]["ranks"][0]["peak"]["activations"]
+
+
+def kept(seq, tp):
+    """Of a layer for the backward pass: its two sums, whole; q, k, v, what attention makes of them, and the inner layer before GELU,
+    split; two numbers of each row of scores, of each row of both norms."""
+    return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 2 * HEADS) // tp + 2 * 2)
+
+
+for seq, tp in ((32, 1), (32, 2), (256, 1)):
+    grown = activations(5, seq, tp) - activations(3, seq, tp)
+    check(grown == 2 * kept(seq, tp), f"at {seq} positions, tp {tp}, a layer keeps what the formula says, no square of the positions",
+          f"{grown / 2} bytes, {kept(seq, tp)} by formula")
