@@ -101,6 +101,8 @@ static Case many_samples(const Lab *lab, Draw *d, int world)
     Case c = usual(lab, d, world);
     c.B = 9;
     c.S = 1;
+    c.H = c.A * draw(d, 6, 12);
+    c.out = world * draw(d, 25, 60);
     if (lab->number == 2)
         c.out = 520;
     if (lab->number == 3)
