@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 
+import growth
 import rows
 import steps
 import traffic
 from rows import Row, fail, show, table
 
-SECTIONS = ("kernels", "collectives", "steps", "layouts", "tokenizer", "verdicts")
+SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
 LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
           "btl_vader_single_copy_mechanism", "none"]
 
@@ -144,14 +145,14 @@ def main():
         rows.load(given("COMPARE"))  # what is wrong with it is said before minutes of work
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    steps.write_vocabulary(work)
+    steps.write_data(work)
     machine = machine_lines(rounds)
     for name, value in machine.items():
         print(f"{name:<10}{value}")
     print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
     measured = []
     for section in chosen:
-        run = {"kernels": kernels, "collectives": collectives, "steps": training_steps, "layouts": layouts, "tokenizer": tokenizer,
+        run = {"kernels": kernels, "collectives": collectives, "steps": training_steps, "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer,
                "verdicts": verdicts}[section]
         measured += run(build, work, rounds, part)
     if given("COMPARE"):

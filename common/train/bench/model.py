@@ -49,7 +49,7 @@ def run(build, work, model, tp, dp, count):
     """Milliseconds of each step, and rank 0's profile: {(what, pass): ms}."""
     os.makedirs(work, exist_ok=True)
     sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, count)
-    lines = steps.train(build, work, tp * dp, tp, 1, sizes, "--vocab", f"{build}/bench-data/vocab.txt", "--profile", 1)
+    lines = steps.train(build, work, tp * dp, tp, 1, sizes, *steps.data_in(f"{build}/bench-data"), "--profile", 1)
     profile = next(line["profile"] for line in lines if "profile" in line)
     return [line["step_s"] for line in lines if "step_s" in line][WARM_UP:], {one["what"]: one for one in profile}
 
@@ -189,7 +189,7 @@ def main():
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     work = f"{build}/bench-data"
-    steps.write_vocabulary(work)
+    steps.write_data(work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)

@@ -1,6 +1,7 @@
 """The whole training step: the kit's, and PyTorch's beside it, in alternating runs."""
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ from rows import Row, fail, number, show, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VOCABULARY = 30522
+REVIEWS, LONGEST = 320, 1030  # words
 WARM_UP = 2  # these steps fill the pool and the caches
 
 # name: layers, hidden, heads, sequence, batch, steps a run
@@ -26,13 +28,23 @@ KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "
 SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, not hidden")
 
 
-def write_vocabulary(work):
-    """Of BERT's size: the words of the kit's reviews, and entries that are in no text."""
+def write_data(work):
+    """A vocabulary of BERT's size: the words of the kit's reviews, and entries that are in no text. Reviews of more words than SEQ
+    ever is here, so that nothing is padding: the kit does no attention on padding, and PyTorch's script has none."""
     os.makedirs(work, exist_ok=True)
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:
         words = file.read().split("\n")[:-1]
     with open(f"{work}/vocab.txt", "w", encoding="utf-8") as file:
         file.writelines(word + "\n" for word in words + [f"[unused{i}]" for i in range(len(words), VOCABULARY)])
+    draw = random.Random(1)
+    words = [word for word in words if word.isalpha()]
+    with open(f"{work}/reviews.csv", "w", encoding="utf-8") as file:
+        file.write("review,label\n")
+        file.writelines(f"{' '.join(draw.choices(words, k=LONGEST))},{i % 2}\n" for i in range(REVIEWS))
+
+
+def data_in(work):
+    return ["--vocab", f"{work}/vocab.txt", "--data", f"{work}/reviews.csv"]
 
 
 def train(build, work, ranks, tp, threads, sizes, *more):
@@ -50,7 +62,7 @@ def train(build, work, ranks, tp, threads, sizes, *more):
 
 
 def run_kit(build, work, model, layout):
-    lines = train(build, work, *LAYOUTS[layout], MODELS[model], "--vocab", f"{work}/vocab.txt", "--profile", 1)
+    lines = train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1)
     last = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
             "resident_bytes": max(rank["resident_bytes"] for rank in last), "tensor_bytes": max(rank["peak_bytes"] for rank in last),

@@ -10,6 +10,7 @@ import sys
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import growth
 import rows
 import steps
 import traffic
@@ -65,10 +66,23 @@ with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 
 steps.MODELS["tiny"] = (1, 24, 2, 16, 4, 4)
-shutil.copy("data/reviews/vocab.txt", work)
+steps.write_data(work)
 run = steps.run_kit(BUILD, work, "tiny", "2x2")
 check("a step is profiled, and its memory told", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
       and {"linear", "attention", "optimiser"} <= {one["what"] for one in run["profile"]}, run)
+# The cost on paper, where the measured steps are it exactly: the fit gives it back.
+middle = growth.model_of(growth.BASE)
+cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))
+tokens = middle.batch * middle.seq
+in_gemm = 3 * 24 * tokens * middle.layers * middle.hidden ** 2 / cluster.gemm
+parts = growth.cost.step(cluster, middle, 1, 1)
+fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
+                                    (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
+                                     ("gelu", parts["element-wise"]))])
+check("rates on paper are those of the profile", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
+                                                    for name in ("gemm", "attention", "stream", "optimiser")), fitted)
+check("what doubles when a size doubles grows with its first power, what quadruples with its second",
+      growth.slope([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], growth.slope([1, 2, 4], [3, 6, 24]))
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
 check("what the profile adds up is no more than the steps took", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]

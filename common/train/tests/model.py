@@ -42,10 +42,10 @@ refused("a cluster that nobody describes is refused", "No such file", CLUSTER="n
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
 
 work = os.path.join(BUILD, "model-test")
-steps.write_vocabulary(work)
+steps.write_data(work)
 small = cost.Model(3, 96, 4, 16, 8, steps.VOCABULARY)
 for tp in (1, 2, 4):
-    lines = steps.train(BUILD, work, tp, tp, 1, (3, 96, 4, 16, 8, 1), "--vocab", f"{work}/vocab.txt")
+    lines = steps.train(BUILD, work, tp, tp, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work))
     held = lines[-1]["ranks"][0]["parameters"]
     check(f"at tp={tp} a rank holds as many parameters as predicted, but for the arena's padding", 0 <= held - small.parameters(tp) < 16 * 40,
           (held, small.parameters(tp)))

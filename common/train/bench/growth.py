@@ -1,0 +1,113 @@
+"""How the cost of a step grows with each size of the model, on one rank: measured, and beside it what the counts of cost.py give."""
+import math
+import os
+import shutil
+import subprocess
+
+import cost
+import steps
+from rows import Row, fail, number, table
+
+HEAD_SIZE, STEPS = 64, 6
+BASE = {"SEQ": 128, "HIDDEN_DIM": 256, "LAYERS": 4, "BATCH_SIZE": 8}
+SIZES = {"SEQ": (64, 128, 256, 512, 1024), "HIDDEN_DIM": (64, 128, 256, 512), "LAYERS": (1, 2, 4, 8), "BATCH_SIZE": (2, 4, 8, 16, 32)}
+
+
+def model_of(sizes):
+    return cost.Model(sizes["LAYERS"], sizes["HIDDEN_DIM"], sizes["HIDDEN_DIM"] // HEAD_SIZE, sizes["SEQ"], sizes["BATCH_SIZE"],
+                      steps.VOCABULARY)
+
+
+def run(build, work, model):
+    """Milliseconds of the steps, and bytes of tensors at most."""
+    sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, STEPS)
+    lines = steps.train(build, work, 1, 1, 1, sizes, *steps.data_in(work), "--profile", 1)
+    profile = next(line["profile"] for line in lines if "profile" in line)
+    return [1e3 * line["step_s"] for line in lines if "step_s" in line][steps.WARM_UP:], lines[-1]["ranks"][0]["peak_bytes"], profile
+
+
+def calibrated(model, profile):
+    """The rates of one rank at the model in the middle, from what its operations took."""
+    spent = {"GEMM": 0.0, "attention": 0.0, "optimiser": 0.0, "element-wise": 0.0}
+    for one in profile:
+        kind = steps.KINDS.get(one["what"], "element-wise")
+        spent[kind] += (one["forward_ms"] + one["backward_ms"]) / 1e3
+    alone = cost.Link(0.0, math.inf)
+    unit = cost.Cluster(gemm=1.0, attention=1.0, stream=1.0, optimiser=1.0, near=alone, far=alone)
+    tokens = model.batch * model.seq
+    counted = cost.step(unit, model, 1, 1)
+    attention = 3 * 4 * tokens * model.layers * model.seq * model.hidden
+    return cost.Cluster(gemm=(counted["compute"] - attention) / spent["GEMM"], attention=attention / spent["attention"],
+                        stream=counted["element-wise"] / spent["element-wise"], optimiser=counted["optimiser"] / spent["optimiser"],
+                        near=alone, far=alone)
+
+
+def slope(points, values):
+    """By which power a value grows between neighbours; none for the first."""
+    return [""] + [f"{math.log(values[i] / values[i - 1]) / math.log(points[i] / points[i - 1]):.2f}" for i in range(1, len(points))]
+
+
+def measure(build, work, rounds, part):
+    axes = [axis for axis in SIZES if part.upper() in axis]
+    if not axes:
+        fail(f"nothing that grows is called '{part}'", f"a part of one of: {', '.join(SIZES)}")
+    found, base = {}, model_of(BASE)
+    for turn in range(rounds):
+        for axis in axes:
+            for size in SIZES[axis]:
+                steps.progress(f"round {turn + 1} of {rounds}: {axis}={size}")
+                found.setdefault((axis, size), []).append(run(build, work, model_of({**BASE, axis: size})))
+    middle = calibrated(base, found[axes[0], BASE[axes[0]]][-1][2])
+    steps.progress("")
+    measured = []
+    for axis in axes:
+        measured += show(work, axis, middle, {size: found[axis, size] for size in SIZES[axis]})
+    return measured
+
+
+def show(work, axis, middle, runs):
+    sizes = list(runs)
+    times = [Row("growth", f"{axis}={size}, step", "ms", [ms for one in runs[size] for ms in one[0]]) for size in sizes]
+    held = [runs[size][0][1] / 1e6 for size in sizes]
+    models = [model_of({**BASE, axis: size}) for size in sizes]
+    expected = [1e3 * sum(cost.step(middle, model, 1, 1).values()) for model in models]
+    counted = [cost.memory(middle, model, 1, 1) / 1e6 for model in models]
+    slopes = [slope(sizes, values) for values in ([row.best() for row in times], expected, held, counted)]
+    table(f"growth with {axis}; the others: " + ", ".join(f"{name}={size}" for name, size in BASE.items() if name != axis),
+          [axis, "best ms", "median", "on paper", "power", "on paper", "MB", "on paper", "power", "on paper"],
+          [[str(size), number(row.best()), number(row.median()), number(ms), slopes[0][i], slopes[1][i], number(mb), number(paper),
+            slopes[2][i], slopes[3][i]]
+           for i, (size, row, ms, mb, paper) in enumerate(zip(sizes, times, expected, held, counted))])
+    plot(work, axis, list(zip(sizes, (row.best() for row in times), (row.median() for row in times), expected, held, counted)))
+    return times + [Row("growth", f"{axis}={size}, tensors", "MB", [mb]) for size, mb in zip(sizes, held)]
+
+
+def plot(work, axis, lines):
+    """Two pictures side by side, as SVG; the numbers are kept beside them."""
+    data, picture = f"{work}/growth-{axis}.dat", f"{work}/growth-{axis}.svg"
+    with open(data, "w", encoding="utf-8") as file:
+        file.write(f"# {axis}, ms at best, median, on paper, MB of tensors, on paper\n")
+        file.writelines(" ".join(f"{value:.6g}" for value in line) + "\n" for line in lines)
+    if not shutil.which("gnuplot"):
+        print("  no picture: there is no gnuplot here (make setup says what is missing)")
+        return
+    beside = f"{picture}.{os.getpid()}"
+    program = f"""set terminal svg size 900,360 font "sans,12"
+set output "{beside}"
+set multiplot layout 1,2
+set logscale xy 2
+set key left top
+set grid
+set xlabel "{axis}"
+set xrange [{lines[0][0] / 1.2}:{lines[-1][0] * 1.2}]
+set xtics ({', '.join(str(line[0]) for line in lines)})
+set ylabel "ms a step"
+plot "{data}" using 1:2 with linespoints pointtype 7 title "measured, best", "" using 1:4 with lines dashtype 2 title "on paper"
+set ylabel "MB of tensors"
+plot "{data}" using 1:5 with linespoints pointtype 7 title "measured", "" using 1:6 with lines dashtype 2 title "on paper"
+"""
+    done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
+    if done.returncode:
+        fail(f"gnuplot ended with {done.returncode}: {done.stderr.strip()[:300]}", f"the numbers are in {data}")
+    os.rename(beside, picture)
+    print(f"  drawn in {picture}")
