@@ -225,6 +225,12 @@ static void peak(Bench *b)
     multiply_add(b->buffer[0]);
 }
 
+/* The memory: a table that is larger than the caches, read and written. */
+static void memory(Bench *b)
+{
+    kernel_vector_scale(VOCABULARY * b->hidden, -1.0, b->table);
+}
+
 static void measure_all(Bench *b)
 {
     const double small = 4.0 * (double)b->count, large = 4.0 * ROWS * (double)b->inner;
@@ -233,6 +239,7 @@ static void measure_all(Bench *b)
     const double scores = 2.0 * SAMPLES * (double)b->heads * POSITIONS * POSITIONS * 64;
     printf("\n%-24s %6s %10s %10s %9s\n", "kernel", "hidden", "min us", "median us", "rate");
     measure("peak of one core", b, peak, 2.0 * CHAINS * LANES * TURNS, "GFLOP/s");
+    measure("memory of one core", b, memory, 8.0 * VOCABULARY * (double)b->hidden, "GB/s");
     measure("linear_forward up", b, up, product, "GFLOP/s");
     measure("linear_backward_input", b, up_backward_input, product, "GFLOP/s");
     measure("linear_backward_weight", b, up_backward_weight, product, "GFLOP/s");

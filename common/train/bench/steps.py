@@ -109,21 +109,30 @@ def seconds(runs):
     return [1e3 * step for run in runs for step in run["seconds"][WARM_UP:]]
 
 
-def step_rows(found):
+def useful(model):
+    """Floating-point operations of a step: 2 a multiply-add, three products a weight, and attention; the table is looked up."""
+    layers, hidden, _, seq, batch, _ = MODELS[model]
+    return 3 * 24 * batch * seq * layers * hidden ** 2 * (1 + seq / (6 * hidden))
+
+
+def step_rows(found, peak):
+    """@param peak GFLOP/s of a core"""
     rows = []
     for (model, layout), runs in found.items():
-        ranks = LAYOUTS[layout][0]
+        ranks, _, threads = LAYOUTS[layout]
         row = Row("step", f"{model} {layout}", "ms", seconds(runs["kit"]))
-        row.notes = {"ranks": ranks, "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
+        cores = min(ranks * threads, os.cpu_count())
+        row.notes = {"ranks": ranks, "of the peak": f"{100 * useful(model) / (row.best() / 1e3) / (1e9 * peak * cores):.0f} %", "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
                      "peak MB a rank": number(runs["kit"][0]["resident_bytes"] / 1e6),
                      "of tensors": number(runs["kit"][0]["tensor_bytes"] / 1e6)}
         rows.append(row)
     return rows
 
 
-def show_steps(found):
-    rows = step_rows(found)
-    show("training step", rows, "ranks", "tokens/s", "peak MB a rank", "of tensors")
+def show_steps(found, peak):
+    rows = step_rows(found, peak)
+    show(f"training step; the peak of a core is {number(peak)} GFLOP/s", rows, "ranks", "tokens/s", "of the peak", "peak MB a rank",
+         "of tensors")
     lines = []
     for (model, layout), runs in found.items():
         mine = Row("step", "", "ms", seconds(runs["kit"]))
