@@ -180,7 +180,7 @@ static void note_pattern(LabResult *result, const Case *c)
 /* The tolerance is the largest error that some runs in single precision show: of few numbers it takes more runs to be large. */
 static int emulations_of(const Case *c)
 {
-    enum { FEW_NUMBERS = 256 };
+    enum { FEW_NUMBERS = 1024 };
     return (int64_t)c->B * c->S * c->H < FEW_NUMBERS ? MAX_ROUNDED : MAX_ROUNDED / 2;
 }
 
