@@ -13,7 +13,8 @@ from runs import ROOT, check, command
 
 KILLS = 10
 SEED = int(os.environ.get("SEED", time.time_ns() % 10**6))
-RUN = ["--tp", 2, "--epochs", 20]  # of 16 steps, with an evaluation after each
+EPOCHS = 40  # of 16 steps, with an evaluation after each: more than ten kills let pass
+RUN = ["--tp", 2, "--epochs", EPOCHS]
 
 
 def processes_of(session):
@@ -49,15 +50,14 @@ def size(path):
 
 
 def kill_somewhere(words, metrics, draw):
-    """Every third run is killed while it starts; the others some steps, and a part of one, later. Was it still running?"""
+    """Some steps later it is killed, or, every third run, at a moment while it starts. Was it still running?"""
     with start(words) as job:
-        if draw.random() < 1 / 3:
-            time.sleep(draw.uniform(0, 1))
-        else:
-            enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about so many
-            while size(metrics) < enough and job.poll() is None:
-                time.sleep(0.002)
-            time.sleep(draw.uniform(0, 0.05))
+        enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about so many
+        patience = draw.uniform(0, 1) if draw.random() < 1 / 3 else 60
+        last = time.monotonic() + patience
+        while size(metrics) < enough and time.monotonic() < last and job.poll() is None:
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.005))
         running = job.poll() is None
         kill_all(job.pid)
     return running
@@ -84,10 +84,10 @@ def main(temporary):
     with start(words) as job:
         status = job.wait()
     check(status == 0, "the same command then runs to the end", f"status {status}")
-    check(curve(killed) == curve(alone) and len(curve(alone)) == 20 * 17, "the curve is that of an undisturbed run",
+    check(curve(killed) == curve(alone) and len(curve(alone)) == EPOCHS * 17, "the curve is that of an undisturbed run",
           f"{len(curve(killed))} lines and {len(curve(alone))}; killed after steps {steps}, SEED={SEED}")
     left = sorted(os.listdir(folder))
-    check(left == [".lock", "step-000319", "step-000320"], "nothing half-written is left", str(left))
+    check(left == [".lock", *(f"step-{step:06}" for step in (EPOCHS * 16 - 1, EPOCHS * 16))], "nothing half-written is left", str(left))
 
 
 with tempfile.TemporaryDirectory() as place:
