@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/run.h"
 #include "grader/runner/filter.h"
@@ -12,11 +13,14 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    OWN_MEMORY = 256 << 20
-}; /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+    OWN_MEMORY = 256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+    PATIENCE = 10000,       /* naps of 0.1 ms that a crash waits for other ranks */
+    IN_VAIN = 200,          /* looks of MPI for something that has not come */
+};
 
 /* malloc and signal handlers are passed no context. */
 static struct {
+    const Launch *launch;
     RankHeader *header;
     int64_t held, peak;
     char stack[1 << 16];
@@ -48,6 +52,39 @@ static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
     return below > -4096 && below < 1 << 20;
 }
 
+/* Has this rank, of the case that has just crashed, come as far as it can? */
+static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
+{
+    int state = atomic_load(&other->state);
+    int64_t now = atomic_load(&other->events), looks = atomic_load(&other->asked);
+    if (state == STARTING || atomic_load(&other->signal) ||
+        atomic_load(&other->done_cases) > atomic_load(&guard.header->done_cases))
+        return true;
+    if (state != IN_MPI || now != *events) {
+        *events = now;
+        *asked = looks;
+        return false;
+    }
+    return looks - *asked > IN_VAIN;
+}
+
+/* mpirun ends the other ranks when one dies, wherever they are: what they were about to write down, and what points that is
+ * worth, must not be a matter of chance. */
+static void wait_for_others(void)
+{
+    int64_t events[MAX_RANKS], asked[MAX_RANKS];
+    memset(events, -1, sizeof events);
+    atomic_store(&guard.header->state, PLAYING); /* one that crashes in MPI waits for nothing there */
+    for (int nap = 0, rank = 0; nap < PATIENCE && rank < MAX_RANKS;) {
+        if (is_as_far(&guard.launch->rank[rank], &events[rank], &asked[rank])) {
+            rank++;
+        } else {
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+            nap++;
+        }
+    }
+}
+
 /* Some are a call of the lab's that went wrong, no damage: they end the case. The others end the rank. */
 static void caught(int number, siginfo_t *info, void *context)
 {
@@ -70,15 +107,17 @@ static void caught(int number, siginfo_t *info, void *context)
         return;
     }
     atomic_store(&guard.header->signal, number);
+    wait_for_others();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-void guard_signals(RankHeader *header)
+void guard_signals(Launch *launch, int rank)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGUSR1};
     void *frame;
-    guard.header = header;
+    guard.launch = launch;
+    guard.header = &launch->rank[rank];
     backtrace(&frame, 1); /* loads what it needs, which a signal handler must not */
     sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -9,8 +9,9 @@
 
 #include "grader/protocol.h"
 
-/** From now on a fatal signal is told in `header`, with the student's line, before it ends the rank. */
-void guard_signals(RankHeader *header);
+/** From now on a fatal signal is told in the rank's header, with the student's line, before it ends the rank; and it ends it
+ *  when each other rank has come as far as it can, or a second later. */
+void guard_signals(Launch *launch, int rank);
 
 /** Forgets what the lab has allocated: a case begins. */
 void guard_begin(void);

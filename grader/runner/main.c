@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);
-    guard_signals(runner.header);
+    guard_signals(runner.launch, runner.rank);
     sanitizer_watch(sanitizer_found);
     load_topologies();
     filter_begin(); /* where the system has none, there are the limits */

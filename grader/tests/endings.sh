@@ -79,6 +79,17 @@ for name in forward "initial values" sharding; do
 done
 check "a crash in the backward pass loses those of the gradients" fails_saying "rank 1 was stopped"
 
+# Rank 1 crashes in the first forward pass while rank 0 has not made its layer yet.
+copy_solution 3
+sed -i 's/^#include "balise.h"/&\n#include "balise_mpi.h"/
+    s/^    Embedding \*layer = NEW/    int rank;\n    MPI_Comm_rank(MPI_COMM_WORLD, \&rank);\n    for (volatile int i = 0; rank == 0 \&\& i < 100000000; i++)\n        ;\n&/
+    s/^    return all_gather/    *(volatile int *)8 = 1;\n&/' "$(lab_file 3)"
+grade LAB=3 CASE=6
+for name in "initial values" sharding; do
+    check "a rank that crashes takes no points from one that is late: $name" keeps "$name"
+done
+check "where all ranks crash, the first is told" says "rank 0 was stopped"
+
 lab_1 '    puts("Score: 100/100");
     scale(x, 0);' '#include <stdio.h>'
 grade LAB=1
