@@ -91,23 +91,44 @@ static void note_margin(Trial *t, const Entry *want, double error, double tolera
         *margin = ratio;
 }
 
-void compare_values(Trial *t, const Entry *got, const Entry *want)
+static bool has_numbers(const Entry *got, const Entry *want)
 {
-    if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {
-        fail_shape(t, got, want);
-        return;
-    }
-    double tolerance = tolerance_of(&t->expected, want), largest = -1;
-    int64_t worst = 0;
+    return shape_equal(got->shape, want->shape) && got->count == count_held(got);
+}
+
+/* INFINITY where something is no number; -1 of no numbers at all. */
+static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
+{
+    double largest = -1;
+    *worst = 0;
     for (int64_t i = 0; i < got->count; i++) {
         double error = fabs(numbers_of(got)[i] - numbers_of(want)[global_index(got, i)]);
         if (isnan(error))
             error = INFINITY;
         if (error > largest) {
             largest = error;
-            worst = i;
+            *worst = i;
         }
     }
+    return largest;
+}
+
+bool is_right_on_rank(const Trial *t, const Entry *want)
+{
+    int64_t worst;
+    const Entry *got = entry_of_rank(t, t->rank, VALUES, want->name);
+    return got && has_numbers(got, want) &&
+           largest_error(got, want, &worst) <= tolerance_of(&t->expected, want);
+}
+
+void compare_values(Trial *t, const Entry *got, const Entry *want)
+{
+    int64_t worst;
+    if (!has_numbers(got, want)) {
+        fail_shape(t, got, want);
+        return;
+    }
+    double tolerance = tolerance_of(&t->expected, want), largest = largest_error(got, want, &worst);
     note_margin(t, want, fmax(largest, 0), tolerance);
     if (!(largest <= tolerance))
         fail_values(t, got, want, tolerance, worst);

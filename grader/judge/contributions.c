@@ -132,6 +132,32 @@ static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, si
     return true;
 }
 
+static float added_bits(const Brought *b, int64_t i)
+{
+    uint32_t sum = 0, bits;
+    float y;
+    for (int r = 0; r < b->ranks; r++)
+        if (b->member[r]) {
+            float one = (float)b->numbers[r][i];
+            memcpy(&bits, &one, sizeof bits);
+            sum += bits;
+        }
+    memcpy(&y, &sum, sizeof y);
+    return y;
+}
+
+static bool added_as_integers(const Evidence *e, const Brought *b, char *text, size_t size)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        double sum = added_bits(b, i), scaled = (float)(sum * b->share);
+        bool none = isnan(sum) && isnan(e->is[i]);
+        if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
+            return false;
+    }
+    snprintf(text, size, "the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT");
+    return true;
+}
+
 /* ---- which contributions are in it ---------------------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t count)
@@ -261,6 +287,7 @@ bool made_of_contributions(const Evidence *e, char *text, size_t size)
     if (!find_brought(e, &b))
         return false;
     bool found = another_operation(e, &b, text, size) || added_as_doubles(e, &b, text, size) ||
+                 added_as_integers(e, &b, text, size) ||
                  (times_of_ranks(e, &b, times) &&
                   (mean_over_world(e, &b, times, text, size) || wrong_times(&b, times, text, size)));
     for (int r = 0; r < b.ranks; r++)

@@ -93,8 +93,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char
                                      partly_right,
                                      scaled,
                                      NULL};
-    static Finder *const signs[] = {same_numbers_elsewhere, nearly_right,    ranks_differ,
-                                    parts_of_some_ranks,    dropout_differs, NULL};
+    static Finder *const signs[] = {same_numbers_elsewhere, right_in_step_1, nearly_right,     ranks_differ,
+                                    parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
     /* A number counted twice may be a number taken for the sum. */
     static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions, NULL};
     if (!play_of_case(e->trial->c) && look_at_numbers(e, of_sums, text, size))

@@ -1,4 +1,5 @@
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "grader/judge/trial.h"
@@ -47,22 +48,38 @@ void fail_by_numbers(LabResult *result, Check check, int case_index, bool explai
     va_end(args);
 }
 
+enum { HAVE_INPUTS = 0xfff & ~(1 << 0 | 1 << 8 | 1 << 10) }; /* labs 8 and 10 only make groups */
+
+int case_size(const Case *c, int i, const char **name)
+{
+    static const struct {
+        const char *name;
+        unsigned labs;
+        size_t at;
+    } sizes[CASE_SIZES] = {
+        {"B", HAVE_INPUTS, offsetof(Case, B)},
+        {"S", HAVE_INPUTS, offsetof(Case, S)},
+        {"H", HAVE_INPUTS, offsetof(Case, H)},
+        {"A", 1 << 4 | 1 << 7, offsetof(Case, A)},
+        {"inner", 1 << 5 | 1 << 6, offsetof(Case, F)},
+        {"out", 1 << 2 | 1 << 5 | 1 << 6, offsetof(Case, out)},
+        {"V", 1 << 3, offsetof(Case, V)},
+    };
+    *name = sizes[i].name;
+    return sizes[i].labs >> c->lab & 1 ? *(const int32_t *)((const char *)c + sizes[i].at) : 0;
+}
+
 const char *case_text(const Case *c, char text[160])
 {
     int length = snprintf(text, 160, "%d rank%s", c->world, c->world > 1 ? "s" : "");
     if (c->lab >= 8)
         length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
-    if (c->lab == 8 || c->lab == 10)
-        return text;
-    length += snprintf(text + length, 160 - (size_t)length, ", B=%d S=%d H=%d", c->B, c->S, c->H);
-    if (c->lab == 4 || c->lab == 7)
-        length += snprintf(text + length, 160 - (size_t)length, " A=%d", c->A);
-    if (c->lab == 5 || c->lab == 6)
-        length += snprintf(text + length, 160 - (size_t)length, " inner=%d out=%d", c->F, c->out);
-    if (c->lab == 2)
-        length += snprintf(text + length, 160 - (size_t)length, " out=%d", c->out);
-    if (c->lab == 3)
-        length += snprintf(text + length, 160 - (size_t)length, " V=%d", c->V);
+    for (int i = 0; i < CASE_SIZES; i++) {
+        const char *name;
+        int value = case_size(c, i, &name);
+        if (value)
+            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ", name, value);
+    }
     if (c->lab > 4 && c->lab < 8)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
     return text;

@@ -1,9 +1,11 @@
-/* Lab 3: which ids are looked up wrongly, when the table is split by rows. */
+/* Lab 3: which ids are looked up wrongly. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "grader/judge/evidence.h"
+#include "grader/plays/play.h"
 
 /* Is this id the first of the rows that a rank holds, or the last of several? */
 typedef struct Border {
@@ -32,25 +34,41 @@ static bool row_is(const double *row, const double *right, int64_t columns, doub
     return true;
 }
 
-/* Do zeros come out for ids at one border of each rank's rows, and only there? */
-bool rows_of_ids(const Evidence *e, char *text, size_t size)
+/* What came out of a lookup, beside what was looked up. */
+typedef struct Lookup {
+    char table[NAME_SIZE];
+    const Entry *ids;
+    int64_t columns;
+} Lookup;
+
+static bool find_lookup(const Evidence *e, Lookup *l)
 {
-    char name[NAME_SIZE], layer[NAME_SIZE], table[NAME_SIZE];
+    char name[NAME_SIZE], layer[NAME_SIZE];
     const Expected *expected = &e->trial->expected;
-    int64_t offset = 0, columns = shape_last(e->want->shape), wrong = 0, first = 0, last = 0;
+    int64_t offset = 0;
     if (e->trial->c->lab != 3 || sscanf(e->want->name, "output of the %15s", layer) != 1)
         return false;
     snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
-    snprintf(table, sizeof table, "%.15s.weight", layer);
-    const Entry *ids = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset);
-    if (!ids || ids->count * columns != e->count)
-        return false;
-    for (int64_t i = 0; i < ids->count; i++) {
-        const double *row = e->is + i * columns;
-        if (row_is(row, e->right + i * columns, columns, e->tolerance))
+    snprintf(l->table, sizeof l->table, "%.15s.weight", layer);
+    l->columns = shape_last(e->want->shape);
+    l->ids = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset);
+    return l->ids && l->ids->count * l->columns == e->count;
+}
+
+static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
+{
+    return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
+}
+
+/* Do zeros come out for ids at one border of each rank's rows, and only there? */
+static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size_t size)
+{
+    int64_t wrong = 0, first = 0, last = 0;
+    for (int64_t i = 0; i < l->ids->count; i++) {
+        if (is_right_row(e, l, i))
             continue;
-        Border border = border_of(e->trial, table, (int)numbers_of(ids)[i]);
-        if (!border.known || !row_is(row, NULL, columns, 0))
+        Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
+        if (!border.known || !row_is(e->is + i * l->columns, NULL, l->columns, 0))
             return false;
         wrong++;
         first += border.first;
@@ -64,4 +82,75 @@ bool rows_of_ids(const Evidence *e, char *text, size_t size)
              "to that and their number, the last one left out",
              first == wrong ? "first" : "last");
     return true;
+}
+
+/* The table as it is in the step that this output is of. */
+static double *table_of(const Evidence *e, const Lookup *l)
+{
+    const Case *c = e->trial->c;
+    const char *step = strstr(e->want->name, ", step ");
+    const Parameter p = {.name = l->table, .shape = SHAPE(c->V, l->columns)};
+    double *rows = malloc((size_t)(c->V * l->columns) * sizeof *rows);
+    for (int64_t i = 0; i < c->V * l->columns; i++)
+        rows[i] = weight_in_step(c, &p, step ? atoi(step + 7) - 1 : 1, i);
+    return rows;
+}
+
+/* The rows of the table that a row is the sum of: none for zeros, one, or two. Returns their number, or -1. */
+static int made_of_rows(const Evidence *e, const Lookup *l, const double *table, const double *row,
+                        int found[2])
+{
+    double *rest = malloc((size_t)l->columns * sizeof *rest);
+    int rows = row_is(row, NULL, l->columns, 0) ? 0 : -1;
+    for (int a = 0; a < e->trial->c->V && rows < 0; a++) {
+        for (int64_t i = 0; i < l->columns; i++)
+            rest[i] = row[i] - table[a * l->columns + i];
+        found[0] = found[1] = a;
+        rows = row_is(rest, NULL, l->columns, e->tolerance) ? 1 : -1;
+        for (int b = a; b < e->trial->c->V && rows < 0; b++)
+            if (row_is(rest, table + b * l->columns, l->columns, 2 * e->tolerance)) {
+                found[1] = b;
+                rows = 2;
+            }
+    }
+    free(rest);
+    return rows;
+}
+
+/* Are all rows that are wrong made of rows of the table? The first one that is not zero tells the most. */
+static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t size)
+{
+    int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};
+    double *table = table_of(e, l);
+    for (int64_t i = 0; i < l->ids->count && count >= 0; i++) {
+        if (is_right_row(e, l, i))
+            continue;
+        count = made_of_rows(e, l, table, e->is + i * l->columns, found);
+        if (count > most) {
+            most = count;
+            id = (int)numbers_of(l->ids)[i];
+            memcpy(shown, found, sizeof shown);
+        }
+    }
+    free(table);
+    if (count < 0 || most < 0)
+        return false;
+    if (most == 0)
+        snprintf(text, size, "zeros come out for some ids, such as %d: no rank looks them up", id);
+    else if (most == 1)
+        snprintf(text, size,
+                 "for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()",
+                 id, shown[0]);
+    else
+        snprintf(text, size,
+                 "for id %d comes the sum of the rows %d and %d of the table: each rank looks up the ids of "
+                 "the rows that it holds, from shard_begin() on, and gives zeros for all others",
+                 id, shown[0], shown[1]);
+    return true;
+}
+
+bool rows_of_ids(const Evidence *e, char *text, size_t size)
+{
+    Lookup l;
+    return find_lookup(e, &l) && (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
 }

@@ -10,7 +10,7 @@ static bool is_right(const Evidence *e, int64_t i)
     return fabs(e->is[i] - e->right[i]) <= e->tolerance;
 }
 
-static bool first_ones_right(const Evidence *e, char *text, size_t size)
+bool first_ones_right(const Evidence *e, char *text, size_t size)
 {
     enum { ENOUGH = 8 };
     int64_t first = 0, wrong = 0;

@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+#include "grader/judge/calls.h"
+#include "grader/judge/trial.h"
+
 typedef bool Has(const Case *c);
 
 static bool on_one(const Case *c)
@@ -108,10 +111,20 @@ static const struct {
 };
 enum { PLAIN = sizeof traits / sizeof *traits };
 _Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
+_Static_assert((int)SIZES == (int)CASE_SIZES, "each size has its spans");
+
+static void widen(Span *span, int size, bool first)
+{
+    span->low = first || size < span->low ? size : span->low;
+    span->high = first || size > span->high ? size : span->high;
+}
 
 void pattern_add(Pattern *pattern, const Case *c, bool failed)
 {
-    ++*(failed ? &pattern->failed : &pattern->passed);
+    const char *name;
+    int before = (*(failed ? &pattern->failed : &pattern->passed))++;
+    for (int i = 0; i < SIZES; i++)
+        widen(failed ? &pattern->failing[i] : &pattern->passing[i], case_size(c, i, &name), before == 0);
     for (int i = 0; i < PLAIN; i++) {
         if (!traits[i].has(c))
             continue;
@@ -120,9 +133,9 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
     }
 }
 
-bool pattern_text(const Pattern *pattern, char *text, size_t size)
+static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
-    for (int shared = 0; shared < 2 && pattern->failed && pattern->passed; shared++)
+    for (int shared = 0; shared < 2; shared++)
         for (int i = 0; i < PLAIN; i++) {
             if (pattern->failed_with[shared][i] != pattern->failed || pattern->passed_with[shared][i] != 0)
                 continue;
@@ -132,4 +145,45 @@ bool pattern_text(const Pattern *pattern, char *text, size_t size)
             return true;
         }
     return false;
+}
+
+static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
+{
+    for (int i = 0; i < SIZES; i++) {
+        const char *name;
+        const Span *failing = &pattern->failing[i], *passing = &pattern->passing[i];
+        bool large = failing->low > passing->high, small = failing->high < passing->low;
+        case_size(&(Case){0}, i, &name);
+        if (!large && !small)
+            continue;
+        snprintf(text, size, "It fails only where %s is %d or %s: %d of %d cases", name,
+                 large ? failing->low : failing->high, large ? "more" : "less", pattern->failed,
+                 pattern->failed + pattern->passed);
+        return true;
+    }
+    return false;
+}
+
+/* A single case may be the largest in several things, one of which matters. */
+static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
+{
+    char names[64] = "";
+    for (int i = 0; i < SIZES; i++) {
+        const char *name;
+        case_size(&(Case){0}, i, &name);
+        if (pattern->failing[i].low > pattern->passing[i].high)
+            append(names, sizeof names, "%s%s", names[0] ? ", " : "", name);
+    }
+    if (!names[0])
+        return false;
+    snprintf(text, size, "It fails only in this one of %d cases, the largest in %s", 1 + pattern->passed,
+             names);
+    return true;
+}
+
+bool pattern_text(const Pattern *pattern, char *text, size_t size)
+{
+    return pattern->failed && pattern->passed &&
+           (plain_pattern(pattern, text, size) ||
+            (pattern->failed == 1 ? largest_of_all : pattern_of_sizes)(pattern, text, size));
 }

@@ -7,17 +7,23 @@
 
 #include "grader/protocol.h"
 
-enum { TRAITS = 24 };
+enum { TRAITS = 24, SIZES = 7 };
+
+/** The smallest and the largest of a size. */
+typedef struct Span {
+    int low, high;
+} Span;
 
 /** How many cases with and without each trait failed and passed. Zeros at first. */
 typedef struct Pattern {
     int failed, passed;
     int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
+    Span failing[SIZES], passing[SIZES];
 } Pattern;
 
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if one trait divides those that fail from all others. */
+/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if one trait, or one size, divides those that fail from all others. */
 bool pattern_text(const Pattern *pattern, char *text, size_t size);
 
 #endif

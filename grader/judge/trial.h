@@ -22,6 +22,10 @@ typedef struct Trial {
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
 const char *case_text(const Case *c, char text[160]);
 
+/** The sizes that a case is told by, in the letters of balise.h; 0 for one that its lab has not. */
+enum { CASE_SIZES = 7 };
+int case_size(const Case *c, int i, const char **name);
+
 /** Fails a check because of how its case ended. */
 void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -37,6 +41,9 @@ int64_t count_held(const Entry *e);
 
 /** The index in the undivided tensor of number `local` of what a rank holds. */
 int64_t global_index(const Entry *got, int64_t local);
+
+/** Does what the rank has written come as near to `want` as its tolerance asks? */
+bool is_right_on_rank(const Trial *t, const Entry *want);
 
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);

@@ -143,6 +143,13 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 
+double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index)
+{
+    Weights weights = {.seed = c->key, .step = step};
+    begin_weights(&weights, p);
+    return any_weight(&weights, p, index);
+}
+
 /* What lies between two epochs: forward passes that no backward pass follows, several of a layer in a row, without dropout. */
 static void evaluate(Play *play, const LayerPlay *layer, void *const made[LAYERS])
 {

@@ -134,4 +134,7 @@ typedef struct LayerPlay {
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void play_layers(Play *play, const LayerPlay *layer);
 
+/** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
+double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);
+
 #endif

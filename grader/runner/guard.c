@@ -72,7 +72,7 @@ static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
  * worth, must not be a matter of chance. */
 static void wait_for_others(void)
 {
-    int64_t events[MAX_RANKS], asked[MAX_RANKS];
+    int64_t events[MAX_RANKS], asked[MAX_RANKS] = {0};
     memset(events, -1, sizeof events);
     atomic_store(&guard.header->state, PLAYING); /* one that crashes in MPI waits for nothing there */
     for (int nap = 0, rank = 0; nap < PATIENCE && rank < MAX_RANKS;) {

@@ -1,0 +1,35 @@
+/* Is only what comes after the first step wrong? */
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/evidence.h"
+#include "grader/judge/plays.h"
+
+static bool ends_in(const char *name, const char *end)
+{
+    const char *comma = strrchr(name, ',');
+    return comma && !strncmp(comma, end, strlen(end));
+}
+
+/* Each step has weights and inputs of its own: what was right once and then no more is kept, or counted. */
+bool right_in_step_1(const Evidence *e, char *text, size_t size)
+{
+    Trial *t = e->trial;
+    bool evaluates = ends_in(e->want->name, ", evaluation");
+    int64_t offset = 0;
+    const Entry *want;
+    if (!play_of_case(t->c) || ends_in(e->want->name, ", step 1") ||
+        !(evaluates || ends_in(e->want->name, ", step")))
+        return false;
+    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+        if (want->kind == VALUES && ends_in(want->name, ", step 1") && !is_right_on_rank(t, want))
+            return false;
+    snprintf(
+        text, size,
+        "all of step 1 is right, and this, which comes later, is not: is something kept from one call to "
+        "the next (in a static variable, or in the layer), or are calls counted?%s",
+        evaluates && t->c->p > 0 && t->c->lab > 4
+            ? " Or is something done in an evaluation that belongs into training only?"
+            : "");
+    return true;
+}
