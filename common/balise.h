@@ -126,7 +126,7 @@ int shard_begin(const Tensor *parameter);
 /** The same builder, with `name` and a dot before the names of what is made with it. */
 Builder *within(Builder *b, const char *name);
 
-/** Zeroed memory for a layer, which belongs to the builder; NEW(b, Type) takes as much as a Type needs. */
+/** Zeroed memory for a layer, which lives as long as the model, so it is taken where a layer is made; NEW(b, Type) takes as much as a Type needs. */
 void *new_layer(Builder *b, int64_t bytes);
 #define NEW(b, Type) ((Type *)new_layer((b), sizeof(Type)))
 

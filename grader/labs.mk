@@ -69,7 +69,7 @@ LAB_4_EXPORTS = attention_new attention_forward
 LAB_4_NEEDS = 1
 LAB_4_BESIDE = 8 10
 LAB_4_START = empty
-LAB_4_LAYOUTS = 1 2 4
+LAB_4_LAYOUTS = 1 2 3 4
 LAB_4_CHECKS = forward:2 input_gradient:2 weight_gradient:1 step:1 initial_values:1 sharding:1 arithmetic:1 communication:1
 LAB_4_FORWARD = 2*(n-1)*B*S*H
 LAB_4_BACKWARD = 2*(n-1)*B*S*H
@@ -85,7 +85,7 @@ LAB_5_EXPORTS = feed_forward_new feed_forward_forward
 LAB_5_NEEDS = 1 2
 LAB_5_BESIDE = 8 10
 LAB_5_START = working
-LAB_5_LAYOUTS = 1 2 4
+LAB_5_LAYOUTS = 1 2 3 4
 LAB_5_CHECKS = forward:1 input_gradient:1 weight_gradient:1 step:1 initial_values:1 sharding:1 arithmetic:1 communication:1
 LAB_5_FORWARD = (n-1)*B*S*(F+OUT)
 LAB_5_BACKWARD = 2*(n-1)*B*S*(H+F)
@@ -117,7 +117,7 @@ LAB_7_EXPORTS = block_new block_forward classifier_new classifier_forward
 LAB_7_NEEDS = 1 4 6
 LAB_7_BESIDE = 5 8 10
 LAB_7_START = working
-LAB_7_LAYOUTS = 1 2 4
+LAB_7_LAYOUTS = 1 2 3 4
 LAB_7_CHECKS = forward:2 input_gradient:1 weight_gradient:1 step:1 initial_values:1 sharding:1 arithmetic:1 communication:1
 LAB_7_FORWARD = PART == 0 ? 4*(n-1)*B*S*H : 2*(n-1)*B*C
 LAB_7_BACKWARD = PART == 0 ? 4*(n-1)*B*S*H : 2*(n-1)*B*H

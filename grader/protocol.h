@@ -39,6 +39,9 @@ typedef struct Case {
     int32_t dy_exponent; /**< what comes into a backward pass, times 2^dy_exponent */
     int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
     int32_t delay;       /**< one rank comes late to each pass */
+    int32_t more_B;      /**< samples that the second step of a layer has more than the first, or -1 */
+    int32_t
+        idle; /**< in the second step the weights of the last rank are zeros, and so is what it adds to a sum */
 } Case;
 
 typedef enum RankState { STARTING, IDLE, PLAYING, IN_MPI, GONE } RankState;

@@ -24,8 +24,16 @@ Builder *model_new_builder(Model *model, const char *path, Initial initial)
     return &b->builder;
 }
 
+/* What a builder makes lives as long as the model: in a forward pass it would grow with every step. */
+static void must_be_making(const Model *model, const char *what, const char *name)
+{
+    if (model->weights)
+        misuse("make it in the ..._new function", "%s%s: the model is in use already", what, name);
+}
+
 void *new_layer(Builder *b, int64_t bytes)
 {
+    must_be_making(named(b)->model, "new_layer", "");
     return model_piece(named(b)->model, (size_t)bytes);
 }
 
@@ -39,6 +47,7 @@ static const char *joined(const NamedBuilder *b, const char *name)
 
 Builder *within(Builder *b, const char *name)
 {
+    must_be_making(named(b)->model, "within ", name);
     return model_new_builder(named(b)->model, joined(named(b), name), named(b)->initial);
 }
 
@@ -62,8 +71,7 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
     char text[64];
     if (placement.kind == UNDECIDED)
         run_todo(placement.dim, name, callsite());
-    if (model->weights)
-        misuse("make it in the ..._new function", "parameter %s: the model is in use already", name);
+    must_be_making(model, "parameter ", name);
     if (placement.kind != WHOLE && placement.kind != SHARD)
         misuse("a parameter is whole() or shard(dim)", "parameter %s: this placement is not for parameters",
                name);

@@ -20,6 +20,8 @@ static Case usual(const Lab *lab, Draw *d, int world)
     Case c = {.lab = lab->number, .world = world, .tp = world, .B = 2, .S = 3, .H = 24, .F = 36, .V = 10};
     c.A = world % 3 == 0 ? 2 * world : 8;
     c.out = 48;
+    c.more_B = lab->number > 1 && lab->number < 8; /* memory that just fits the first batch */
+    c.idle = 1;
     if (world == 8)
         c.F = 40;
     c.p = 0.375; /* not 1/2: what is kept is then not doubled, as a sum over two ranks is */
@@ -28,25 +30,40 @@ static Case usual(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut; but V is any
- * number, so that the parts of a table can be uneven. */
+/* A width that is cut nowhere, of a tensor whose numbers no number of ranks divides. */
+static int any_width(Draw *d, const Case *c, int world, int low, int high)
+{
+    int width = draw(d, low, high);
+    while (world > 1 && width * c->B * c->S % world == 0)
+        width++;
+    return width;
+}
+
+/* Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut, and none where
+ * nothing is; but V is any number, so that the parts of a table can be uneven. */
 static Case drawn(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
-    c.B = draw(d, 2, 3);
+    c.B = world % 2 ? 2 : 3;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * world;
     c.H = c.A * draw(d, 2, 5);
+    c.more_B = -c.more_B; /* the last batch of an epoch may be smaller */
+    c.idle = 0;
     c.F = world * (5 + 2 * draw(d, 0, 3));
     c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, and more in the usual sizes */
     c.V = draw(d, 3, 17);
+    if (lab->number == 2 || lab->number == 5 || lab->number == 6)
+        c.H = any_width(d, &c, world, 17, 40);
+    if (lab->number == 6)
+        c.out = any_width(d, &c, world, 3, 11);
     c.reverse = 1;
-    if (lab->number == 1) /* a sum has no size of its own: neither thousands nor millionths are to be lost */
-        c.exponent = world % 2 ? -24 : 12;
+    if (lab->number == 1) /* a sum has no size of its own: neither millions nor millionths are to be lost */
+        c.exponent = world % 2 ? -24 : 20;
     else if (lab->number == 4 || lab->number == 7) /* attention on thousands is a maximum */
-        c.dy_exponent = world % 2 ? -24 : 12;
+        c.dy_exponent = world % 2 ? -24 : 20;
     else
-        c.exponent = world % 2 ? -12 : 8;
+        c.exponent = world % 2 ? -12 : 20;
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     return c;
@@ -56,6 +73,7 @@ static Case single(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.B = c.S = 1;
+    c.more_B = c.idle = 0;
     c.H = c.out = world == 8 ? 40 : 36; /* beside a weight, what else a rank holds is little */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
@@ -84,14 +102,21 @@ static Case one_side(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* Long texts, more numbers than fit a page of memory, and ten heads on a rank. */
+/* Long texts: with ten heads on a rank, and more numbers than fit a page of memory; or, where positions do not meet, of many
+ * positions and few weights, more numbers than 16 bits count. */
 static Case long_texts(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.B = 3;
     c.S = 35;
+    c.more_B = 0;
     c.A = 10 * world;
     c.H = 2 * c.A;
+    if (lab->number == 2 || lab->number == 5 || lab->number == 6) {
+        c.S = 331;
+        c.F = 2 * world;
+        c.out = lab->number == 2 ? 2 * world : c.H;
+    }
     return c;
 }
 
@@ -101,6 +126,8 @@ static Case many_samples(const Lab *lab, Draw *d, int world)
     Case c = usual(lab, d, world);
     c.B = 9;
     c.S = 1;
+    c.more_B = 0;
+    c.flat = lab->number == 6;
     c.H = c.A * draw(d, 6, 12);
     c.out = world * draw(d, 25, 60);
     if (lab->number == 2)
@@ -117,7 +144,7 @@ static Case large(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.kind = 1;
-    c.S = 17;
+    c.S = 65; /* and more numbers than 16 bits count */
     c.H = 512;
     c.delay = 1;
     return c;

@@ -79,6 +79,8 @@ const char *case_text(const Case *c, char text[160])
         int value = case_size(c, i, &name);
         if (value)
             length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ", name, value);
+        if (value && i == 0 && c->more_B)
+            length += snprintf(text + length, 160 - (size_t)length, " (then %d)", c->B + c->more_B);
     }
     if (c->lab > 4 && c->lab < 8)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);

@@ -125,8 +125,14 @@ static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, 
 typedef struct Weights {
     uint64_t seed;
     int step;
+    int idle_of;   /* so many ranks, the last one holds zeros; or 0 */
     PhiloxKey key; /* of the parameter that is being filled */
 } Weights;
+
+static Weights weights_of_step(const Case *c, int step)
+{
+    return (Weights){.seed = c->key, .step = step, .idle_of = c->idle && step > 0 && c->tp > 1 ? c->tp : 0};
+}
 
 static void begin_weights(void *context, const Parameter *p)
 {
@@ -134,18 +140,28 @@ static void begin_weights(void *context, const Parameter *p)
     weights->key = philox_key(weights->seed, p->name, 77 + (uint64_t)weights->step);
 }
 
+/* Does the last rank hold this number, whether rows or columns are cut? */
+static bool is_of_last_rank(const Parameter *p, int ranks, int64_t index)
+{
+    int64_t rows = p->shape.size[0], columns = p->shape.size[1];
+    return index / columns >= chunk(rows, ranks - 1, ranks).begin ||
+           index % columns >= chunk(columns, ranks - 1, ranks).begin;
+}
+
 /* Weights away from their initial values, so that a norm is not the identity; each step has its own, so that
  * what goes wrong in one step is not seen again as a wrong forward pass of the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
     const Weights *weights = context;
+    if (p->shape.rank == 2 && weights->idle_of && is_of_last_rank(p, weights->idle_of, index))
+        return 0;
     double u = 2 * philox_uniform_at(weights->key, (uint64_t)index) - 1;
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index)
 {
-    Weights weights = {.seed = c->key, .step = step};
+    Weights weights = weights_of_step(c, step);
     begin_weights(&weights, p);
     return any_weight(&weights, p, index);
 }
@@ -170,10 +186,13 @@ static void evaluate(Play *play, const LayerPlay *layer, void *const made[LAYERS
 static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
-    model_fill(play->model, begin_weights, any_weight, &(Weights){.seed = play->c.key, .step = step});
+    Weights weights = weights_of_step(&play->c, step);
+    model_fill(play->model, begin_weights, any_weight, &weights);
     model_use_tape(play->model, play->tape);
-    if (step > 0)
+    if (step > 0) {
         evaluate(play, layer, made);
+        play->c.B += play->c.more_B;
+    }
     tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
     model_clear_gradients(play->model);
     for (int i = 0; i < LAYERS; i++)

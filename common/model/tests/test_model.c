@@ -163,6 +163,8 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
     model_finish(model);
     ASSERT_MISUSE(parameter(model_builder(model), "late", SHAPE(4, 4), whole()), "parameter late",
                   "in use already");
+    ASSERT_MISUSE(new_layer(model_builder(model), 8), "new_layer", "in use already");
+    ASSERT_MISUSE(within(model_builder(model), "late"), "within late", "in use already");
     Tensor x = {.shape = SHAPE(2)};
     ASSERT_MISUSE(shard_begin(&x), "shard_begin");
     model_free(model);
