@@ -13,7 +13,10 @@
 #define BALISE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/ids.h"
 
 typedef struct Tensor Tensor;
 typedef struct Group Group;

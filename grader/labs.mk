@@ -21,7 +21,7 @@ LAB_1_EXPORTS = duplication_forward duplication_backward all_reduce_forward all_
 LAB_1_NEEDS =
 LAB_1_BESIDE = 8 10
 LAB_1_START = empty
-LAB_1_LAYOUTS = 1 2 3 4
+LAB_1_LAYOUTS = 1 2 3 4 5
 LAB_1_CHECKS = forward:3 input_gradient:4 communication:2
 LAB_1_FORWARD = PART == 0 ? 0 : PART == 2 || PART == 3 ? (n-1)*N : 2*(n-1)*N
 LAB_1_BACKWARD = PART == 0 ? 2*(n-1)*N : 0
@@ -179,7 +179,7 @@ LAB_11_SLOT = data_parallel
 LAB_11_EXPORTS = sampler_set_epoch bucket_ready buckets_finish metrics_synchronise
 LAB_11_NEEDS = 9 3 4 6 7 8 10
 LAB_11_START = working
-LAB_11_LAYOUTS = 6x2 4x2 6x3 8x4 8x2 4x1 4x4 2x1 2x2 1
+LAB_11_LAYOUTS = 6x2 4x2 6x3 8x4 8x2 5x1 4x1 4x4 2x1 2x2 1
 LAB_11_CHECKS = rows:4 gradient:4 metrics:2 layout:3 communication:2
 LAB_11_FORWARD = 2*(n-1)*6
 LAB_11_BACKWARD = 2*(n-1)*N

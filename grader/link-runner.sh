@@ -14,7 +14,8 @@ give_up() {
 # message is the student's: code of a reference lab is no lab's code here.
 guarded() {
     local options=() name
-    for name in malloc calloc realloc aligned_alloc posix_memalign free exit _exit _Exit quick_exit abort; do
+    for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup asprintf vasprintf \
+        free exit _exit _Exit quick_exit abort; do
         options+=("--redefine-sym=$name=graded_$name")
     done
     case $1 in

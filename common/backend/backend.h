@@ -13,11 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ids.h"
 #include "base/philox.h"
 #include "base/problem.h"
 #include "base/real.h"
-
-enum { NO_ID = -1 }; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */
 
 /** To be called first in main. Where the BLAS is older than the machine, does not know it and fell back to kernels with narrow
  *  vectors, starts the program again with OPENBLAS_CORETYPE set to the nearest machine that it knows. Otherwise, and where

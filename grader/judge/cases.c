@@ -59,7 +59,7 @@ static Case drawn(const Lab *lab, Draw *d, int world)
         c.out = any_width(d, &c, world, 3, 11);
     c.reverse = 1;
     if (lab->number == 1) /* a sum has no size of its own: neither millions nor millionths are to be lost */
-        c.exponent = world % 2 ? -24 : 20;
+        c.exponent = world % 2 ? -24 : 30;
     else if (lab->number == 4 || lab->number == 7) /* attention on thousands is a maximum */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
@@ -107,13 +107,15 @@ static Case one_side(const Lab *lab, Draw *d, int world)
 static Case long_texts(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
-    c.B = 3;
-    c.S = 35;
+    c.B = 2;
+    c.S = 67;
     c.more_B = 0;
     c.A = 10 * world;
     c.H = 2 * c.A;
     if (lab->number == 2 || lab->number == 5 || lab->number == 6) {
-        c.S = 331;
+        c.B = 33;
+        c.S = 31;
+        c.H = 34;
         c.F = 2 * world;
         c.out = lab->number == 2 ? 2 * world : c.H;
     }
@@ -136,6 +138,10 @@ static Case many_samples(const Lab *lab, Draw *d, int world)
         c.H = 520;
     if (lab->number == 5 || lab->number == 6)
         c.F = 528;
+    if (lab->number == 3 || lab->number == 4 || lab->number == 7)
+        c.B = 33;
+    if (lab->number == 4 || lab->number == 7)
+        c.H = c.A * draw(d, 3, 8);
     return c;
 }
 
@@ -144,7 +150,7 @@ static Case large(const Lab *lab, Draw *d, int world)
 {
     Case c = usual(lab, d, world);
     c.kind = 1;
-    c.S = 65; /* and more numbers than 16 bits count */
+    c.S = world == 2 ? 65 : 17; /* where it costs least, more than 16 bits count */
     c.H = 512;
     c.delay = 1;
     return c;
@@ -173,7 +179,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
     }
     if (lab->number == 3) {
         cases[count] = one_side(lab, d, world);
-        cases[count++].V = 999; /* more than a byte counts */
+        cases[count++].V = world == 2 ? 2049 : 999; /* more than a byte counts */
     }
     if (lab->number == 4 || lab->number == 7)
         cases[count++] = few_heads(lab, d, world);
@@ -214,7 +220,9 @@ static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = grouped(lab, d, world, tp);
     c.kind = WHOLE_MODEL;
-    c.B = 12 % replicas_of(&c) ? 24 : 12;
+    c.B = 12;
+    while (c.B % replicas_of(&c))
+        c.B += 6;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = tp < 3 ? 4 : tp;
     c.H = c.A * draw(d, 3, 5);
@@ -236,6 +244,11 @@ static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *ca
     for (int kind = DEALING; lab->number == 11 && kind < WHOLE_MODEL; kind++) {
         cases[count] = other_sizes(grouped(lab, d, world, tp), d);
         cases[count].delay = kind != DEALING;
+        if (kind ==
+            AVERAGING) { /* a mean has no size of its own, and zeros are worth as much as other numbers */
+            cases[count].exponent = tp == 1 ? 20 : world == 4 ? -24 : 0;
+            cases[count].integers = world == 6;
+        }
         cases[count++].kind = kind;
     }
     if (lab->number == 11)

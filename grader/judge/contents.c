@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grader/judge/calls.h"
 #include "grader/judge/trial.h"
 
 /* Is the declared shape the undivided one with one dimension cut already? */
@@ -109,6 +110,16 @@ void look_for_more(Trial *t)
     }
 }
 
+/* Is anything exchanged in double precision? */
+static bool sends_doubles(const Trial *t)
+{
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++)
+            if (t->outcome->calls->rank[rank].call[i].sent[0].basic == BASIC(FLOATING, 8))
+                return true;
+    return false;
+}
+
 void compare_traffic(Trial *t, const Entry *want)
 {
     char text[160];
@@ -126,9 +137,11 @@ void compare_traffic(Trial *t, const Entry *want)
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding))
         fail(t->result, COMMUNICATION, t->index,
-             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: something is exchanged that need not be "
-             "(%s)",
-             want->name, sent, allowed, numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
+             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: %s (%s)", want->name, sent, allowed,
+             numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
+             sends_doubles(t)
+                 ? "a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"
+                 : "something is exchanged that need not be",
              case_text(t->c, text));
     else if (allowed == 0 && n > 1 && calls > 0)
         fail(t->result, COMMUNICATION, t->index,

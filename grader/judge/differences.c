@@ -203,6 +203,18 @@ static const char *lesson(DifferenceKind kind)
     return lessons[kind];
 }
 
+static bool meets_its_start(const Difference *d)
+{
+    static const char start[] = "start of ";
+    const size_t length = sizeof start - 1;
+    if (d->kind != OTHER_OPERATION || !d->call[1])
+        return false;
+    const char *one = d->call[0]->name, *other = d->call[1]->name;
+    bool starts[2] = {!strncmp(one, start, length), !strncmp(other, start, length)};
+    return starts[0] != starts[1] &&
+           !strcmp(one + (starts[0] ? length : 0), other + (starts[1] ? length : 0));
+}
+
 void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     char one[300], other[300];
@@ -225,5 +237,9 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
                                            : "sends it");
         append_last(calls, d, text, size);
     }
-    append(text, size, ": %s", lesson(d->kind));
+    append(text, size, ": %s",
+           meets_its_start(d)
+               ? "a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
+                 "it, or none"
+               : lesson(d->kind));
 }

@@ -1,5 +1,6 @@
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
+#include "grader/judge/suspects.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,9 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
                     ? "a buffer was read before the message or the sum that fills it was complete: MPI_Wait "
                       "comes first"
                     : "the result contains values that are not numbers: 0 was divided by 0, or a part of it "
-                      "was never computed, or was read before it was");
+                      "was never computed, or was read before it was or after its memory was given back "
+                      "(SAN=1 "
+                      "finds the line of that)");
             return true;
         }
     return false;
@@ -184,7 +187,11 @@ bool suspected(const Evidence *e, char *text, size_t size)
         const Entry *entry = find_entry(wrong->base[0], wrong->used[0], VALUES, e->want->name, &offset);
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {
-            snprintf(text, size, "%s", suspect->sentence);
+            bool tiny = e->trial->c->dy_exponent < 0 || e->trial->c->exponent < 0;
+            snprintf(text, size, "%s%s", suspect->sentence,
+                     s == GRADIENT_MISSING && tiny
+                         ? "; or it was lost for being small: the gradients of this case are millionths"
+                         : "");
             return true;
         }
     }

@@ -1,5 +1,6 @@
 /* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
  * reads a row, and in which order, is the sampler's to choose. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,63 @@ static const char *not_shuffled(const Dealt *dealt)
     return "the rows are not shuffled: each follows the one before by the same stride";
 }
 
+/* Of much data chance leaves little: half of all steps go up, a stride is seldom met again, and early rows come late as often as
+ * early; what is allowed here is beyond five standard deviations. */
+static const char *hardly_shuffled(const Dealt *dealt)
+{
+    enum { MUCH = 100 };
+    const double *mine = numbers_of(dealt->of[0]) + MINE;
+    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]), up = 0, most = 0;
+    int times[MOST_ROWS] = {0};
+    double along = 0, middle = (double)(rows - 1) / 2;
+    if (length < MUCH)
+        return NULL;
+    for (int64_t i = 0; i < length; i++) {
+        along += ((double)i / (double)(length - 1) - 0.5) * (mine[i] - middle) / (double)rows;
+        if (i == 0)
+            continue;
+        int stride = (int)((int64_t)(mine[i] - mine[i - 1] + (double)rows) % rows);
+        up += mine[i] > mine[i - 1];
+        most = ++times[stride] > most ? times[stride] : most;
+    }
+    if (up > length * 3 / 4 || up < length / 4)
+        return "the rows are not shuffled: they are read in the order of their numbers";
+    if (most > length / 4)
+        return "the rows are not shuffled: most follow the one before by the same stride";
+    if (fabs(along) > (double)length / 24) /* half of what it is of sorted rows */
+        return "the rows are hardly shuffled: those with low numbers are read together";
+    return NULL;
+}
+
+/* Which rows DROP leaves out follows from the epoch, as their order does. */
+static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
+{
+    Deal deal;
+    char left_out[MOST_ROWS];
+    int epochs = 0;
+    if (dealt->deal.tail != DROP || dealt->deal.epoch == 0 || dealt->deal.rows % replicas_of(t->c) == 0)
+        return NULL;
+    for (int64_t row = 0; row < dealt->deal.rows; row++)
+        left_out[row] = dealt->times[row] == 0;
+    for (int i = 0; lab11_deal(t->c, i, &deal); i++) {
+        Dealt other = {.deal = deal};
+        if (deal.tail != DROP || deal.rows != dealt->deal.rows || !find_dealt(t, &other))
+            continue;
+        for (int rank = 0; rank < t->c->world; rank++)
+            if (wrong_with_one(t, &other, rank))
+                return NULL;
+        count_rows(t, &other);
+        for (int64_t row = 0; row < deal.rows; row++)
+            if (left_out[row] != (other.times[row] == 0))
+                return NULL;
+        epochs++;
+    }
+    return epochs > 5
+               ? "DROP leaves out the same rows in every epoch: these are never trained on. It is the end of "
+                 "the epoch's order that is left out"
+               : NULL;
+}
+
 static bool shuffled_differently(const Trial *t, const Deal *deal)
 {
     const double *first = order_of(t, deal, 0);
@@ -244,6 +302,10 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
         wrong = wrong_together(t, dealt);
     if (!wrong)
         wrong = not_shuffled(dealt);
+    if (!wrong)
+        wrong = hardly_shuffled(dealt);
+    if (!wrong)
+        wrong = leaves_out_the_same(t, dealt);
     return wrong ? wrong : wrong_beside_others(t, dealt);
 }
 

@@ -9,8 +9,8 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
 
-/* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, for what goes
- * into an exchange and what comes out of it; buffers are rounded up, and a parameter may be padded. */
+/* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
+ * what goes into an exchange and what comes out of it; buffers are rounded up, and a parameter may be padded. */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* What of all that the plain layer does counts as all. */
@@ -45,6 +45,7 @@ static void too_much_work(Trial *t, const Entry *want, int number, const Busiest
          b->rank, b->most / share, number == ATTENTION_WORK ? " in attention" : "",
          b->second <= slack * share   ? "one rank does the work of others"
          : b->most < nearly_all * all ? "a part of the layer is computed in full on every rank"
+         : b->most > 1.5 * all        ? "more rows are computed than are asked for, or a product twice"
          : number == ATTENTION_WORK   ? "every rank computes all heads"
                                       : "the whole product is computed on every rank",
          want->name, case_text(t->c, text));
@@ -102,12 +103,25 @@ static double plain_memory(const Trial *t, const Entry *want)
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
+/* What a layer is given or gives, of which an exchange has copies. */
+static double exchanged(const Case *c)
+{
+    const char *name;
+    int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int size = case_size(c, i, &name);
+        if (!strcmp(name, "out") && size > width)
+            width = size;
+    }
+    return (double)rows * width;
+}
+
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
     char text[160];
     double plain = plain_memory(t, want);
-    if (!busiest(t, want->name, TAKEN, &b) || b.most <= copies * plain + small)
+    if (!busiest(t, want->name, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
     fail(t->result, ARITHMETIC, t->index,
          "rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "

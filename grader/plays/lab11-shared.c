@@ -12,20 +12,37 @@ static int64_t rows_of(const Case *c, int set)
     return rows[set];
 }
 
+/* Any two of these differ by another number: an order that comes again after so many epochs, or twice as many, is seen. */
+static const int epochs[] = {0, 1, 4, 10, 18, 23, 25};
+enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
+
+/* Beside the usual ones: another seed; the first epoch once more; later epochs; what is left out in each; and much data, in
+ * the epoch that was last. */
+static bool other_deal(const Case *c, int i, Deal *deal)
+{
+    int64_t dp = replicas_of(c);
+    *deal = (Deal){.rows = c->V, .tail = PAD, .seed = i == 0, .again = i == 1};
+    if (i < 2)
+        return true;
+    if ((i -= 2) < LATER) {
+        deal->epoch = epochs[2 + i];
+        return true;
+    }
+    if ((i -= LATER) < EPOCHS) {
+        *deal = (Deal){.rows = 7 * dp - 1, .tail = DROP, .epoch = epochs[i]};
+        return true;
+    }
+    *deal = (Deal){.rows = 1000 + c->V, .tail = EVERY_ROW_ONCE, .epoch = epochs[EPOCHS - 1]};
+    return i == EPOCHS;
+}
+
 bool lab11_deal(const Case *c, int i, Deal *deal)
 {
     static const Tail tails[TAILS] = {PAD, DROP, EVERY_ROW_ONCE};
-    if (i < USUAL_DEALS)
-        *deal = (Deal){.rows = rows_of(c, i / 6), .tail = tails[i / 2 % TAILS], .epoch = i % 2};
-    else
-        *deal = (Deal){.rows = c->V,
-                       .tail = PAD,
-                       .seed = i == USUAL_DEALS,
-                       .again = i == USUAL_DEALS + 1,
-                       .epoch = i == USUAL_DEALS + 2   ? 2
-                                : i == USUAL_DEALS + 3 ? 7
-                                                       : 0};
-    return i < USUAL_DEALS + 4;
+    if (i >= USUAL_DEALS)
+        return other_deal(c, i - USUAL_DEALS, deal);
+    *deal = (Deal){.rows = rows_of(c, i / 6), .tail = tails[i / 2 % TAILS], .epoch = i % 2};
+    return true;
 }
 
 void lab11_deal_name(char text[NAME_SIZE], const Deal *deal)
@@ -50,7 +67,8 @@ int lab11_buckets(int round)
 
 int64_t lab11_bucket_size(const Case *c, int bucket)
 {
-    return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? 5000 : 0);
+    int64_t more = c->world == 2 ? 40000 : 5000; /* where it costs little, more than 16 bits count */
+    return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 
 void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round)

@@ -7,7 +7,7 @@
 
 #include "grader/plays/play.h"
 
-enum { MOST_BUCKETS = 12, ROUNDS = 3 };
+enum { MOST_BUCKETS = 20, ROUNDS = 3 };
 enum { DEALING, AVERAGING, COUNTING, WHOLE_MODEL }; /* the kinds of cases */
 
 /** One call of the sampler. */

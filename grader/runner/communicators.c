@@ -116,6 +116,7 @@ int missing_rank(void)
 /* `call` has made *out. */
 static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 {
+    charge_communicator();
     if (call && result == MPI_SUCCESS && *out != MPI_COMM_NULL) {
         call->made = remember(*out, call->group ^ names.number << 32, (uint64_t)call->number)->id;
         object_made(COMMUNICATOR, *out, maker);
@@ -132,6 +133,11 @@ static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
 {
     SET_UP("split", PMPI_Comm_split(comm, color, key, out));
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
+{
+    SET_UP("split_type", PMPI_Comm_split_type(comm, type, key, info, out));
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)

@@ -1,7 +1,6 @@
 #include "grader/runner/guard.h"
 
 #include <execinfo.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,33 +12,16 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    OWN_MEMORY = 256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
-    PATIENCE = 10000,       /* naps of 0.1 ms that a crash waits for other ranks */
-    IN_VAIN = 200,          /* looks of MPI for something that has not come */
+    PATIENCE = 10000, /* naps of 0.1 ms that a crash waits for other ranks */
+    IN_VAIN = 200,    /* looks of MPI for something that has not come */
 };
 
-/* malloc and signal handlers are passed no context. */
+/* Signal handlers are passed no context. */
 static struct {
     const Launch *launch;
     RankHeader *header;
-    int64_t held, peak;
     char stack[1 << 16];
 } guard;
-
-void guard_begin(void)
-{
-    guard.held = guard.peak = 0;
-}
-
-void guard_begin_peak(void)
-{
-    guard.peak = guard.held;
-}
-
-int64_t guard_peak(void)
-{
-    return guard.peak;
-}
 
 static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
 {
@@ -125,87 +107,6 @@ void guard_signals(Launch *launch, int rank)
             numbers[i],
             &(struct sigaction){.sa_sigaction = caught, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO},
             NULL);
-}
-
-/* ---- memory */
-
-static void must_fit(size_t bytes)
-{
-    if (bytes <= (size_t)(OWN_MEMORY - guard.held))
-        return;
-    if (!recorder_active())
-        abort();
-    misuse("free what is no longer needed, or allocate less",
-           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken", bytes,
-           (long long)guard.held, (long long)OWN_MEMORY);
-}
-
-static void *taken(void *memory)
-{
-    if (memory)
-        guard.held += (int64_t)malloc_usable_size(memory);
-    if (guard.held > guard.peak)
-        guard.peak = guard.held;
-    if (memory && recorder_active())
-        object_made(BLOCK_OF_MEMORY, memory, callsite());
-    return memory;
-}
-
-static void given_back(void *memory)
-{
-    if (!memory)
-        return;
-    guard.held -= (int64_t)malloc_usable_size(memory);
-    object_freed(memory);
-}
-
-static void *poisoned(void *memory)
-{
-    if (memory)
-        memset(memory, 0xff, malloc_usable_size(memory));
-    return taken(memory);
-}
-
-void *graded_malloc(size_t bytes)
-{
-    must_fit(bytes);
-    return poisoned(malloc(bytes));
-}
-
-void *graded_calloc(size_t count, size_t bytes)
-{
-    must_fit(bytes && count > SIZE_MAX / bytes ? SIZE_MAX : count * bytes);
-    return taken(calloc(count, bytes));
-}
-
-void *graded_realloc(void *memory, size_t bytes)
-{
-    must_fit(bytes);
-    given_back(memory);
-    return taken(realloc(memory, bytes));
-}
-
-void *graded_aligned_alloc(size_t alignment, size_t bytes)
-{
-    must_fit(bytes);
-    return poisoned(aligned_alloc(alignment, bytes));
-}
-
-int graded_posix_memalign(void **memory, size_t alignment, size_t bytes)
-{
-    must_fit(bytes);
-    int result = posix_memalign(memory, alignment, bytes);
-    if (result == 0)
-        poisoned(*memory);
-    return result;
-}
-
-void graded_free(void *memory)
-{
-    given_back(memory);
-    if (guard.held < 0) /* what was allocated before the case, or by the C library */
-        guard.held = 0;
-    free(memory);
 }
 
 /* ---- the end */

@@ -5,6 +5,7 @@
 #ifndef BALISE_GRADER_GUARD_H
 #define BALISE_GRADER_GUARD_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "grader/protocol.h"
@@ -20,12 +21,20 @@ void guard_begin(void);
 void guard_begin_peak(void);
 int64_t guard_peak(void);
 
-/** What a lab's own memory is filled with before it is written: NaN. */
+/** A lab's own memory holds NaN before it is written and after it is given back; what was written past the end of a block ends
+ *  the case when that is given back. */
 void *graded_malloc(size_t bytes);
 void *graded_calloc(size_t count, size_t bytes);
 void *graded_realloc(void *memory, size_t bytes);
 void *graded_aligned_alloc(size_t alignment, size_t bytes);
 int graded_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void *graded_reallocarray(void *memory, size_t count, size_t size);
+void *graded_memalign(size_t alignment, size_t bytes);
+void *graded_valloc(size_t bytes);
+char *graded_strdup(const char *text);
+char *graded_strndup(const char *text, size_t most);
+int graded_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int graded_vasprintf(char **out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void graded_free(void *memory);
 
 _Noreturn void graded_exit(int status);

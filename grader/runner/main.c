@@ -106,6 +106,13 @@ static double said_by_tags(int64_t messages)
     return messages > FREE ? (double)(messages - FREE) : 0;
 }
 
+/* To make communicators takes all ranks of a group together, as a collective does; but they are made once, as a rule. */
+static int64_t said_by_making(int64_t communicators)
+{
+    enum { FREE = 4 };
+    return communicators > FREE ? communicators - FREE : 0;
+}
+
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
 {
     double *numbers;
@@ -113,7 +120,7 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
     end_if_found();
     stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
     numbers[0] = now.elements - before.elements + said_by_tags(now.empty - before.empty);
-    numbers[1] = (double)(now.calls - before.calls);
+    numbers[1] = (double)(now.calls - before.calls + said_by_making(now.made - before.made));
     numbers[2] = sizes->vocabulary;
 }
 

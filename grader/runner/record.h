@@ -24,6 +24,8 @@ int leave(int result);
 
 /** What this rank is charged with: `elements` of `type`, and a call if it is a collective. */
 void charge(bool collective, double elements, MPI_Datatype type);
+/** It takes part in the making of a communicator. */
+void charge_communicator(void);
 /** It sends an empty message. */
 void charge_nothing(void);
 
@@ -108,6 +110,8 @@ int request_started_again(Call *call, int result, MPI_Comm comm, MPI_Request req
 /** Is it under way? And one that nobody will wait for any more: only a message that is sent may end like that. */
 bool request_is_open(MPI_Request request);
 void request_let_go(MPI_Request request);
+/** Ends the case where what was let go is still being sent from there, for all that this rank knows. */
+void sent_memory_given_back(const void *begin, size_t bytes);
 
 /** The rank whose message a receive from anybody takes: waits until there is one. Another `from` is returned as it is. */
 int from_whom(const Call *call, MPI_Comm comm, int from, int tag);

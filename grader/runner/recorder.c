@@ -142,6 +142,12 @@ void charge(bool collective, double elements, MPI_Datatype type)
     recorder.traffic.calls += collective;
 }
 
+void charge_communicator(void)
+{
+    if (recorder.header)
+        recorder.traffic.made++;
+}
+
 void charge_nothing(void)
 {
     recorder.traffic.empty += recorder.header && recorder.depth == 1;

@@ -16,6 +16,7 @@ typedef struct Traffic {
     double elements; /**< of 4 bytes: this rank's share of what crosses the wire */
     int64_t calls;   /**< of collectives; a ring of messages is bounded by what it sends */
     int64_t empty;   /**< messages without a number */
+    int64_t made;    /**< communicators */
 } Traffic;
 
 /** From now on calls are recorded in `header` and in `rings`, which begin anew, and MPI_COMM_WORLD means `world`.

@@ -20,12 +20,16 @@ typedef struct Started {
 static struct {
     Started started[KEPT];
     int count;
+    const void *
+        let_go; /* what was sent last by a message that nobody will wait for, and the call that it was let go after */
+    int64_t let_go_after;
 } requests;
 
 /* What an earlier case has left open still writes where it was told to. */
 void requests_begin(void)
 {
     requests.count = 0;
+    requests.let_go = NULL;
 }
 
 int64_t recorder_open_requests(void)
@@ -110,9 +114,21 @@ void request_let_go(MPI_Request request)
                    call->name);
         if (call)
             call->completed = 1;
+        requests.let_go = requests.started[i].flight.sent;
+        requests.let_go_after = index_of_current();
         requests.started[i] = requests.started[--requests.count];
         return;
     }
+}
+
+/* Only a later call can tell a rank that such a message has arrived. */
+void sent_memory_given_back(const void *begin, size_t bytes)
+{
+    const char *sent = requests.let_go, *first = begin;
+    if (recorder_active() && sent && sent >= first && sent < first + bytes &&
+        requests.let_go_after == index_of_current())
+        misuse("MPI_Wait, then free", "memory was given back from which a message is being sent: "
+                                      "MPI_Request_free does not wait for it");
 }
 
 /* This rank waits for a request from now on, or no longer (index -1). */

@@ -1,0 +1,224 @@
+/* A lab's own memory: how much of it there is, what it holds before it is written and after it is given back, and that nothing is
+ * written past its end. Each block is longer than was asked for: behind what the lab may use come bytes that nobody writes,
+ * and at the very end its length. */
+#include <malloc.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run.h"
+#include "grader/runner/guard.h"
+#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
+
+enum {
+    OWN_MEMORY = 256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+#ifdef __SANITIZE_ADDRESS__ /* looks itself, and knows a block by what was asked for */
+    BEHIND = 0,
+#else
+    BEHIND = 16,
+#endif
+    UNTOUCHED = 0xff /* of numbers: none */
+};
+static const uint64_t secret = 0x6a09e667f3bcc908;
+
+/* malloc is passed no context. */
+static struct {
+    int64_t held, peak;
+} memory;
+
+void guard_begin(void)
+{
+    memory.held = memory.peak = 0;
+}
+
+void guard_begin_peak(void)
+{
+    memory.peak = memory.held;
+}
+
+int64_t guard_peak(void)
+{
+    return memory.peak;
+}
+
+static void must_fit(size_t bytes)
+{
+    if (bytes <= (size_t)(OWN_MEMORY - memory.held))
+        return;
+    if (!recorder_active())
+        abort();
+    misuse("free what is no longer needed, or allocate less",
+           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken", bytes,
+           (long long)memory.held, (long long)OWN_MEMORY);
+}
+
+static uint64_t mark_of(const void *block, size_t bytes)
+{
+    return (uint64_t)bytes ^ secret ^ (uint64_t)(uintptr_t)block;
+}
+
+/* A block with room for `bytes` and what stands behind them; filled from `from` on. */
+static void *taken(void *block, size_t bytes, size_t from)
+{
+    if (!block)
+        return NULL;
+    size_t all = malloc_usable_size(block);
+    if (BEHIND) {
+        uint64_t mark = mark_of(block, bytes);
+        memset((char *)block + from, UNTOUCHED, all - sizeof mark - from);
+        memcpy((char *)block + all - sizeof mark, &mark, sizeof mark);
+    } else {
+        memset((char *)block + from, UNTOUCHED, all > from ? all - from : 0);
+    }
+    memory.held += (int64_t)all;
+    if (memory.held > memory.peak)
+        memory.peak = memory.held;
+    if (recorder_active())
+        object_made(BLOCK_OF_MEMORY, block, callsite());
+    return block;
+}
+
+/* How many bytes were asked for; all of a block that is not from here. */
+static size_t asked_for(const void *block)
+{
+    uint64_t mark;
+    size_t all = malloc_usable_size((void *)block);
+    if (!BEHIND || all < sizeof mark)
+        return all;
+    memcpy(&mark, (const char *)block + all - sizeof mark, sizeof mark);
+    uint64_t bytes = mark_of(block, mark);
+    return bytes <= all - sizeof mark ? bytes : all;
+}
+
+static void must_be_within(const unsigned char *block, size_t bytes, size_t all)
+{
+    for (size_t i = bytes; bytes < all && i < all - sizeof(uint64_t); i++)
+        if (block[i] != UNTOUCHED && recorder_active())
+            misuse("make grade with SAN=1 names the line that does it",
+                   "%zu bytes of memory were taken, and more was written: what stands behind them is "
+                   "overwritten, as is seen where they are given back",
+                   bytes);
+}
+
+static void given_back(void *block)
+{
+    if (!block)
+        return;
+    size_t all = malloc_usable_size(block);
+    must_be_within(block, asked_for(block), all);
+    memory.held -= (int64_t)all;
+    if (memory.held < 0) /* what was allocated before the case, or by the C library */
+        memory.held = 0;
+    sent_memory_given_back(block, all);
+    object_freed(block);
+}
+
+void *graded_malloc(size_t bytes)
+{
+    must_fit(bytes);
+    return taken(malloc(bytes + BEHIND), bytes, 0);
+}
+
+void *graded_calloc(size_t count, size_t size)
+{
+    size_t bytes = size && count > SIZE_MAX / size ? SIZE_MAX : count * size;
+    must_fit(bytes);
+    return taken(calloc(1, bytes + BEHIND), bytes, bytes);
+}
+
+void *graded_realloc(void *block, size_t bytes)
+{
+    must_fit(bytes);
+    size_t before = block ? asked_for(block) : 0;
+    given_back(block);
+    return taken(realloc(block, bytes + BEHIND), bytes, before < bytes ? before : bytes);
+}
+
+void *graded_reallocarray(void *block, size_t count, size_t size)
+{
+    return graded_realloc(block, size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+}
+
+void *graded_aligned_alloc(size_t alignment, size_t bytes)
+{
+    must_fit(bytes);
+    return taken(memalign(alignment, bytes + BEHIND), bytes, 0);
+}
+
+void *graded_memalign(size_t alignment, size_t bytes)
+{
+    return graded_aligned_alloc(alignment, bytes);
+}
+
+void *graded_valloc(size_t bytes)
+{
+    return graded_aligned_alloc(4096, bytes);
+}
+
+int graded_posix_memalign(void **block, size_t alignment, size_t bytes)
+{
+    must_fit(bytes);
+    int result = posix_memalign(block, alignment, bytes + BEHIND);
+    if (result == 0)
+        taken(*block, bytes, 0);
+    return result;
+}
+
+char *graded_strndup(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most);
+    char *copy = graded_malloc(length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *graded_strdup(const char *text)
+{
+    return graded_strndup(text, PTRDIFF_MAX);
+}
+
+int graded_vasprintf(char **out, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0)
+        return length;
+    *out = graded_malloc((size_t)length + 1);
+    return vsnprintf(*out, (size_t)length + 1, format, args);
+}
+
+int graded_asprintf(char **out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = graded_vasprintf(out, format, args);
+    va_end(args);
+    return length;
+}
+
+void graded_free(void *block)
+{
+    given_back(block);
+    if (block && BEHIND) /* who reads it now reads no numbers */
+        memset(block, UNTOUCHED, malloc_usable_size(block));
+    free(block);
+}
+
+int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *out)
+{
+    void *block = graded_malloc((size_t)bytes);
+    memcpy(out, &block, sizeof block);
+    return block ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int MPI_Free_mem(void *block)
+{
+    graded_free(block);
+    return MPI_SUCCESS;
+}
