@@ -41,11 +41,18 @@ static bool is_gelu_not_computed(const Tensor *x)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
+/* saved[0] holds what is kept, a bit an element: it is drawn once, and read again by each pass that drops the same. */
+
+static const uint32_t *kept_of(const Node *node)
+{
+    return (const uint32_t *)ints(node->saved[0]);
+}
+
 static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
-    kernel_dropout_apply(rows, columns, &node->with.mask, reals(dy), reals(dx));
+    kernel_dropout_apply(rows, columns, node->with.probability, kept_of(node), reals(dy), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -53,8 +60,8 @@ static void gelu_dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
-    kernel_gelu_dropout_backward(rows, columns, &node->with.mask, reals(dy), reals(node->saved[0]),
-                                 reals(dx));
+    kernel_gelu_dropout_backward(rows, columns, node->with.probability, kept_of(node), reals(dy),
+                                 reals(node->saved[1]), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -63,7 +70,8 @@ static void gelu_dropout_compute(Node *node)
     Tensor *y = node->output;
     int64_t columns = shape_last(y->shape), rows = tensor_count(y) / columns;
     tape_allocate(y);
-    kernel_gelu_dropout_forward(rows, columns, &node->with.mask, reals(node->saved[0]), reals(y));
+    kernel_gelu_dropout_forward(rows, columns, node->with.probability, kept_of(node), reals(node->saved[1]),
+                                reals(y));
 }
 
 static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
@@ -91,19 +99,24 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
                "dropout takes [B,..,H] of two or three dimensions, not %s", tensor_text(x, text));
     DropoutMask mask = mask_of(tape, x, name, probability);
     int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;
+    Tensor *kept = tape_tensor(tape, INT32, SHAPE(rows, dropout_words(columns)), whole());
+    uint32_t *bits = (uint32_t *)ints(kept);
+    kernel_dropout_draw(rows, columns, &mask, bits);
     Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
     bool fused = is_gelu_not_computed(x);
     Tensor *from = fused ? x->producer->input[0] : x;
     if (fused)
-        kernel_gelu_dropout_forward(rows, columns, &mask, reals(x->producer->saved[0]), reals(y));
+        kernel_gelu_dropout_forward(rows, columns, probability, bits, reals(x->producer->saved[0]), reals(y));
     else
-        kernel_dropout_apply(rows, columns, &mask, reals(ready(x)), reals(y));
+        kernel_dropout_apply(rows, columns, probability, bits, reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, fused ? "gelu and dropout" : "dropout",
                                 fused ? gelu_dropout_gradient : dropout_gradient, y, 1, &from);
-    if (node)
-        node->with.mask = mask;
+    if (node) {
+        node->with.probability = probability;
+        node_keep(node, 0, kept);
+    }
     if (node && fused) {
-        node_keep(node, 0, x->producer->saved[0]);
+        node_keep(node, 1, x->producer->saved[0]);
         node->compute = gelu_dropout_compute;
     }
     return y;

@@ -46,7 +46,7 @@ struct Node {
     void *address; /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
     union {
         AttentionShape attention;
-        DropoutMask mask;
+        double probability; /**< of dropout */
         PairCall pair;
         double epsilon;
     } with;

@@ -89,16 +89,29 @@ typedef struct DropoutMask {
     int64_t column_begin;
 } DropoutMask;
 
-/** y = mask · x / (1 - probability). Its backward is the same function of dy. */
-void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y);
+enum { DROPOUT_BITS = 32 };
+
+/** How many words hold the bits of a row. */
+static inline int64_t dropout_words(int64_t columns)
+{
+    return (columns + DROPOUT_BITS - 1) / DROPOUT_BITS;
+}
+
+/** Draws once what the kernels below read in each pass: kept [rows,dropout_words(columns)], where bit c % DROPOUT_BITS of
+ *  word c / DROPOUT_BITS of a row says whether column c is kept. Bits behind the last column are 0. */
+void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
+
+/** y = kept · x / (1 - probability). Its backward is the same function of dy. */
+void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                          const real *x, real *y);
 
 /** y = dropout(gelu(x)) in one pass. */
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
-                                 real *y);
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                 const real *x, real *y);
 
-/** dx = gelu'(x) · mask · dy / (1 - probability) in one pass. */
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
-                                  const real *x, real *dx);
+/** dx = gelu'(x) · kept · dy / (1 - probability) in one pass. */
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                  const real *dy, const real *x, real *dx);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ typedef struct Bench {
     float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;
+    uint32_t *kept; /**< [ROWS, dropout_words(inner)] */
     AttentionShape shape;
 } Bench;
 
@@ -115,19 +116,25 @@ static void gelu_backward(Bench *b)
     kernel_gelu_backward(ROWS * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]);
 }
 
+static void dropout_draw(Bench *b)
+{
+    kernel_dropout_draw(ROWS, b->inner, &b->mask, b->kept);
+}
+
 static void dropout(Bench *b)
 {
-    kernel_dropout_apply(ROWS, b->hidden, &b->mask, b->buffer[0], b->buffer[1]);
+    kernel_dropout_apply(ROWS, b->hidden, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]);
 }
 
 static void gelu_dropout(Bench *b)
 {
-    kernel_gelu_dropout_forward(ROWS, b->inner, &b->mask, b->buffer[0], b->buffer[1]);
+    kernel_gelu_dropout_forward(ROWS, b->inner, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]);
 }
 
 static void gelu_dropout_backward(Bench *b)
 {
-    kernel_gelu_dropout_backward(ROWS, b->inner, &b->mask, b->buffer[0], b->buffer[1], b->buffer[2]);
+    kernel_gelu_dropout_backward(ROWS, b->inner, b->mask.probability, b->kept, b->buffer[0], b->buffer[1],
+                                 b->buffer[2]);
 }
 
 static void attention(Bench *b)
@@ -251,6 +258,7 @@ static void measure_all(Bench *b)
     measure("layer_norm_backward +=", b, layer_norm_backward, 4 * small, "GB/s");
     measure("gelu_forward", b, gelu, 2 * large, "GB/s");
     measure("gelu_backward", b, gelu_backward, 3 * large, "GB/s");
+    measure("dropout_draw", b, dropout_draw, large / 32, "GB/s");
     measure("dropout_apply", b, dropout, 2 * small, "GB/s");
     measure("gelu_dropout_forward", b, gelu_dropout, 2 * large, "GB/s");
     measure("gelu_dropout_backward", b, gelu_dropout_backward, 3 * large, "GB/s");
@@ -284,6 +292,7 @@ int main(int argc, char **argv)
         b.sums = numbers(SAMPLES * heads * POSITIONS);
         b.work = numbers(kernel_attention_work(&b.shape));
         b.mask = (DropoutMask){philox_key(1, "bench", 0), 0.1, samples, POSITIONS, 0};
+        b.kept = malloc((size_t)(ROWS * dropout_words(inner)) * sizeof *b.kept);
         b.ids = malloc(ROWS * sizeof *b.ids);
         b.shown = malloc(ROWS * sizeof *b.shown);
         for (int i = 0; i < ROWS; i++) {
@@ -297,6 +306,7 @@ int main(int argc, char **argv)
         free(b.highest);
         free(b.sums);
         free(b.work);
+        free(b.kept);
         free(b.ids);
         free(b.shown);
     }

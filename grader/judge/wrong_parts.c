@@ -44,8 +44,9 @@ Tensor *with_gradient_times(Tensor *x, double factor)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
-/* As if each rank drew the mask of the first columns for its own. */
-static Tensor *repeated_mask(const DropoutMask *mask, Tensor *x, int ranks)
+/* As if each rank drew the mask of the first columns for its own.
+ * @param kept [rows, words]: of the columns of one rank */
+static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
 {
     int64_t columns = shape_last(x->shape), mine = columns / ranks, rows = tensor_count(x) / columns;
     Shape shape = SHAPE(rows, mine);
@@ -54,28 +55,35 @@ static Tensor *repeated_mask(const DropoutMask *mask, Tensor *x, int ranks)
         Tensor *part_of_x = tape_tensor(x->tape, REAL, shape, whole()),
                *part_of_y = tape_tensor(x->tape, REAL, shape, whole());
         kernel_copy_rows(rows, mine, reals(x) + k * mine, columns, reals(part_of_x), mine);
-        kernel_dropout_apply(rows, mine, mask, reals(part_of_x), reals(part_of_y));
+        kernel_dropout_apply(rows, mine, probability, (const uint32_t *)ints(kept), reals(part_of_x),
+                             reals(part_of_y));
         kernel_copy_rows(rows, mine, reals(part_of_y), mine, reals(y) + k * mine, columns);
     }
     return y;
 }
 
-static void repeated_mask_gradient(Node *node, Tensor *dy)
+static void repeated_dropout_gradient(Node *node, Tensor *dy)
 {
-    gradient_add(node->input[0], repeated_mask(&node->with.mask, dy, (int)kept_number(node, 0)));
+    gradient_add(node->input[0],
+                 repeated_dropout(node->with.probability, node->saved[1], dy, (int)kept_number(node, 0)));
 }
 
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks)
 {
     const TapeBatch *batch = tape_batch(x->tape);
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns, mine = columns / ranks;
     DropoutMask mask = {.key = philox_key(batch->seed, name, (uint64_t)batch->step),
                         .probability = probability,
                         .samples = batch->samples,
                         .positions = x->shape.rank == 3 ? x->shape.size[1] : 1};
-    Tensor *y = repeated_mask(&mask, ready(x), ranks);
-    Node *node = on_tape("dropout", repeated_mask_gradient, x, y, kept_numbers(x->tape, ranks, 0));
-    if (node)
-        node->with.mask = mask;
+    Tensor *kept = tape_tensor(x->tape, INT32, SHAPE(rows, dropout_words(mine)), whole());
+    kernel_dropout_draw(rows, mine, &mask, (uint32_t *)ints(kept));
+    Tensor *y = repeated_dropout(probability, kept, ready(x), ranks);
+    Node *node = on_tape("dropout", repeated_dropout_gradient, x, y, kept_numbers(x->tape, ranks, 0));
+    if (node) {
+        node->with.probability = probability;
+        node_keep(node, 1, kept);
+    }
     return y;
 }
 

@@ -81,81 +81,117 @@ KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t
     }
 }
 
-typedef enum DropoutOperation { DROPOUT, GELU_DROPOUT, GELU_DROPOUT_BACKWARD } DropoutOperation;
-
-/** Rows begin..end-1 of each of the operations with dropout; dy for the backward one only. */
-KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t begin, int64_t end, int64_t columns,
-                                const DropoutMask *mask, const real *dy, const real *x, real *y)
+/** Rows begin..end-1 of what is kept. */
+KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
+                             uint32_t *kept)
 {
     uint32_t draws[COLUMNS_AT_ONCE + 4 * BLOCKS_AT_ONCE];
     /* philox_uniform(w) is (w >> 8) 2^-24, so the comparison with the probability is one of integers. */
     const uint32_t threshold = (uint32_t)ceil(mask->probability * 0x1p24);
-    const real factor = (real)(1 / (1 - mask->probability));
     for (int64_t r = begin; r < end; r++) {
         const uint64_t sample = (uint64_t)mask->samples[r / mask->positions];
         for (int64_t first = 0; first < columns; first += COLUMNS_AT_ONCE) {
             const int64_t count = columns - first < COLUMNS_AT_ONCE ? columns - first : COLUMNS_AT_ONCE;
-            const int64_t global = mask->column_begin + first, at = r * columns + first;
+            const int64_t global = mask->column_begin + first;
             const Counter counter = {(uint32_t)sample, (uint32_t)(sample >> 32),
                                      (uint32_t)(r % mask->positions), (uint32_t)(global / 4)};
             draw(mask->key, counter, (global % 4 + count + 3) / 4, draws);
             const uint32_t *drawn = draws + global % 4;
-#pragma omp simd
-            for (int64_t c = 0; c < count; c++) {
-                const real value = operation == DROPOUT        ? x[at + c]
-                                   : operation == GELU_DROPOUT ? gelu(x[at + c])
-                                                               : dy[at + c];
-                const real kept = drawn[c] >> 8 >= threshold ? value * factor : 0;
-                y[at + c] = operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * kept : kept;
+            uint32_t *word = kept + r * dropout_words(columns) + first / DROPOUT_BITS;
+            for (int64_t c = 0; c < count; c += DROPOUT_BITS, drawn += DROPOUT_BITS) {
+                const int64_t bits = count - c < DROPOUT_BITS ? count - c : DROPOUT_BITS;
+                uint32_t set = 0;
+#pragma omp simd reduction(| : set)
+                for (int64_t b = 0; b < bits; b++)
+                    set |= drawn[b] >> 8 >= threshold ? UINT32_C(1) << b : 0;
+                *word++ = set;
             }
         }
     }
 }
 
-KERNEL static void dropout_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
+void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
+{
+    const int threads = threads_for(rows * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++)
+        draw_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask, kept);
+}
+
+typedef enum DropoutOperation { DROPOUT, GELU_DROPOUT, GELU_DROPOUT_BACKWARD } DropoutOperation;
+
+/** `rows` rows of each of the operations with dropout; dy for the backward one only. */
+KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                                const uint32_t *kept, const real *dy, const real *x, real *y)
+{
+    const real factor = (real)(1 / (1 - probability));
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t first = 0; first < columns; first += DROPOUT_BITS) {
+            const int64_t count = columns - first < DROPOUT_BITS ? columns - first : DROPOUT_BITS;
+            const int64_t at = r * columns + first;
+            const uint32_t set = *kept++;
+#pragma omp simd
+            for (int64_t c = 0; c < count; c++) {
+                const real value = operation == DROPOUT        ? x[at + c]
+                                   : operation == GELU_DROPOUT ? gelu(x[at + c])
+                                                               : dy[at + c];
+                const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
+                y[at + c] = operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * scaled : scaled;
+            }
+        }
+    }
+}
+
+KERNEL static void dropout_part(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
                                 const real *x, real *y)
 {
-    dropout_rows(DROPOUT, begin, end, columns, mask, NULL, x, y);
+    dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
 }
 
-KERNEL static void gelu_dropout_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
+KERNEL static void gelu_dropout_part(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
                                      const real *x, real *y)
 {
-    dropout_rows(GELU_DROPOUT, begin, end, columns, mask, NULL, x, y);
+    dropout_rows(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
 }
 
-KERNEL static void gelu_dropout_backward_part(int64_t begin, int64_t end, int64_t columns,
-                                              const DropoutMask *mask, const real *dy, const real *x,
-                                              real *dx)
+KERNEL static void gelu_dropout_backward_part(int64_t rows, int64_t columns, double probability,
+                                              const uint32_t *kept, const real *dy, const real *x, real *dx)
 {
-    dropout_rows(GELU_DROPOUT_BACKWARD, begin, end, columns, mask, dy, x, dx);
+    dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, dx);
 }
 
-void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y)
-{
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        dropout_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask, x,
-                     y);
-}
-
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
-                                 real *y)
+void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                          const real *x, real *y)
 {
     const int threads = threads_for(rows * columns);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        gelu_dropout_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask,
-                          x, y);
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
+        dropout_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
+                     x + begin * columns, y + begin * columns);
+    }
 }
 
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
-                                  const real *x, real *dx)
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                 const real *x, real *y)
 {
     const int threads = threads_for(rows * columns);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        gelu_dropout_backward_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads),
-                                   columns, mask, dy, x, dx);
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
+        gelu_dropout_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
+                          x + begin * columns, y + begin * columns);
+    }
+}
+
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                  const real *dy, const real *x, real *dx)
+{
+    const int threads = threads_for(rows * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
+        gelu_dropout_backward_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
+                                   dy + begin * columns, x + begin * columns, dx + begin * columns);
+    }
 }

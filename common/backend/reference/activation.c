@@ -34,38 +34,57 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
         dx[i] = rounded(dy[i] * gelu_slope(x[i]));
 }
 
-/** Element (row, column) of this rank's tensor after dropout: x divided by what is kept on average, or 0. */
-static real dropped(const DropoutMask *mask, int64_t row, int64_t column, real x)
+static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
 {
     const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
     const uint64_t global_column = (uint64_t)(mask->column_begin + column);
     const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
                                  (uint32_t)(row % mask->positions), (uint32_t)(global_column / 4));
-    bool kept = philox_uniform(drawn.word[global_column % 4]) >= mask->probability;
-    return kept ? rounded(x / rounded(1 - mask->probability)) : 0;
+    return philox_uniform(drawn.word[global_column % 4]) >= mask->probability;
 }
 
-void kernel_dropout_apply(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x, real *y)
+void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
+{
+    const int64_t words = dropout_words(columns);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t w = 0; w < words; w++) {
+            kept[r * words + w] = 0;
+            for (int64_t c = w * DROPOUT_BITS; c < (w + 1) * DROPOUT_BITS && c < columns; c++)
+                if (is_kept(mask, r, c))
+                    kept[r * words + w] |= UINT32_C(1) << c % DROPOUT_BITS;
+        }
+}
+
+/** Element (row, column) after dropout: x divided by what is kept on average, or 0. */
+static real dropped(int64_t columns, double probability, const uint32_t *kept, int64_t row, int64_t column,
+                    real x)
+{
+    const uint32_t word = kept[row * dropout_words(columns) + column / DROPOUT_BITS];
+    return word >> column % DROPOUT_BITS & 1 ? rounded(x / rounded(1 - probability)) : 0;
+}
+
+void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                          const real *x, real *y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
-            y[r * columns + c] = dropped(mask, r, c, x[r * columns + c]);
+            y[r * columns + c] = dropped(columns, probability, kept, r, c, x[r * columns + c]);
 }
 
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *x,
-                                 real *y)
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                 const real *x, real *y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
-            y[r * columns + c] = dropped(mask, r, c, gelu(x[r * columns + c]));
+            y[r * columns + c] = dropped(columns, probability, kept, r, c, gelu(x[r * columns + c]));
 }
 
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, const DropoutMask *mask, const real *dy,
-                                  const real *x, real *dx)
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                  const real *dy, const real *x, real *dx)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             int64_t i = r * columns + c;
-            dx[i] = rounded(gelu_slope(x[i]) * dropped(mask, r, c, dy[i]));
+            dx[i] = rounded(gelu_slope(x[i]) * dropped(columns, probability, kept, r, c, dy[i]));
         }
 }

@@ -31,7 +31,7 @@ typedef struct Comparison {
     double
         bound; /**< what the elementary functions in it may err by, where one number alone does not show it */
     const int32_t *ids;
-    const DropoutMask *dropout;
+    const uint32_t *kept; /**< by dropout */
     const AttentionShape *shape;
     Twin twins[TWINS];
     int twin_count;

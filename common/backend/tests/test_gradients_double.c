@@ -21,6 +21,7 @@ SAME(layer_norm_forward);
 SAME(layer_norm_backward);
 SAME(gelu_forward);
 SAME(gelu_backward);
+SAME(dropout_draw);
 SAME(dropout_apply);
 SAME(gelu_dropout_forward);
 SAME(gelu_dropout_backward);
@@ -101,31 +102,33 @@ static void gelu_gradient(double *const x[ARGUMENTS], const double *dy, double *
     kernel_gelu_backward(35, dy, x[0], dx[0]);
 }
 
-static const DropoutMask *mask(void)
+static const uint32_t *kept(void)
 {
     static const DropoutMask some = {{{1, 2}}, 0.4, SAMPLE_NUMBERS, 3, 5};
-    return &some;
+    static uint32_t bits[5];
+    kernel_dropout_draw(5, 7, &some, bits);
+    return bits;
 }
 
 static void dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout_apply(5, 7, mask(), x[0], y);
+    kernel_dropout_apply(5, 7, 0.4, kept(), x[0], y);
 }
 
 static void dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
     (void)x;
-    kernel_dropout_apply(5, 7, mask(), dy, dx[0]);
+    kernel_dropout_apply(5, 7, 0.4, kept(), dy, dx[0]);
 }
 
 static void gelu_dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_gelu_dropout_forward(5, 7, mask(), x[0], y);
+    kernel_gelu_dropout_forward(5, 7, 0.4, kept(), x[0], y);
 }
 
 static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
-    kernel_gelu_dropout_backward(5, 7, mask(), dy, x[0], dx[0]);
+    kernel_gelu_dropout_backward(5, 7, 0.4, kept(), dy, x[0], dx[0]);
 }
 
 static void attention(double *const x[ARGUMENTS], double *y)

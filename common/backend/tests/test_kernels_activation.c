@@ -19,32 +19,35 @@ static void call_gelu_backward(const Comparison *c, bool reference)
         kernel_gelu_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
+static const double PROBABILITY = 0.3; /* of the comparisons */
+
 static void call_dropout_apply(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout_apply(c->rows, c->columns, c->dropout, t[0].number, t[1].number);
+        reference_dropout_apply(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number);
     else
-        kernel_dropout_apply(c->rows, c->columns, c->dropout, t[0].single, t[1].single);
+        kernel_dropout_apply(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single);
 }
 
 static void call_gelu_dropout_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_dropout_forward(c->rows, c->columns, c->dropout, t[0].number, t[1].number);
+        reference_gelu_dropout_forward(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number);
     else
-        kernel_gelu_dropout_forward(c->rows, c->columns, c->dropout, t[0].single, t[1].single);
+        kernel_gelu_dropout_forward(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single);
 }
 
 static void call_gelu_dropout_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_dropout_backward(c->rows, c->columns, c->dropout, t[0].number, t[1].number,
+        reference_gelu_dropout_backward(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number,
                                         t[2].number);
     else
-        kernel_gelu_dropout_backward(c->rows, c->columns, c->dropout, t[0].single, t[1].single, t[2].single);
+        kernel_gelu_dropout_backward(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single,
+                                     t[2].single);
 }
 
 /* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
@@ -57,12 +60,19 @@ static DropoutMask mask_of(double probability, int64_t column_begin, int64_t sam
     return (DropoutMask){philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin};
 }
 
-static Comparison case_of(const char *kernel, int size, DropoutMask *mask, int64_t samples[SAMPLES],
-                          int arguments)
+static uint32_t *drawn(int64_t rows, int64_t columns, const DropoutMask *mask)
+{
+    uint32_t *kept = malloc((size_t)(rows * dropout_words(columns)) * sizeof *kept);
+    kernel_dropout_draw(rows, columns, mask, kept);
+    return kept;
+}
+
+static Comparison case_of(const char *kernel, int size, int arguments)
 {
     Comparison c = comparison_of(kernel, size);
-    *mask = mask_of(0.3, size % 9, samples);
-    c.dropout = mask;
+    int64_t samples[SAMPLES];
+    const DropoutMask mask = mask_of(PROBABILITY, size % 9, samples);
+    c.kept = drawn(c.rows, c.columns, &mask);
     c.bound = 0x1p-22;
     for (int t = 0; t <= arguments; t++)
         add_twin(&c, c.rows * c.columns, t < arguments ? NORMAL : JUNK);
@@ -71,50 +81,68 @@ static Comparison case_of(const char *kernel, int size, DropoutMask *mask, int64
     return c;
 }
 
+static void compare_case(Comparison *c, Call *call)
+{
+    compare(c, call);
+    free((void *)c->kept);
+}
+
 START_TEST(gelu_is_its_definition)
 {
-    DropoutMask mask;
+    Comparison forward = case_of("gelu_forward", _i, 1);
+    compare_case(&forward, call_gelu_forward);
+    Comparison backward = case_of("gelu_backward", _i, 2);
+    compare_case(&backward, call_gelu_backward);
+}
+END_TEST
+
+/* Bits behind the last column too: what is kept is written whole. */
+START_TEST(dropout_draws_its_definition)
+{
+    const int64_t rows = ROWS[_i / COLUMN_SIZES], columns = COLUMNS[_i % COLUMN_SIZES];
+    const size_t bytes = (size_t)(rows * dropout_words(columns)) * sizeof(uint32_t);
     int64_t samples[SAMPLES];
-    Comparison forward = case_of("gelu_forward", _i, &mask, samples, 1);
-    compare(&forward, call_gelu_forward);
-    Comparison backward = case_of("gelu_backward", _i, &mask, samples, 2);
-    compare(&backward, call_gelu_backward);
+    for (int begin = 0; begin < 6; begin++) {
+        const DropoutMask mask = mask_of(PROBABILITY, begin, samples);
+        uint32_t *kept = malloc(bytes), *expected = malloc(bytes);
+        memset(kept, 0x55, bytes);
+        memset(expected, 0xAA, bytes);
+        kernel_dropout_draw(rows, columns, &mask, kept);
+        reference_dropout_draw(rows, columns, &mask, expected);
+        ck_assert_mem_eq(kept, expected, bytes);
+        free(kept);
+        free(expected);
+    }
 }
 END_TEST
 
 START_TEST(dropout_is_its_definition)
 {
-    DropoutMask mask;
-    int64_t samples[SAMPLES];
-    Comparison c = case_of("dropout_apply", _i, &mask, samples, 1);
-    compare(&c, call_dropout_apply);
+    Comparison c = case_of("dropout_apply", _i, 1);
+    compare_case(&c, call_dropout_apply);
 }
 END_TEST
 
 START_TEST(gelu_dropout_is_gelu_and_then_dropout)
 {
-    DropoutMask mask;
-    int64_t samples[SAMPLES];
-    Comparison forward = case_of("gelu_dropout_forward", _i, &mask, samples, 1);
-    compare(&forward, call_gelu_dropout_forward);
-    Comparison backward = case_of("gelu_dropout_backward", _i, &mask, samples, 2);
-    compare(&backward, call_gelu_dropout_backward);
+    Comparison forward = case_of("gelu_dropout_forward", _i, 1);
+    compare_case(&forward, call_gelu_dropout_forward);
+    Comparison backward = case_of("gelu_dropout_backward", _i, 2);
+    compare_case(&backward, call_gelu_dropout_backward);
 }
 END_TEST
 
 START_TEST(nan_stays_nan_and_does_not_spread)
 {
-    DropoutMask mask;
-    int64_t samples[SAMPLES];
     Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply, call_gelu_dropout_forward,
                      call_gelu_dropout_backward};
     const int arguments[] = {1, 2, 1, 1, 2};
     for (int k = 0; k < 5; k++) {
-        Comparison c = case_of("with NaN", _i, &mask, samples, arguments[k]);
+        Comparison c = case_of("with NaN", _i, arguments[k]);
         for (int t = 0; t < arguments[k]; t++)
             for (int64_t i = t; i < c.twins[t].count; i += 4)
                 c.twins[t].start[i] = NAN;
-        compare(&c, calls[k]);
+        compare_case(&c, calls[k]);
     }
 }
 END_TEST
@@ -157,7 +185,7 @@ START_TEST(gelu_of_what_is_not_finite)
 }
 END_TEST
 
-static bool kept(const DropoutMask *mask, int64_t row, int64_t column)
+static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
 {
     const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
     const int64_t whole = mask->column_begin + column;
@@ -177,10 +205,12 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
     const float factor = (float)(1 / (1 - mask.probability));
     for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
         x[i] = 1;
-    kernel_dropout_apply(ROWS_HERE, COLUMNS_HERE, &mask, x, y);
+    uint32_t *kept = drawn(ROWS_HERE, COLUMNS_HERE, &mask);
+    kernel_dropout_apply(ROWS_HERE, COLUMNS_HERE, mask.probability, kept, x, y);
+    free(kept);
     for (int64_t r = 0; r < ROWS_HERE; r++)
         for (int64_t c = 0; c < COLUMNS_HERE; c++) {
-            wrong += y[r * COLUMNS_HERE + c] != (kept(&mask, r, c) ? factor : 0);
+            wrong += y[r * COLUMNS_HERE + c] != (is_kept(&mask, r, c) ? factor : 0);
             zeros += y[r * COLUMNS_HERE + c] == 0;
         }
     ck_assert_int_eq(wrong, 0);
@@ -193,16 +223,15 @@ START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
 {
     int64_t samples[SAMPLES];
     DropoutMask mask = mask_of(0, 0, samples);
-    const float x[] = {1, 1, 1, 1};
-    float y[4];
+    uint32_t kept;
     for (int column = 0; column < 4; column++) {
         const Philox4 drawn = philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
         mask.probability = philox_uniform(drawn.word[column]);
-        kernel_dropout_apply(1, 4, &mask, x, y);
-        ck_assert(y[column] != 0);
+        kernel_dropout_draw(1, 4, &mask, &kept);
+        ck_assert(kept >> column & 1);
         mask.probability += 0x1p-26;
-        kernel_dropout_apply(1, 4, &mask, x, y);
-        ck_assert(y[column] == 0);
+        kernel_dropout_draw(1, 4, &mask, &kept);
+        ck_assert(!(kept >> column & 1));
     }
 }
 END_TEST
@@ -217,12 +246,15 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
     DropoutMask mask = mask_of(0.4, 0, samples);
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         x[i] = (float)(i + 1);
-    kernel_dropout_apply(HEIGHT, WIDTH, &mask, x, y);
+    uint32_t kept[HEIGHT * ((WIDTH + DROPOUT_BITS - 1) / DROPOUT_BITS)];
+    kernel_dropout_draw(HEIGHT, WIDTH, &mask, kept);
+    kernel_dropout_apply(HEIGHT, WIDTH, mask.probability, kept, x, y);
     for (int s = 0; s < 3; s++) {
         const int64_t columns = first[s + 1] - first[s];
         mask.column_begin = first[s];
         kernel_copy_rows(HEIGHT, columns, x + first[s], WIDTH, shard, columns);
-        kernel_dropout_apply(HEIGHT, columns, &mask, shard, shard);
+        kernel_dropout_draw(HEIGHT, columns, &mask, kept);
+        kernel_dropout_apply(HEIGHT, columns, mask.probability, kept, shard, shard);
         kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
     }
     ck_assert_mem_eq(together, y, sizeof y);
@@ -239,21 +271,23 @@ START_TEST(results_may_be_written_over_arguments)
         x[i] = (float)philox_normal_at(mask.key, (uint64_t)i);
         dy[i] = (float)philox_normal_at(mask.key, COUNT + (uint64_t)i);
     }
-    kernel_gelu_dropout_backward(5, 331, &mask, dy, x, y);
+    uint32_t *kept = drawn(5, 331, &mask);
+    kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, x, y);
     memcpy(z, dy, sizeof z);
-    kernel_gelu_dropout_backward(5, 331, &mask, z, x, z);
+    kernel_gelu_dropout_backward(5, 331, 0.4, kept, z, x, z);
     ck_assert_mem_eq(y, z, sizeof y);
     memcpy(z, x, sizeof z);
-    kernel_gelu_dropout_backward(5, 331, &mask, dy, z, z);
+    kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, z, z);
     ck_assert_mem_eq(y, z, sizeof y);
-    kernel_gelu_dropout_forward(5, 331, &mask, x, y);
+    kernel_gelu_dropout_forward(5, 331, 0.4, kept, x, y);
     memcpy(z, x, sizeof z);
-    kernel_gelu_dropout_forward(5, 331, &mask, z, z);
+    kernel_gelu_dropout_forward(5, 331, 0.4, kept, z, z);
     ck_assert_mem_eq(y, z, sizeof y);
-    kernel_dropout_apply(5, 331, &mask, x, y);
+    kernel_dropout_apply(5, 331, 0.4, kept, x, y);
     memcpy(z, x, sizeof z);
-    kernel_dropout_apply(5, 331, &mask, z, z);
+    kernel_dropout_apply(5, 331, 0.4, kept, z, z);
     ck_assert_mem_eq(y, z, sizeof y);
+    free(kept);
     kernel_gelu_forward(COUNT, x, y);
     memcpy(z, x, sizeof z);
     kernel_gelu_forward(COUNT, z, z);
@@ -271,6 +305,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, gelu_is_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, dropout_draws_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, dropout_is_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, SIZES);

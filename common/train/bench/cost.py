@@ -24,11 +24,11 @@ class Model:
 
     def activations(self, tp, dp):
         """Numbers kept for the backward pass: of a block the two sums, whole, and q, k, v, the attention's output and
-        two numbers of each row of scores, and the inner layer before GELU, split; norms and what follows GELU are computed again."""
+        two numbers of each row of scores, and the inner layer before GELU, with a bit a number that dropout keeps, split; norms and what follows GELU are computed again."""
         tokens = self.batch / dp * self.seq
         if self.recompute:
             return tokens * self.hidden * self.layers
-        return tokens * self.layers * (2 * self.hidden + (8 * self.hidden + 2 * self.heads) / tp)
+        return tokens * self.layers * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
 
 
 @dataclass

@@ -48,8 +48,8 @@ def activations(layers, seq, tp):
 
 def kept(seq, tp):
     """Of a layer for the backward pass: its two sums, whole; q, k, v, what attention makes of them, and the inner layer before GELU,
-    split; two numbers of each row of scores, of each row of both norms."""
-    return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 2 * HEADS) // tp + 2 * 2)
+    split, with a bit for each of its numbers, kept or dropped; two numbers of each row of scores, of each row of both norms."""
+    return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 
 
 for seq, tp in ((32, 1), (32, 2), (256, 1)):
