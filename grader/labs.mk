@@ -133,7 +133,7 @@ LAB_8_EXPORTS = mesh_init_tp
 LAB_8_NEEDS =
 LAB_8_BESIDE = 10
 LAB_8_START = working
-LAB_8_LAYOUTS = 4x2 6x2 6x3 4x1 4x4 6x1 6x6
+LAB_8_LAYOUTS = 4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6
 LAB_8_CHECKS = groups:7
 LAB_8_FORWARD = 0
 LAB_8_BACKWARD = 0
@@ -149,7 +149,7 @@ LAB_9_EXPORTS = duplication_forward duplication_backward all_reduce_forward all_
 LAB_9_NEEDS = 8
 LAB_9_BESIDE = 10
 LAB_9_START = lab 1
-LAB_9_LAYOUTS = 4x2 6x2 6x3 4x4
+LAB_9_LAYOUTS = 4x2 6x2 6x3 4x1 4x4
 LAB_9_CHECKS = forward:3 input_gradient:4 communication:1
 LAB_9_FORWARD = PART == 0 ? 0 : PART == 2 || PART == 3 ? (n-1)*N : 2*(n-1)*N
 LAB_9_BACKWARD = PART == 0 ? 2*(n-1)*N : 0

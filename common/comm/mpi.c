@@ -65,6 +65,10 @@ Group *group_adopt(Group *parent, MPI_Comm comm)
     if (comm == MPI_COMM_NULL)
         misuse("a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
                "group_adopt: this communicator is MPI_COMM_NULL");
+    if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
+        misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
+               "MPI_Comm_split",
+               "group_adopt: this communicator is MPI's own");
     Group *group = calloc(1, sizeof *group);
     group->comm = comm;
     MPI_Comm_rank(comm, &group->rank);

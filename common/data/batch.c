@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/run.h"
+
 Batch *batch_new(int64_t capacity, int64_t seq)
 {
     assert(capacity >= 1 && seq >= SEQ_MIN);
@@ -37,7 +39,11 @@ void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch 
     batch->count = count;
     for (int64_t b = 0; b < count; b++) {
         int64_t row = rows[b];
-        assert(row >= 0 && row < set->rows);
+        if (row < 0 || row >= set->rows)
+            misuse("sampler_set_epoch (balise 11) returns how many rows stand in `mine`, and each is one of "
+                   "the data",
+                   "a batch of row %lld, and the data has the rows 0 to %lld", (long long)row,
+                   (long long)set->rows - 1);
         int64_t length = set->begin[row + 1] - set->begin[row];
         int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;
         memcpy(ids, set->ids + set->begin[row], (size_t)length * sizeof *ids);

@@ -30,10 +30,16 @@ static Case usual(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* A width that is cut nowhere, of a tensor whose numbers no number of ranks divides. */
-static int any_width(Draw *d, const Case *c, int world, int low, int high)
+/* Nothing cuts what goes into these layers. */
+static bool has_any_width(const Lab *lab)
 {
-    int width = draw(d, low, high);
+    return lab->number == 2 || lab->number == 5 || lab->number == 6;
+}
+
+/* A width that is cut nowhere, of a tensor whose numbers no number of ranks divides. */
+static int any_width(Draw *d, const Case *c, int world)
+{
+    int width = draw(d, 17, 40);
     while (world > 1 && width * c->B * c->S % world == 0)
         width++;
     return width;
@@ -53,10 +59,8 @@ static Case drawn(const Lab *lab, Draw *d, int world)
     c.F = world * (5 + 2 * draw(d, 0, 3));
     c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, and more in the usual sizes */
     c.V = draw(d, 3, 17);
-    if (lab->number == 2 || lab->number == 5 || lab->number == 6)
-        c.H = any_width(d, &c, world, 17, 40);
-    if (lab->number == 6)
-        c.out = any_width(d, &c, world, 3, 11);
+    if (has_any_width(lab))
+        c.H = any_width(d, &c, world);
     c.reverse = 1;
     if (lab->number == 1) /* a sum has no size of its own: neither millions nor millionths are to be lost */
         c.exponent = world % 2 ? -24 : 30;
@@ -75,6 +79,8 @@ static Case single(const Lab *lab, Draw *d, int world)
     c.B = c.S = 1;
     c.more_B = c.idle = 0;
     c.H = c.out = world == 8 ? 40 : 36; /* beside a weight, what else a rank holds is little */
+    if (world == 2 && has_any_width(lab))
+        c.H = c.out = 292; /* more than a byte counts */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
     c.flat = lab->number == 6; /* as a classifier has it */
@@ -112,7 +118,7 @@ static Case long_texts(const Lab *lab, Draw *d, int world)
     c.more_B = 0;
     c.A = 10 * world;
     c.H = 2 * c.A;
-    if (lab->number == 2 || lab->number == 5 || lab->number == 6) {
+    if (has_any_width(lab)) {
         c.B = 33;
         c.S = 31;
         c.H = 34;
@@ -239,6 +245,10 @@ static int grouped_cases_at(const Lab *lab, Draw *d, int world, int tp, Case *ca
         cases[count] = other_sizes(grouped(lab, d, world, tp), d);
         cases[count].integers = 0;
         cases[count].exponent = 12;
+        if (world == 4 && tp == 2) { /* thousands of numbers */
+            cases[count].S = 33;
+            cases[count].H = 64;
+        }
         cases[count++].delay = 1;
     }
     for (int kind = DEALING; lab->number == 11 && kind < WHOLE_MODEL; kind++) {

@@ -101,6 +101,10 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
     const double *order = order_of(t, &dealt->deal, 0);
+    for (int64_t row = 0; !order && row < rows;
+         row++) /* whatever the order, no row comes two times more than another */
+        if (dealt->times[row] < end / rows || dealt->times[row] > (end + rows - 1) / rows)
+            return false;
     for (int64_t i = 0; order && i < rows; i++)
         if (dealt->times[(int)order[i]] != (end - i + rows - 1) / rows)
             return false;

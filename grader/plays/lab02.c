@@ -7,7 +7,7 @@ static int out_of(const Case *c, int which)
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return col_wise_linear_new(b, c->H, out_of(c, which));
+    return col_wise_linear_new(b, width_of(c, which), out_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -18,7 +18,7 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
 static Sizes sizes(const Play *play, int which)
 {
     const Case *c = &play->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = c->H, .OUT = out_of(c, which)};
+    return (Sizes){.B = c->B, .S = c->S, .H = width_of(c, which), .OUT = out_of(c, which)};
 }
 
 void PLAY(Play *play)

@@ -2,7 +2,7 @@
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return embedding_new(for_embedding(b), c->V, which ? 2 * c->H : c->H);
+    return embedding_new(for_embedding(b), c->V, width_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -16,7 +16,7 @@ static Sizes sizes(const Play *play, int which)
     const Parameter *table = model_parameter(play->model, "first.weight");
     return (Sizes){.B = c->B,
                    .S = c->S,
-                   .H = which ? 2 * c->H : c->H,
+                   .H = width_of(c, which),
                    .vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0};
 }
 

@@ -2,7 +2,7 @@
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return attention_new(b, c->H, which ? c->A / 2 > c->tp ? c->A / 2 : c->A : c->A);
+    return attention_new(b, width_of(c, which), which ? c->A / 2 > c->tp ? c->A / 2 : c->A : c->A);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -13,7 +13,7 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
 static Sizes sizes(const Play *play, int which)
 {
     const Case *c = &play->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = c->H};
+    return (Sizes){.B = c->B, .S = c->S, .H = width_of(c, which)};
 }
 
 void PLAY(Play *play)

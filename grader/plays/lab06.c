@@ -7,7 +7,7 @@ static int inner_of(const Case *c, int which)
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return col_row_linear_pair_new(b, c->H, inner_of(c, which), c->out, (float)c->p);
+    return col_row_linear_pair_new(b, width_of(c, which), inner_of(c, which), c->out, (float)c->p);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -18,7 +18,7 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
 static Sizes sizes(const Play *play, int which)
 {
     const Case *c = &play->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = c->H, .F = inner_of(c, which), .OUT = c->out};
+    return (Sizes){.B = c->B, .S = c->S, .H = width_of(c, which), .F = inner_of(c, which), .OUT = c->out};
 }
 
 void PLAY(Play *play)

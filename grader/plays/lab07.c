@@ -4,7 +4,7 @@ enum { BLOCK, CLASSIFIER }; /* the kinds of cases */
 
 static void *make_block(Builder *b, const Case *c, int which)
 {
-    return block_new(b, c->H, which ? c->tp : c->A, (float)c->p);
+    return block_new(b, width_of(c, which), which ? c->tp : c->A, (float)c->p);
 }
 
 static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -14,7 +14,7 @@ static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const M
 
 static void *make_classifier(Builder *b, const Case *c, int which)
 {
-    return classifier_new(b, c->H, which ? 3 : 2, (float)c->p);
+    return classifier_new(b, width_of(c, which), which ? 3 : 2, (float)c->p);
 }
 
 static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -25,7 +25,7 @@ static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, co
 static Sizes sizes(const Play *play, int which)
 {
     const Case *c = &play->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = c->H, .C = which ? 3 : 2, .part = c->kind};
+    return (Sizes){.B = c->B, .S = c->S, .H = width_of(c, which), .C = which ? 3 : 2, .part = c->kind};
 }
 
 void PLAY(Play *play)

@@ -15,6 +15,15 @@ typedef struct Pass {
     Tensor *dy, *dother;
 } Pass;
 
+int width_of(const Case *c, int which)
+{
+    if (which == 0)
+        return c->H;
+    if (c->lab == 3)
+        return 2 * c->H;
+    return c->lab == 4 || c->lab == 7 ? c->H + c->A : c->H + 1; /* which heads and ranks divide, or nothing */
+}
+
 /* After the steps come the evaluations. */
 static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
 {
@@ -27,6 +36,7 @@ static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
 static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
 {
     const Case *c = &play->c;
+    int width = width_of(c, which);
     char name[NAME_SIZE];
     *pass = (Pass){0};
     step = step == STEPS ? 0 : step;
@@ -37,7 +47,7 @@ static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which,
     if (layer->takes_ids) /* in cases of integers all ids lie on the first rank's side */
         return pass->x = random_ids(play, name, c->integers && c->V > c->tp ? c->V / c->tp : c->V);
     pass->u =
-        random_input(play, name, -1, c->flat ? SHAPE(c->B * c->S, c->H) : SHAPE(c->B, c->S, c->H), true);
+        random_input(play, name, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
     pass->x = gelu(pass->u);
     return pass->x;
 }

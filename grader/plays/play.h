@@ -134,6 +134,9 @@ typedef struct LayerPlay {
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void play_layers(Play *play, const LayerPlay *layer);
 
+/** What x is as wide as: another number for the second layer than for the first, so that each has to keep its own. */
+int width_of(const Case *c, int which);
+
 /** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);
 

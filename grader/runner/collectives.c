@@ -10,6 +10,11 @@
     charge(true, share, type);                                                                               \
     return leave(call)
 
+/* One with a root may come back on some ranks before others have called it, or may wait for them (MPI 3.1, 5.1): here it waits,
+ * so that who counts on the one or the other is found. */
+#define ROOTED(name, rule, describe, share, type, call)                                                      \
+    COLLECTIVE(name, rule, describe, share, type, (PMPI_Barrier(comm), call))
+
 int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     COLLECTIVE("all_reduce", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
@@ -18,14 +23,14 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
 
 int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-    COLLECTIVE("reduce", REDUCTION, reduces(this, comm, count, type, op, root), gather_share(comm, count),
-               type, PMPI_Reduce(in, out, count, type, op, root, comm));
+    ROOTED("reduce", REDUCTION, reduces(this, comm, count, type, op, root), gather_share(comm, count), type,
+           PMPI_Reduce(in, out, count, type, op, root, comm));
 }
 
 int MPI_Bcast(void *x, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    COLLECTIVE("broadcast", EXCHANGE, broadcasts(this, comm, count, type, root), gather_share(comm, count),
-               type, PMPI_Bcast(x, count, type, root, comm));
+    ROOTED("broadcast", EXCHANGE, broadcasts(this, comm, count, type, root), gather_share(comm, count), type,
+           PMPI_Bcast(x, count, type, root, comm));
 }
 
 int MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
@@ -48,25 +53,25 @@ int MPI_Allgatherv(const void *in, int count, MPI_Datatype type, void *out, cons
 int MPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
                int root, MPI_Comm comm)
 {
-    COLLECTIVE("gather", EXCHANGE, gathers(this, comm, count, type, out_count, NULL, out_type, root),
-               gather_share(comm, count), type,
-               PMPI_Gather(in, count, type, out, out_count, out_type, root, comm));
+    ROOTED("gather", EXCHANGE, gathers(this, comm, count, type, out_count, NULL, out_type, root),
+           gather_share(comm, count), type,
+           PMPI_Gather(in, count, type, out, out_count, out_type, root, comm));
 }
 
 int MPI_Gatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
                 const int displs[], MPI_Datatype out_type, int root, MPI_Comm comm)
 {
-    COLLECTIVE("gather of parts", EXCHANGE, gathers(this, comm, count, type, 0, counts, out_type, root),
-               gather_share(comm, count), type,
-               PMPI_Gatherv(in, count, type, out, counts, displs, out_type, root, comm));
+    ROOTED("gather of parts", EXCHANGE, gathers(this, comm, count, type, 0, counts, out_type, root),
+           gather_share(comm, count), type,
+           PMPI_Gatherv(in, count, type, out, counts, displs, out_type, root, comm));
 }
 
 int MPI_Scatter(const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
                 int root, MPI_Comm comm)
 {
-    COLLECTIVE("scatter", EXCHANGE, scatters(this, comm, count, NULL, type, out_count, out_type, root),
-               gather_share(comm, out_count), out_type,
-               PMPI_Scatter(in, count, type, out, out_count, out_type, root, comm));
+    ROOTED("scatter", EXCHANGE, scatters(this, comm, count, NULL, type, out_count, out_type, root),
+           gather_share(comm, out_count), out_type,
+           PMPI_Scatter(in, count, type, out, out_count, out_type, root, comm));
 }
 
 int MPI_Reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
@@ -106,15 +111,15 @@ int MPI_Alltoallv(const void *in, const int counts[], const int displs[], MPI_Da
 int MPI_Scatterv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
                  int out_count, MPI_Datatype out_type, int root, MPI_Comm comm)
 {
-    COLLECTIVE("scatter of parts", EXCHANGE, scatters(this, comm, 0, counts, type, out_count, out_type, root),
-               gather_share(comm, out_count), out_type,
-               PMPI_Scatterv(in, counts, displs, type, out, out_count, out_type, root, comm));
+    ROOTED("scatter of parts", EXCHANGE, scatters(this, comm, 0, counts, type, out_count, out_type, root),
+           gather_share(comm, out_count), out_type,
+           PMPI_Scatterv(in, counts, displs, type, out, out_count, out_type, root, comm));
 }
 
 int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    COLLECTIVE("exclusive scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-               gather_share(comm, count), type, PMPI_Exscan(in, out, count, type, op, comm));
+    ROOTED("exclusive scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
+           gather_share(comm, count), type, PMPI_Exscan(in, out, count, type, op, comm));
 }
 
 int MPI_Barrier(MPI_Comm comm)
@@ -124,6 +129,6 @@ int MPI_Barrier(MPI_Comm comm)
 
 int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    COLLECTIVE("scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-               gather_share(comm, count), type, PMPI_Scan(in, out, count, type, op, comm));
+    ROOTED("scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL), gather_share(comm, count),
+           type, PMPI_Scan(in, out, count, type, op, comm));
 }

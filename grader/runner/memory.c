@@ -66,7 +66,7 @@ static void *taken(void *block, size_t bytes, size_t from)
     if (!block)
         return NULL;
     size_t all = malloc_usable_size(block);
-    if (BEHIND) {
+    if (BEHIND > 0) {
         uint64_t mark = mark_of(block, bytes);
         memset((char *)block + from, UNTOUCHED, all - sizeof mark - from);
         memcpy((char *)block + all - sizeof mark, &mark, sizeof mark);
@@ -86,7 +86,7 @@ static size_t asked_for(const void *block)
 {
     uint64_t mark;
     size_t all = malloc_usable_size((void *)block);
-    if (!BEHIND || all < sizeof mark)
+    if (BEHIND == 0 || all < sizeof mark)
         return all;
     memcpy(&mark, (const char *)block + all - sizeof mark, sizeof mark);
     uint64_t bytes = mark_of(block, mark);
@@ -205,7 +205,7 @@ int graded_asprintf(char **out, const char *format, ...)
 void graded_free(void *block)
 {
     given_back(block);
-    if (block && BEHIND) /* who reads it now reads no numbers */
+    if (block && BEHIND > 0) /* who reads it now reads no numbers */
         memset(block, UNTOUCHED, malloc_usable_size(block));
     free(block);
 }

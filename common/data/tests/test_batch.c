@@ -1,4 +1,5 @@
 #include "balise.h"
+#include "base/tests/run_for_tests.h"
 #include "data/data.h"
 #include "temporary.h"
 
@@ -41,6 +42,9 @@ START_TEST(refilling_leaves_nothing_of_the_batch_before)
     ck_assert_mem_eq(batch->mask, mask, sizeof mask);
     batch_fill(&set, NULL, 0, batch);
     ck_assert_int_eq(batch->count, 0);
+    static const int64_t none[] = {ROWS}, before[] = {-1};
+    ASSERT_MISUSE(batch_fill(&set, none, 1, batch), "row 4", "0 to 3");
+    ASSERT_MISUSE(batch_fill(&set, before, 1, batch), "row -1");
     batch_free(batch);
 }
 END_TEST
