@@ -87,24 +87,52 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
 
 void parameter_missing(Trial *t, const Entry *want)
 {
-    char text[160];
+    char text[160], why[400];
+    if (!renamed_parameter(t, why, sizeof why))
+        snprintf(why, sizeof why, "parameter %.63s is missing: each layer has its own", want->name);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index, "parameter %s is missing: each layer has its own (%s)",
-             want->name, case_text(t->c, text));
+        fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
+}
+
+/* A parameter of the layer that the reference has not, or NULL. */
+static const Entry *strange_parameter(const Trial *t, int64_t *offset)
+{
+    const Entry *entry;
+    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], offset))) {
+        int64_t from = 0;
+        if (entry->kind == PARAMETER &&
+            !find_entry(t->expected.base[0], t->expected.used[0], PARAMETER, entry->name, &from))
+            return entry;
+    }
+    return NULL;
+}
+
+bool renamed_parameter(const Trial *t, char *text, size_t size)
+{
+    int64_t offset = 0, begin = t->outcome->begin[t->rank];
+    const Entry *want, *strange = strange_parameter(t, &begin);
+    while (strange && (want = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+        if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->name)) {
+            snprintf(text, size,
+                     "there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "
+                     "with follow "
+                     "from its name, so names and within(...) are those of the start file",
+                     want->name, strange->name);
+            return true;
+        }
+    return false;
 }
 
 void look_for_more(Trial *t)
 {
     char text[160];
-    int64_t offset = t->outcome->begin[t->rank];
+    int64_t offset = t->outcome->begin[t->rank], begin = offset;
     const Entry *entry;
+    for (; !renamed_parameter(t, text, sizeof text) && (entry = strange_parameter(t, &begin));)
+        fail(t->result, SHARDING, t->index,
+             "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
+             case_text(t->c, text));
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
-        int64_t from = 0;
-        if (entry->kind == PARAMETER &&
-            !find_entry(t->expected.base[0], t->expected.used[0], PARAMETER, entry->name, &from))
-            fail(t->result, SHARDING, t->index,
-                 "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
-                 case_text(t->c, text));
         if (entry->kind == LEFT_OVER)
             left_over(t, entry);
     }

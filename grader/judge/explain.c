@@ -59,6 +59,9 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     else if (c->tp > 1 && is == right * c->tp)
         says = "it is as many times too large as there are ranks: it was joined although it was whole, or is "
                "a sum";
+    else if (c->lab == 7 && c->kind == 1 && is == right * c->S)
+        says = "there is a result for each position: the classifier goes by the first token, which "
+               "first_token() takes";
     else if (as_other)
         says = "it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
                "not in a static "
@@ -124,6 +127,8 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         snprintf(text, size, "%s", t->mismatch);
         return true;
     }
+    if (renamed_parameter(t, text, size))
+        return true;
     if (want->check == GROUPS) {
         group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);
         return true;

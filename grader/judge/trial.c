@@ -42,6 +42,11 @@ static void fail_missing(Trial *t, const Entry *want)
         parameter_missing(t, want);
         return;
     }
+    if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
+        fail(t->result, (Check)want->check, t->index, "%.400s\n%s on rank %d (%s)", why, want->name, t->rank,
+             case_text(t->c, text));
+        return;
+    }
     story_of(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))

@@ -48,6 +48,8 @@ bool is_right_on_rank(const Trial *t, const Entry *want);
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);
+/** Has a parameter of this rank another name than in the start file? */
+bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** The rows that the replicas of lab 11 read, judged as sets. */
 void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
