@@ -38,6 +38,12 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
     return x->gradient;
 }
 
+Tensor *gradient_over(Tensor *dy, Placement placement)
+{
+    return dy->buffer->references == 1 ? tape_view(dy->tape, dy, placement)
+                                       : tape_tensor(dy->tape, REAL, dy->shape, placement);
+}
+
 /* Whoever read the output came later on the tape and is through with it. */
 static void release_node(Node *node, const Tensor *y)
 {

@@ -6,7 +6,7 @@
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {
-    Tensor *x = node->saved[0], *dx = tape_tensor(x->tape, REAL, x->shape, x->placement);
+    Tensor *x = node->saved[0], *dx = gradient_over(dy, x->placement);
     kernel_gelu_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
     gradient_add(node->input[0], dx);
 }
@@ -51,7 +51,7 @@ static const uint32_t *kept_of(const Node *node)
 static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
+    Tensor *dx = gradient_over(dy, dy->placement);
     kernel_dropout_apply(rows, columns, node->with.probability, kept_of(node), reals(dy), reals(dx));
     gradient_add(node->input[0], dx);
 }
@@ -59,7 +59,7 @@ static void dropout_gradient(Node *node, Tensor *dy)
 static void gelu_dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, dy->placement);
+    Tensor *dx = gradient_over(dy, dy->placement);
     kernel_gelu_dropout_backward(rows, columns, node->with.probability, kept_of(node), reals(dy),
                                  reals(node->saved[1]), reals(dx));
     gradient_add(node->input[0], dx);

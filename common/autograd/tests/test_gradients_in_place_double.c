@@ -1,0 +1,65 @@
+/* Where the gradients of element-wise operations are written. */
+#include "autograd/tests/fixture.h"
+
+Suite *suite(void);
+
+static Tensor *dropped(Tensor *x)
+{
+    return dropout_with(x, "dropout", 0.5);
+}
+
+static Tensor *gelu_dropped(Tensor *x)
+{
+    return dropout_with(gelu(x), "dropout", 0.5);
+}
+
+static Tensor *(*const OPERATIONS[])(Tensor *x) = {gelu, dropped, gelu_dropped};
+enum { OPERATION_COUNT = 3 };
+
+static Tensor *input(const char *name)
+{
+    return normal(name, SHAPE(2, 3, 5), whole());
+}
+
+/** Notes where the gradient of the last operation before the linear layer lies. */
+static void see_gradient(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+                         void *address)
+{
+    if (gradient && strcmp(word, "linear") != 0)
+        *(const void **)context = gradient->data;
+}
+
+START_TEST(a_gradient_that_nobody_else_holds_is_written_over)
+{
+    const void *came = NULL;
+    tape_witness(tape, (Witness){see_gradient, &came});
+    Tensor *x = input("x"), *y = linear(OPERATIONS[_i](x), normal("weight", SHAPE(4, 5), whole()));
+    tape_backward(tape, y, normal("dy", y->shape, whole()));
+    ck_assert_ptr_nonnull(came);
+    ck_assert_ptr_eq(x->gradient->data, came);
+}
+END_TEST
+
+START_TEST(a_gradient_that_another_tensor_holds_stays_as_it_is)
+{
+    Tensor *weight = normal("weight", SHAPE(4, 5), whole());
+    Tensor *x = input("x"), *beside = input("beside"), *alone = input("alone");
+    Tensor *y = linear(add(OPERATIONS[_i](x), beside), weight), *z = linear(alone, weight);
+    Tensor *dy = normal("dy", y->shape, whole());
+    tape_backward(tape, y, dy);
+    tape_backward(tape, z, dy);
+    assert_close("beside", 30, reals(beside->gradient), reals(alone->gradient), 0);
+    ck_assert_ptr_ne(x->gradient->data, beside->gradient->data);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("tape: gradients in place");
+    TCase *tcase = tcase_create("in place");
+    tcase_add_checked_fixture(tcase, tape_up, tape_down);
+    tcase_add_loop_test(tcase, a_gradient_that_nobody_else_holds_is_written_over, 0, OPERATION_COUNT);
+    tcase_add_loop_test(tcase, a_gradient_that_another_tensor_holds_stays_as_it_is, 0, OPERATION_COUNT);
+    suite_add_tcase(s, tcase);
+    return s;
+}
