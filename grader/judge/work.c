@@ -45,7 +45,7 @@ static void too_much_work(Trial *t, const Entry *want, int number, const Busiest
          b->rank, b->most / share, number == ATTENTION_WORK ? " in attention" : "",
          b->second <= slack * share   ? "one rank does the work of others"
          : b->most < nearly_all * all ? "a part of the layer is computed in full on every rank"
-         : b->most > 1.5 * all        ? "more rows are computed than are asked for, or a product twice"
+         : b->most > slack * all      ? "more rows are computed than are asked for, or a product twice"
          : number == ATTENTION_WORK   ? "every rank computes all heads"
                                       : "the whole product is computed on every rank",
          want->name, case_text(t->c, text));
