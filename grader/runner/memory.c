@@ -183,14 +183,14 @@ char *graded_strdup(const char *text)
 
 int graded_vasprintf(char **out, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
+    char *text;
+    int length = vasprintf(&text, format, args);
     if (length < 0)
         return length;
     *out = graded_malloc((size_t)length + 1);
-    return vsnprintf(*out, (size_t)length + 1, format, args);
+    memcpy(*out, text, (size_t)length + 1);
+    free(text);
+    return length;
 }
 
 int graded_asprintf(char **out, const char *format, ...)
