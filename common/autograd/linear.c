@@ -34,7 +34,9 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
     char a[96], b[96];
     if (x->dtype != REAL || weight->shape.rank != 2 || x->shape.rank < 1 ||
         shape_last(x->shape) != weight->shape.size[1])
-        misuse("the last dimension of x must be the second one of the weight, [out,in]",
+        misuse(x->parameter && !weight->parameter
+                   ? "the arguments are exchanged: linear(x, weight)"
+                   : "the last dimension of x must be the second one of the weight, [out,in]",
                "linear: x %s does not fit the weight %s", tensor_text(x, a), tensor_text(weight, b));
     if (bias && (bias->shape.rank != 1 || bias->shape.size[0] != weight->shape.size[0]))
         misuse("a bias has one number for each output", "linear: the bias %s does not fit the weight %s",

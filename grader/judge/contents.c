@@ -17,20 +17,39 @@ static bool was_divided(const Entry *got, const Entry *want, int tp)
     return divided > 0 && other == 0;
 }
 
-static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
+static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
-    char a[64], b[64], text[160], why[200];
+    char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(why, sizeof why, "%s",
+    snprintf(text, size, "parameter %.63s is declared as %s, and undivided it is %s: %s", got->name,
+             shape_text(got->shape, a), shape_text(want->shape, b),
              divided && cut
                  ? "it was divided twice: declare the undivided shape, the placement does the cutting"
              : divided ? "all ranks hold the same numbers for their parts of it, so the assembled matrix "
                          "repeats itself: declare the undivided shape and shard(dimension)"
                        : "its size does not follow the arguments of the ..._new function");
+}
+
+static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
+{
+    char text[160], why[400];
+    tell_shape(t, got, want, why, sizeof why);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index,
-             "parameter %.63s is declared as %s, and undivided it is %s: %s (%s)", got->name,
-             shape_text(got->shape, a), shape_text(want->shape, b), why, case_text(t->c, text));
+        fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
+}
+
+bool misdeclared_parameter(const Trial *t, char *text, size_t size)
+{
+    int64_t offset = 0;
+    const Entry *want;
+    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset))) {
+        const Entry *got = want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->name) : NULL;
+        if (got && !shape_equal(got->shape, want->shape)) {
+            tell_shape(t, got, want, text, size);
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
@@ -160,6 +179,7 @@ void compare_traffic(Trial *t, const Entry *want)
         sent += numbers_of(got)[0];
         calls = fmax(calls, numbers_of(got)[1]);
     }
+    t->silent = t->silent || (sent == 0 && numbers_of(want)[0] > 0);
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;

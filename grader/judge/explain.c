@@ -127,7 +127,7 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         snprintf(text, size, "%s", t->mismatch);
         return true;
     }
-    if (renamed_parameter(t, text, size))
+    if (renamed_parameter(t, text, size) || misdeclared_parameter(t, text, size))
         return true;
     if (want->check == GROUPS) {
         group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);

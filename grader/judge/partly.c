@@ -49,6 +49,39 @@ static bool cut_off(const Evidence *e, char *text, size_t size)
     return true;
 }
 
+/* Are the wrong ones that many times what they should be, and others right? */
+static bool some_times(const Evidence *e, double factor, char *text, size_t size)
+{
+    int64_t first = -1, wrong = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (is_right(e, i))
+            continue;
+        if (!(fabs(e->is[i] - factor * e->right[i]) <= e->tolerance * fmax(1, factor)))
+            return false;
+        first = first < 0 ? i : first;
+        wrong++;
+    }
+    if (factor == 1 || wrong == 0 || wrong == e->count)
+        return false;
+    int replicas = replicas_of(e->trial->c);
+    snprintf(text, size,
+             "%lld of %lld numbers, element %lld the first of them, %s %g times as large as expected%s",
+             (long long)wrong, (long long)e->count, (long long)first, wrong > 1 ? "are" : "is", factor,
+             e->want->check != GRADIENT ? ""
+             : factor == replicas       ? ": the sum over the replicas is not divided there"
+             : factor * replicas == 1   ? ": there it is divided twice"
+                                        : "");
+    return true;
+}
+
+static bool some_scaled(const Evidence *e, char *text, size_t size)
+{
+    const double tp = e->trial->c->tp, replicas = replicas_of(e->trial->c);
+    return some_times(e, replicas, text, size) || some_times(e, 1 / replicas, text, size) ||
+           some_times(e, tp, text, size) || some_times(e, 1 / tp, text, size) ||
+           some_times(e, 2, text, size) || some_times(e, 0.5, text, size);
+}
+
 /* In a case of small numbers: nothing is left of them. */
 static bool small_ones_lost(const Evidence *e, char *text, size_t size)
 {
@@ -72,6 +105,6 @@ bool partly_right(const Evidence *e, char *text, size_t size)
 {
     bool made_of_sums = !play_of_case(e->trial->c);
     return e->want->check != METRICS &&
-           (cut_off(e, text, size) ||
+           (cut_off(e, text, size) || some_scaled(e, text, size) ||
             (made_of_sums && (small_ones_lost(e, text, size) || first_ones_right(e, text, size))));
 }

@@ -88,6 +88,8 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
             : to_do ? "·"
                     : "✗",
             paint.off, check_names[check], check_score(lab, check), points, to_do ? "  to do" : "");
+    if (status == HELD_BACK && !why_numbers_are_held_back(lab))
+        print_indented(out, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
         print_indented(out, lab->check[check].note, "      ");
     if (lab->check[check].failed) {
@@ -140,8 +142,8 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool
         report_to_do(out, result);
         for (int check = 0; check < CHECKS; check++)
             report_check(out, verdict, result, (Check)check, paint);
-        if (held_back(result))
-            print_indented(out, why_held_back, "      ");
+        if (why_numbers_are_held_back(result))
+            print_indented(out, why_numbers_are_held_back(result), "      ");
     }
 }
 

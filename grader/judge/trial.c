@@ -172,6 +172,14 @@ static void fail_unfinished(Trial *t)
         why, case_text(t->c, text));
 }
 
+/* What is right without an exchange needs none. */
+static void look_at_silence(Trial *t)
+{
+    for (int check = 0; check < CHECKS; check++)
+        t->result->silent =
+            t->result->silent || (t->silent && check != COMMUNICATION && t->result->check[check].fails);
+}
+
 static void note_pattern(LabResult *result, const Case *c)
 {
     for (int check = 0; check < CHECKS; check++) {
@@ -208,6 +216,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     fail_unfinished(&t);
     fail_refused(&t);
     look_at_split(&t);
+    look_at_silence(&t);
     note_pattern(result, c);
     forget_suspects(&t);
     if (t.expected.base[0])

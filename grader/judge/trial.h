@@ -15,6 +15,7 @@ typedef struct Trial {
     Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
     int rank;
     bool broken_in_step_1; /**< something of the first step was not reached on this rank */
+    bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
     bool todo;             /**< a TODO is why something was not reached */
     char mismatch[1000];   /**< what MPI forbids in the calls of a case that ended, or an empty text */
 } Trial;
@@ -50,6 +51,8 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);
 /** Has a parameter of this rank another name than in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
+/** Or was it declared with a shape that is not the undivided one of the reference? */
+bool misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** The rows that the replicas of lab 11 read, judged as sets. */
 void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);

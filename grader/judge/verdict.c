@@ -8,20 +8,24 @@ const char *const status_names[STATUSES] = {"passed",         "held back", "wron
 
 const char *const state_names[LAB_STATES] = {"graded", "not started", "does not build", "refused", "not run"};
 
-const char why_held_back[] =
-    "nothing is shared out yet: a rank does all of the layer's work, and so these numbers are those of the "
-    "plain layer, which need no exchange. They earn their points once the work is split";
-
-bool held_back(const LabResult *lab)
+const char *why_numbers_are_held_back(const LabResult *lab)
 {
-    return lab->unsplit && !lab->split;
+    return lab->unsplit && !lab->split
+               ? "nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
+                 "those of the plain layer, which need no exchange. They earn their points once the work is "
+                 "split"
+               : NULL;
 }
 
-/* Of a layer that a rank does all of, the numbers are those of the plain layer: they, and that nothing need be sent for
- * them, earn nothing. */
-static bool earns_nothing(const LabResult *lab, Check check)
+const char *why_held_back(const LabResult *lab, Check check)
 {
-    return held_back(lab) && check != SHARDING && check != ARITHMETIC;
+    const char *numbers = why_numbers_are_held_back(lab);
+    if (numbers && check != SHARDING && check != ARITHMETIC)
+        return numbers;
+    return lab->silent && check == COMMUNICATION ? "nothing is sent where the ranks need each other's "
+                                                   "numbers. That is not too much, and earns its "
+                                                   "points once something is"
+                                                 : NULL;
 }
 
 Status check_status(const LabResult *lab, Check check)
@@ -36,7 +40,7 @@ Status check_status(const LabResult *lab, Check check)
     if (!r->failed && r->to_do)
         return UNDONE;
     if (!r->failed)
-        return !r->looked_at ? NOT_JUDGED : earns_nothing(lab, check) ? HELD_BACK : RIGHT;
+        return !r->looked_at ? NOT_JUDGED : why_held_back(lab, check) ? HELD_BACK : RIGHT;
     return r->ending == COMPLETE ? WRONG : r->ending == HUNG || r->ending == LOOPED ? HANGS : CRASHES;
 }
 
@@ -53,7 +57,7 @@ void check_story(const LabResult *lab, Check check, char *text, size_t size)
     if (status == RIGHT)
         snprintf(text, size, "%s", lab->check[check].note);
     else if (status == HELD_BACK)
-        snprintf(text, size, "%s", why_held_back);
+        snprintf(text, size, "%s", why_held_back(lab, check));
     else if (status == NOT_JUDGED)
         snprintf(text, size, "%s",
                  lab->state == GRADED ? "no case looked at it" : "the grader did not come to it");

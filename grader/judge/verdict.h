@@ -22,7 +22,7 @@ typedef struct Verdict {
 /** What became of one check. */
 typedef enum Status {
     RIGHT,
-    HELD_BACK, /**< right, but nothing is shared out yet: it earns nothing */
+    HELD_BACK, /**< right, but only because work or an exchange is missing: it earns nothing */
     WRONG,
     CRASHES,
     HANGS,
@@ -39,9 +39,11 @@ extern const char
 
 Status check_status(const LabResult *lab, Check check);
 
-/** Are points held back, because no work of the lab was shared out? */
-bool held_back(const LabResult *lab);
-extern const char why_held_back[];
+/** Why no number of the lab earns points, although it is right: no work was shared out. NULL: they do. */
+const char *why_numbers_are_held_back(const LabResult *lab);
+
+/** Why a check that is right earns nothing; NULL: it earns its points. */
+const char *why_held_back(const LabResult *lab, Check check);
 
 /** Points that this check has earned: what is right may have points held back. */
 int check_score(const LabResult *lab, Check check);

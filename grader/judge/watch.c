@@ -154,9 +154,21 @@ static void tell_now(const Watch *watch, bool ended, char *story, size_t size)
 /* CPU seconds that a rank has used since the last event, or nearly. */
 static double cpu_since(Watch *watch, int rank, const ProcessState *process)
 {
-    if (watch->cpu[rank] < 0)
+    if (watch->cpu[rank] < 0) {
         watch->cpu[rank] = process->cpu;
+        watch->resident[rank] = process->resident;
+    }
     return process->cpu - watch->cpu[rank];
+}
+
+/* A rank that takes more and more memory meets the limit on that, and is told so, however slow the machine gives it. */
+static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
+{
+    enum { MORE = 4 << 20 };
+    if (process->resident < watch->resident[rank] + MORE)
+        return false;
+    watch->cpu[rank] = -1;
+    return true;
 }
 
 /* At how many looks, one after the other, the rank was asleep. Between two looks of MPI it sleeps as well, but goes on looking. */
@@ -224,7 +236,8 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
             return CRASHED;
         }
         count_sleep(watch, r, process.state);
-        if (!is_too_long(watch, cpu_since(watch, r, &process)) && !sleeps(watch, r, silence))
+        bool too_long = is_too_long(watch, cpu_since(watch, r, &process));
+        if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process))
             continue;
         tell_now(watch, false, story, size);
         append(story, size, ". Rank %d did not come back in the time allowed", r);

@@ -171,6 +171,8 @@ files() {
 memory() {
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
     check "memory without end is a failed case that says so" fails_saying "the memory allowed was exceeded: rank 1 held"
+    attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; for (volatile int i = 0; i < 15000000; i++); }'
+    check "so it is where it is taken slowly" fails_saying "the memory allowed was exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) *(volatile char *)malloc(100UL << 30) = 1;'
     check "100 GB are refused, with the line" fails_saying "the memory allowed was exceeded: 107374182400 bytes were asked for"
     attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
