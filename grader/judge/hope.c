@@ -72,11 +72,18 @@ static bool could_meet(const Part *mine, const Part *other)
            (received->call->from_tag == ANY_TAG || received->call->from_tag == sent->call->to_tag);
 }
 
-static bool same_half(const Part *a, const Part *b)
+/* Has this part come before mine, on the same rank, and takes, or has taken, what mine could? */
+static bool comes_before(const Look *look, const Part *part, const Part *mine)
 {
-    return a->receives == b->receives && a->rank == b->rank && a->call->group == b->call->group &&
-           (a->receives ? a->call->from == b->call->from && a->call->from_tag == b->call->from_tag
-                        : a->call->to == b->call->to && a->call->to_tag == b->call->to_tag);
+    if (part->receives != mine->receives || part->rank != mine->rank || part->index >= mine->index ||
+        part->call->group != mine->call->group)
+        return false;
+    if (!mine->receives)
+        return part->call->to == mine->call->to && part->call->to_tag == mine->call->to_tag;
+    for (int64_t i = 0; i < look->messages.count; i++)
+        if (could_meet(mine, &look->messages.part[i]) && could_meet(part, &look->messages.part[i]))
+            return true;
+    return false;
 }
 
 /* Is there one on the other side for this half, beyond those that earlier ones have taken? */
@@ -86,13 +93,13 @@ static Hope hope_of_message(const Look *look, const Part *mine)
     for (int64_t i = 0; i < look->messages.count; i++) {
         const Part *part = &look->messages.part[i];
         others += part->receives != mine->receives && could_meet(mine, part);
-        earlier += same_half(mine, part) && part->index < mine->index;
+        earlier += comes_before(look, part, mine);
     }
     uint64_t ranks = (uint64_t)1 << mine->rank;
     int other = mine->receives ? mine->call->from : mine->call->to;
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
-    if (others > earlier)
-        return ALL_THERE;
+    if (others > earlier) /* who has left the case no longer helps MPI along */
+        return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
     if (!mine->receives &&
         (mine->call->starts || mine->call->manner == BUFFERED)) /* it may be kept for the receiver */
         return SOME;

@@ -95,6 +95,29 @@ START_TEST(a_receive_that_an_earlier_one_robs_waits_for_ever)
 }
 END_TEST
 
+START_TEST(what_one_receive_has_taken_is_not_there_for_one_from_anybody)
+{
+    a_send(0, 1, 0, 4);
+    leaves(0);
+    a_receive(1, 0, 0, 4);
+    a_receive(1, ANYBODY, 0, 4);
+    waits(1);
+    ck_assert_int_ne(hope_of(calls), ALL_THERE);
+    a_send(0, 1, 0, 4);
+    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+}
+END_TEST
+
+START_TEST(a_rank_that_has_left_hardly_takes_a_message_any_more)
+{
+    a_send(0, 1, 0, 4);
+    waits(0);
+    a_receive(1, ANYBODY, 0, 4);
+    leaves(1);
+    ck_assert_int_eq(hope_of(calls), SOME);
+}
+END_TEST
+
 START_TEST(a_wait_is_for_what_was_started)
 {
     Call *started = a_receive(0, 1, 0, 4);
@@ -164,6 +187,8 @@ Suite *suite(void)
     tcase_add_test(tcase, the_root_of_a_broadcast_may_go_on_alone_and_the_others_not);
     tcase_add_test(tcase, a_send_waits_for_its_own_receive);
     tcase_add_test(tcase, a_receive_that_an_earlier_one_robs_waits_for_ever);
+    tcase_add_test(tcase, what_one_receive_has_taken_is_not_there_for_one_from_anybody);
+    tcase_add_test(tcase, a_rank_that_has_left_hardly_takes_a_message_any_more);
     tcase_add_test(tcase, a_wait_is_for_what_was_started);
     tcase_add_test(tcase, one_request_of_several_is_enough_for_some_waits);
     tcase_add_test(tcase, what_a_probe_has_taken_is_there);
