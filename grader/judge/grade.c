@@ -79,6 +79,24 @@ typedef struct Batch {
     int first, count;
 } Batch;
 
+/* What was called is proven all the same. */
+static void append_why_not_alone(CheckResult *r, int lab)
+{
+    size_t used = strlen(r->reason);
+    if (r->in_calls)
+        snprintf(r->reason + used, sizeof r->reason - used,
+                 "\nBy itself this case went well: it depends on which rank comes first, or on something "
+                 "that is kept from an earlier case, a communicator in a static variable perhaps (each case "
+                 "has groups of its own)");
+    else
+        snprintf(r->reason + used, sizeof r->reason - used,
+                 "\nThis case passes alone: something is kept from one case to the next, in a static "
+                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
+                 "depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used before its "
+                 "wait)",
+                 lab);
+}
+
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner, const Batch *batch,
                          Check check)
@@ -97,16 +115,8 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
             continue;
         same->repeated = true;
         same->alone = alone.check[other].failed;
-        if (same->alone ||
-            same->in_calls) /* what was called is proven, and may still go well at another time */
-            continue;
-        size_t used = strlen(same->reason);
-        snprintf(same->reason + used, sizeof same->reason - used,
-                 "\nThis case passes alone: something is kept from one case to the next, in a static "
-                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
-                 "depends on which "
-                 "message comes first (MPI_ANY_SOURCE, a buffer that is used before its wait)",
-                 result->lab->number);
+        if (!same->alone && (other == (int)check || !same->in_calls)) /* once for one cause */
+            append_why_not_alone(same, result->lab->number);
     }
 }
 

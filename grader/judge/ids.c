@@ -90,7 +90,7 @@ static double *table_of(const Evidence *e, const Lookup *l)
     const Case *c = e->trial->c;
     const char *step = strstr(e->want->name, ", step ");
     const Parameter p = {.name = l->table, .shape = SHAPE(c->V, l->columns)};
-    double *rows = malloc((size_t)(c->V * l->columns) * sizeof *rows);
+    double *rows = calloc((size_t)(c->V * l->columns), sizeof *rows);
     for (int64_t i = 0; i < c->V * l->columns; i++)
         rows[i] = weight_in_step(c, &p, step ? atoi(step + 7) - 1 : 1, i);
     return rows;
@@ -100,7 +100,7 @@ static double *table_of(const Evidence *e, const Lookup *l)
 static int made_of_rows(const Evidence *e, const Lookup *l, const double *table, const double *row,
                         int found[2])
 {
-    double *rest = malloc((size_t)l->columns * sizeof *rest);
+    double *rest = calloc((size_t)l->columns, sizeof *rest);
     int rows = row_is(row, NULL, l->columns, 0) ? 0 : -1;
     for (int a = 0; a < e->trial->c->V && rows < 0; a++) {
         for (int64_t i = 0; i < l->columns; i++)
