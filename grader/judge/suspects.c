@@ -60,6 +60,10 @@ static const Suspect suspects[SUSPECTS] = {
         {ATTENTION,
          "attention scores are scaled by the width that this rank holds; it is the size of one head "
          "that counts"},
+    [FACTOR_SHARE] =
+        {ATTENTION,
+         "the size of a head that the attention scores are scaled by is divided by the number of ranks: a "
+         "head is as wide on every rank, hidden / heads of the whole layer"},
     [FACTOR_HEADS] =
         {ATTENTION,
          "attention scores are scaled by the number of heads; it is the size of one head that counts"},

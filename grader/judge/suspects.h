@@ -29,6 +29,7 @@ typedef enum SuspectKind {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
+    FACTOR_SHARE, /* before one that it may equal: that one fails on one rank as well */
     FACTOR_MISSING,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,

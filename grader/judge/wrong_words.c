@@ -80,6 +80,8 @@ static float wrong_factor(float factor, int heads, int64_t hidden)
         return 1 / factor;
     case FACTOR_WIDTH:
         return 1 / sqrtf((float)hidden / ranks);
+    case FACTOR_SHARE:
+        return 1 / sqrtf(fmaxf(1, (float)(hidden / heads / now.c->tp)));
     case FACTOR_HEADS:
         return 1 / sqrtf((float)heads);
     default:
