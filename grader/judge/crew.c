@@ -16,6 +16,7 @@
 
 #include "grader/judge/keeper.h"
 #include "grader/judge/limits.h"
+#include "grader/judge/printed.h"
 #include "grader/judge/processes.h"
 
 static void nap(long microseconds)
@@ -85,8 +86,8 @@ static void listen(Crew *crew)
 
 static bool open_log(Crew *crew, const char *path)
 {
-    crew->log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    crew->logged = 0;
+    crew->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    crew->logged = crew->log >= 0 ? lseek(crew->log, 0, SEEK_END) : 0;
     return crew->log >= 0;
 }
 
@@ -228,11 +229,11 @@ bool sandbox_works(char *why, size_t size)
 static bool try_start(Crew *crew, const Sandbox *sandbox, const char *runner, bool sandboxed, char *why,
                       size_t size)
 {
-    char copy[256], log[600];
+    char copy[256], log[LOG_PATH];
     const char *slash = strrchr(runner, '/');
     Start start = {
         .place = place_of(crew, runner, sandboxed), .ranks = crew->ranks, .sanitized = sandbox->sanitized};
-    snprintf(log, sizeof log, "%s.log", runner);
+    printed_path(runner, log);
     snprintf(copy, sizeof copy, "/tmp/balise.%d.%.200s", (int)getpid(), slash ? slash + 1 : runner);
     bool good = prepare(crew, &start, log, why, size);
     bool copied =

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "grader/judge/lines.h"
+#include "grader/judge/printed.h"
 #include "grader/judge/tokens.h"
 #include "grader/judge/verdict.h"
 
@@ -213,13 +214,16 @@ static void clean_words(LabResult *result)
 
 void grade_lab(LabResult *result, const Options *o)
 {
+    enum { LINES_SHOWN = 20 }; /* of a single case: that is where somebody looks for something */
     char runner[512];
     double begin = seconds_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
+    printed_forget(runner);
     if (!is_untouched(result, o) && !has_no_runner(result, runner))
         judge_lab(result, o, runner);
+    printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0);
     tell_patterns(result);
     clean_words(result);
     for (int check = 0; check < CHECKS; check++)

@@ -142,6 +142,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool
         report_to_do(out, result);
         for (int check = 0; check < CHECKS; check++)
             report_check(out, verdict, result, (Check)check, paint);
+        print_indented(out, result->printed, "  ");
         if (why_numbers_are_held_back(result))
             print_indented(out, why_numbers_are_held_back(result), "      ");
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "grader/judge/lines.h"
+#include "grader/judge/printed.h"
 #include "grader/judge/table.h"
 #include "grader/judge/trial.h"
 
@@ -78,6 +79,7 @@ int trace_lab(const Options *o)
     printf("Lab %d  %s, SEED=%llu CASE=%d: %s\n", lab->number, lab->title, (unsigned long long)o->seed, index,
            case_text(c, text));
     fflush(stdout);
+    printed_forget(runner);
     Runs *runs = run_cases(runner, lab_largest_world(lab), c, 1, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);

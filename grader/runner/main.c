@@ -249,6 +249,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "error: the runner is started by build/grade\n  HINT: make grade LAB=1\n");
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a lab prints before it crashes is what its author looks for */
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);

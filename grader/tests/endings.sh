@@ -39,6 +39,24 @@ grade LAB=1 CASE=5
 check "a crash says which rank, by what, and the line" fails_saying "rank 1 was stopped by signal 11"
 check "a crash names the line of the lab" says "at collectives.c:"
 
+lab_1 '    printf("rank %d has %d numbers", mesh->tp_rank, (int)tensor_count(x));
+    puts("");
+    puts("Score: 100/100");' '#include <stdio.h>'
+grade LAB=1
+check "what a lab prints is told, with where it is" says "lines, in build/runners/01-student.log"
+check "of a whole lab it is not shown" test "$(grep -c "| rank" out)" = 0
+grade LAB=1 CASE=5
+check "of one case it is shown" says "| rank 1 has 144 numbers"
+check "it cannot be taken for the grader's words" test "$(grep -c '^Score: ' out)" = 1
+lab_1 '    puts("so far");
+    if (mesh->tp_rank == 1)
+        *(volatile int *)8 = 1;' '#include <stdio.h>'
+grade LAB=1 CASE=5
+check "what was printed before a crash is there" says "| so far"
+copy_solution 1
+grade LAB=1 CASE=5
+check "where nothing is printed, nothing is told" test "$(grep -c "printed:" out)" = 0
+
 for call in "exit(0)" "_exit(0)" "abort()"; do
     lab_1 "    if (mesh->tp_rank == 1)
         $call;" '#include <stdlib.h>

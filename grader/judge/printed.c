@@ -1,0 +1,53 @@
+#include "grader/judge/printed.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "grader/judge/verdict.h"
+
+void printed_path(const char *runner, char path[LOG_PATH])
+{
+    snprintf(path, LOG_PATH, "%s.log", runner);
+}
+
+void printed_forget(const char *runner)
+{
+    char path[LOG_PATH];
+    printed_path(runner, path);
+    unlink(path);
+}
+
+/* The lines of the file; the first `shown` of them go to `text`, each behind a bar and as wide as a screen. */
+static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
+{
+    char line[4096];
+    int64_t lines = 0;
+    size_t used = 0;
+    bool begins = true;
+    while (fgets(line, sizeof line, file)) {
+        bool ends = strchr(line, '\n') != NULL;
+        if (begins && lines < shown && used + 128 < size) {
+            line[strcspn(line, "\n")] = '\0';
+            used += (size_t)snprintf(text + used, size - used, "\n| %.90s", line);
+        }
+        lines += begins;
+        begins = ends;
+    }
+    return lines;
+}
+
+void printed_tell(LabResult *result, const char *runner, int lines)
+{
+    char path[LOG_PATH], text[sizeof result->printed - 200] = "";
+    printed_path(runner, path);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return;
+    int64_t count = read_lines(file, lines, text, sizeof text);
+    fclose(file);
+    clean_text(text);
+    if (count > 0)
+        snprintf(result->printed, sizeof result->printed, "printed: %lld line%s, in %.150s%s",
+                 (long long)count, count > 1 ? "s" : "", path, text);
+}
