@@ -8,6 +8,7 @@ static struct {
     double last;
     int count;
     Lap lap[MAX_LAPS];
+    LapListener *listener;
 } laps;
 
 static double now(void)
@@ -39,9 +40,16 @@ void lap(const char *what, bool backward)
         i--; /* one more name than there is room for: with the last */
     if (i == laps.count)
         laps.lap[laps.count++] = (Lap){.what = what};
-    double time = now();
-    laps.lap[i].seconds[backward] += time - laps.last;
+    double time = now(), seconds = time - laps.last;
+    laps.lap[i].seconds[backward] += seconds;
     laps.last = time;
+    if (laps.listener)
+        laps.listener(what, backward, seconds);
+}
+
+void laps_tell(LapListener *listener)
+{
+    laps.listener = listener;
 }
 
 int laps_read(Lap copy[MAX_LAPS])

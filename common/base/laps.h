@@ -24,6 +24,10 @@ void laps_forget(void);
  *  @param what a text that stays; names are compared as texts */
 void lap(const char *what, bool backward);
 
+/** Hears each word with the time that it got, while the clock runs; NULL ends that. */
+typedef void LapListener(const char *what, bool backward, double seconds);
+void laps_tell(LapListener *listener);
+
 /** Copies what was counted, in the order of first appearance. @return how many */
 int laps_read(Lap laps[MAX_LAPS]);
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "train/waiting.h"
+
 /* What is known of a bucket beside what balise 11 sees of it. */
 typedef struct Filling {
     Tensor gradients; /* a range of the arena */
@@ -80,8 +82,10 @@ static void parameter_complete(void *context, Tensor *parameter)
 static void between_operations(void *context)
 {
     const Mesh *mesh = model_mesh(((BucketSet *)context)->model);
-    if (mesh->dp)
+    if (mesh->dp && mesh->dp_degree > 1) {
         comm_poke(mesh->dp);
+        lap(LAP_UNDER_WAY, true);
+    }
 }
 
 void bucket_set_begin(BucketSet *set, Tape *tape)

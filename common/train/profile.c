@@ -2,14 +2,16 @@
 
 #include <stdlib.h>
 
-#include "base/laps.h"
+#include "train/waiting.h"
 
 enum { WARM_UP = 2 };
 
 void profile_step(int64_t done)
 {
-    if (done == WARM_UP)
+    if (done == 0 || done == WARM_UP) {
         laps_forget();
+        waiting_begin();
+    }
     laps_run(true);
 }
 
@@ -23,7 +25,7 @@ static int by_time(const void *a, const void *b)
 void profile_report(Report *report, int64_t steps)
 {
     Lap laps[MAX_LAPS];
-    int count = laps_read(laps);
+    int count = waiting_apart(laps, laps_read(laps));
     qsort(laps, (size_t)count, sizeof *laps, by_time);
     report_profile(report, laps, count, steps > WARM_UP ? steps - WARM_UP : steps);
 }

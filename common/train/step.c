@@ -3,6 +3,7 @@
 #include "optim/clip.h"
 #include "train/parts.h"
 #include "train/profile.h"
+#include "train/waiting.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
 {
@@ -46,7 +47,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         tape_backward(t->tape, loss, NULL);
     }
     report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
-    lap("gradient reduction, not hidden", true);
+    lap(LAP_NOT_HIDDEN, true);
     if (config->clip > 0) {
         report.gradient_norm = gradient_norm(t->model);
         clip_gradients(t->model, report.gradient_norm, config->clip);

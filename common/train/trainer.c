@@ -11,6 +11,7 @@
 #include "train/map.h"
 #include "train/parts.h"
 #include "train/profile.h"
+#include "train/waiting.h"
 
 static double now(void)
 {
@@ -85,6 +86,8 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
         report_one(t, &step, epoch, metrics, now() - begin, before);
+        if (t->config->profile)
+            waiting_step(&t->mesh);
         t->interrupted = anybody_stops(t, stop);
         if (t->config->check && t->step % t->config->check == 0 &&
             !weights_are_equal(t->model, t->step, problem))

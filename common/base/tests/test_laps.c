@@ -65,6 +65,34 @@ START_TEST(the_time_since_the_last_word_belongs_to_the_next)
 }
 END_TEST
 
+static double heard;
+static void hear(const char *what, bool backward, double seconds)
+{
+    if (strcmp(what, "linear") == 0 && backward)
+        heard += seconds;
+}
+
+START_TEST(a_listener_hears_each_word_with_its_time_until_there_is_none)
+{
+    Lap laps[MAX_LAPS];
+    heard = 0;
+    laps_tell(hear);
+    lap("linear", true);
+    laps_run(true);
+    for (int i = 0; i < 3; i++) {
+        lap("linear", true);
+        lap("linear", false);
+    }
+    laps_tell(NULL);
+    laps_read(laps);
+    ck_assert_double_gt(heard, 0);
+    ck_assert_double_eq(laps[0].seconds[1], heard);
+    lap("linear", true);
+    laps_read(laps);
+    ck_assert_double_gt(laps[0].seconds[1], heard);
+}
+END_TEST
+
 START_TEST(more_names_than_there_is_room_for_share_the_last_place)
 {
     static char names[MAX_LAPS + 9][8];
@@ -89,6 +117,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, from_the_start, NULL);
     tcase_add_test(tcase, what_is_not_running_counts_nothing);
     tcase_add_test(tcase, the_time_since_the_last_word_belongs_to_the_next);
+    tcase_add_test(tcase, a_listener_hears_each_word_with_its_time_until_there_is_none);
     tcase_add_test(tcase, more_names_than_there_is_room_for_share_the_last_place);
     suite_add_tcase(all, tcase);
     return all;

@@ -1,0 +1,128 @@
+/* What a rank waited for the other is told from what their exchanges took. */
+#include <string.h>
+#include <time.h>
+
+#include "comm/tests/ranks.h"
+#include "train/waiting.h"
+
+Suite *suite(void);
+
+enum { EXCHANGES = 3 };
+
+static void spend(double milliseconds)
+{
+    struct timespec time = {.tv_nsec = (long)(1e6 * milliseconds)};
+    nanosleep(&time, NULL);
+}
+
+static const Lap *find(const Lap *laps, int count, const char *what)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(laps[i].what, what) == 0)
+            return &laps[i];
+    return NULL;
+}
+
+/* One lap called `what`; returns the seconds that the clock gave it. */
+static double exchange(const char *what, double milliseconds)
+{
+    Lap before[MAX_LAPS], after[MAX_LAPS];
+    const Lap *had = find(before, laps_read(before), what);
+    spend(milliseconds);
+    lap(what, true);
+    return find(after, laps_read(after), what)->seconds[1] - (had ? had->seconds[1] : 0);
+}
+
+static void from_the_start(void)
+{
+    laps_run(false);
+    laps_forget();
+    waiting_begin();
+    laps_run(true);
+}
+
+/* Rank 0 waits in two of three, rank 1 in the other. */
+static double waited_by_both(double own[EXCHANGES])
+{
+    const double milliseconds[2][EXCHANGES] = {{8, 2, 8}, {2, 8, 2}};
+    double least[EXCHANGES], waited = 0;
+    for (int i = 0; i < EXCHANGES; i++)
+        own[i] = exchange("duplication", milliseconds[group_rank(world)][i]);
+    MPI_Allreduce(own, least, EXCHANGES, MPI_DOUBLE, MPI_MIN, group_comm(world));
+    for (int i = 0; i < EXCHANGES; i++)
+        waited += own[i] - least[i];
+    return waited;
+}
+
+START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
+{
+    Lap laps[MAX_LAPS];
+    Mesh mesh = {.world = world};
+    double own[EXCHANGES];
+    from_the_start();
+    exchange("linear", 4.0 * group_rank(world));
+    double waited = waited_by_both(own);
+    waiting_step(&mesh);
+    waiting_step(&mesh); /* of a step without any */
+    laps_run(false);
+    int count = waiting_apart(laps, laps_read(laps));
+    ck_assert_int_eq(count, 3);
+    ck_assert_str_eq(laps[2].what, LAP_WAITING);
+    ck_assert_double_gt(waited, 0);
+    ck_assert_double_eq_tol(laps[2].seconds[1], waited, 1e-9);
+    ck_assert_double_eq(laps[2].seconds[0], 0);
+    ck_assert_double_eq_tol(find(laps, count, "duplication")->seconds[1], own[0] + own[1] + own[2] - waited,
+                            1e-9);
+    ck_assert_double_ge(find(laps, count, "linear")->seconds[1], 4e-3 * group_rank(world));
+}
+END_TEST
+
+START_TEST(ranks_that_split_a_model_do_not_wait_for_those_of_another_replica)
+{
+    Lap laps[MAX_LAPS];
+    Group *alone = group_split(world, group_rank(world), 0);
+    Mesh mesh = {.world = world, .tp = alone, .dp = world};
+    double own[EXCHANGES];
+    from_the_start();
+    waited_by_both(own);
+    waiting_step(&mesh);
+    ck_assert_int_eq(waiting_apart(laps, laps_read(laps)), 1);
+    double reduction = exchange(LAP_NOT_HIDDEN, group_rank(world) ? 2 : 8), least;
+    MPI_Allreduce(&reduction, &least, 1, MPI_DOUBLE, MPI_MIN, group_comm(world));
+    waiting_step(&mesh);
+    laps_run(false);
+    waiting_apart(laps, laps_read(laps));
+    ck_assert_double_eq_tol(find(laps, 2, LAP_NOT_HIDDEN)->seconds[1], least, 1e-9);
+}
+END_TEST
+
+START_TEST(what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number)
+{
+    Lap laps[MAX_LAPS];
+    Mesh mesh = {.world = world};
+    double own[EXCHANGES];
+    from_the_start();
+    waited_by_both(own);
+    from_the_start();
+    waiting_step(&mesh);
+    exchange("all_gather", group_rank(world) ? 2 : 8);
+    if (group_rank(world))
+        exchange("all_gather", 1);
+    waiting_step(&mesh);
+    laps_run(false);
+    ck_assert_int_eq(waiting_apart(laps, laps_read(laps)), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("waiting");
+    TCase *tests = tcase_create("waiting");
+    tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
+    tcase_add_test(tests, each_exchange_takes_what_it_took_the_rank_that_came_last);
+    tcase_add_test(tests, ranks_that_split_a_model_do_not_wait_for_those_of_another_replica);
+    tcase_add_test(
+        tests, what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,27 @@
+/** @file
+ * PROFILE=1: how long this rank has waited for others, within what it took to exchange numbers with them.
+ *
+ * Whoever comes last to an exchange waits for nobody: the least time that one of the group spent on it is what the exchange
+ * takes, and what another spent above that it waited. No clocks are compared, and nothing is sent while a step is timed.
+ */
+#ifndef BALISE_TRAIN_WAITING_H
+#define BALISE_TRAIN_WAITING_H
+
+#include "base/laps.h"
+#include "mesh/mesh.h"
+
+/** Names of laps that a profile adds or finds exchanges in. */
+#define LAP_WAITING    "waiting for other ranks"
+#define LAP_UNDER_WAY  "gradient reduction, under way"
+#define LAP_NOT_HIDDEN "gradient reduction, not hidden"
+
+/** What was counted so far is forgotten, and exchanges are listened to from now on. */
+void waiting_begin(void);
+
+/** A step is over: its exchanges are set beside those of the other ranks. Collective. */
+void waiting_step(const Mesh *mesh);
+
+/** Takes the waiting out of the laps, and adds it as one of its own where there was any. @return how many there are now */
+int waiting_apart(Lap laps[MAX_LAPS], int count);
+
+#endif
