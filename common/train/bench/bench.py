@@ -5,13 +5,16 @@
 
 Everything that is compared runs in turns, so that a machine whose speed drifts favours nobody. Not a test: nothing is judged.
 """
+import functools
 import os
 import re
 import subprocess
 import sys
 import time
 
+import aims
 import growth
+import peers
 import rows
 import steps
 import traffic
@@ -69,10 +72,7 @@ def collectives(build, *_):
     return found
 
 
-def training_steps(build, work, rounds, part):
-    pythons = []
-    if os.environ.get("VS"):
-        pythons = (os.environ.get("TORCH") or "/usr/bin/python3").split()
+def training_steps(pythons, build, work, rounds, part):
     found = steps.measure(build, work, rounds, pythons, part)
     measured = steps.show_steps(found, most_of(kernel_lines(build))["GFLOP/s"])
     steps.show_profiles(found)
@@ -106,7 +106,9 @@ def tokenizer(build, work, rounds, _):
     found = [Row("tokenizer", "build/tokenize, start and output included", "MB/s", mine, lower=False)]
     if its:
         found.append(Row("tokenizer", "Hugging Face's tokenizers, one thread", "MB/s", its, lower=False))
-    show("tokenizer", found)
+        times = found[0].median() / found[1].median()
+        found[0].notes = {"times": f"{times:.2f}", "aim": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
+    show("tokenizer", found, "times", "aim", "")
     return found
 
 
@@ -127,7 +129,10 @@ def verdicts(_build, _work, rounds, _part):
         everything.append(time.perf_counter() - begin)
     found = [Row("verdict", f"lab {number}", "s", values) for number, values in times.items()]
     found.append(Row("verdict", "all eleven, nothing edited", "s", everything))
-    show("from an edit to a verdict", found)
+    for row in found:
+        aim = aims.VERDICT.get(row.name, aims.ANY_VERDICT)
+        row.notes = {"aim": aim, "": aims.judged(row.median() <= aim)}
+    show("from an edit to a verdict", found, "aim", "")
     return found
 
 
@@ -138,28 +143,47 @@ def wanted(only):
     return [section] if section else list(SECTIONS), part
 
 
+def whole_rounds(text):
+    if not text.isdigit() or int(text) < 1:
+        fail(f"ROUNDS cannot be '{text}'", "it is how often each run is repeated: ROUNDS=3")
+    return int(text)
+
+
+def torches(build, given, chosen):
+    """{version: its Python}"""
+    if not given("VS"):
+        return {}
+    if given("VS") != "torch":
+        fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
+    if "steps" not in chosen:
+        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, or such as ONLY=steps/tp2")
+    return peers.find(build, (given("TORCH") or "").split())
+
+
 def main():
     build, given = sys.argv[1], os.environ.get
-    if not (given("ROUNDS") or "3").isdigit() or int(given("ROUNDS") or 3) < 1:
-        fail(f"ROUNDS cannot be '{given('ROUNDS')}'", "it is how often each run is repeated: ROUNDS=3")
-    if given("VS") not in (None, "", "torch"):
-        fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
-    rounds, work = int(given("ROUNDS") or 3), f"{build}/bench-data"
+    rounds, work = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data"
     chosen, part = wanted(given("ONLY") or "")
+    # What is wrong with any of it is said before minutes of work.
+    if "steps" in chosen:
+        steps.wanted(part)
     if given("COMPARE"):
-        rows.load(given("COMPARE"))  # what is wrong with it is said before minutes of work
+        rows.load(given("COMPARE"))
+    if given("SAVE"):
+        rows.must_be_writable(given("SAVE"))
+    pythons = torches(build, given, chosen)
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     steps.write_data(work)
     machine = machine_lines(rounds)
-    for name, value in machine.items():
+    for name, value in [*machine.items(), *(("PyTorch", f"{version}, by {python}") for version, python in pythons.items())]:
         print(f"{name:<10}{value}")
     print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
+    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons), "growth": growth.measure,
+           "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
     measured = []
     for section in chosen:
-        run = {"kernels": kernels, "collectives": collectives, "steps": training_steps, "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer,
-               "verdicts": verdicts}[section]
-        measured += run(build, work, rounds, part)
+        measured += run[section](build, work, rounds, part)
     if given("COMPARE"):
         rows.compare(given("COMPARE"), machine, measured)
     if given("SAVE"):

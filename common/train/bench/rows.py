@@ -1,5 +1,6 @@
 """What was measured, as rows: printed as tables, kept in a file, compared with what a file keeps."""
 import json
+import math
 import os
 import statistics
 import sys
@@ -49,6 +50,19 @@ def show(title, rows, *notes):
           [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
 
 
+def must_be_writable(path):
+    """Said before minutes of work."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        cannot_write(path, "it is a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        cannot_write(path, "nothing can be written in its folder" if os.path.isdir(folder) else f"there is no folder {folder}")
+
+
+def cannot_write(path, why):
+    fail(f"{path} cannot be written: {why}", "SAVE names a file in a folder that exists")
+
+
 def save(path, machine, rows):
     """Writes beside and renames."""
     beside = f"{path}.{os.getpid()}"
@@ -62,7 +76,7 @@ def save(path, machine, rows):
     except OSError as error:
         if os.path.exists(beside):
             os.remove(beside)
-        fail(f"{path} cannot be written: {error.strerror}", "SAVE names a file in a folder that exists")
+        cannot_write(path, error.strerror)
 
 
 def load(path):
@@ -70,6 +84,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
         before = [Row(one["section"], one["name"], one["unit"], one["values"], one["lower"]) for one in kept["rows"]]
+        if not all(row.values and all(map(math.isfinite, row.values)) for row in before):
+            raise ValueError("a row has no numbers")
         return kept["machine"], {row.key(): row for row in before}
     except (OSError, ValueError, KeyError, TypeError) as error:
         fail(f"{path} holds no measurements: {error}", "COMPARE names a file that make bench SAVE=file has written")
@@ -81,7 +97,7 @@ def compare(path, machine, rows):
     lines = []
     for row in rows:
         then = before.get(row.key())
-        if not then:
+        if not then or then.unit != row.unit:
             continue
         ratio = row.median() / then.median() if then.median() else float("nan")
         apart = min(row.values) > max(then.values) or max(row.values) < min(then.values)
@@ -89,5 +105,8 @@ def compare(path, machine, rows):
         noise = max(max(r.values) / min(r.values) - 1 for r in (row, then)) if min(row.values + then.values) > 0 else 0
         lines.append([row.key(), row.unit, number(then.median()), number(row.median()), f"{ratio:.3f}", f"{100 * noise:.0f} %",
                       ("worse" if worse else "better") if apart else ""])
+    if not lines:
+        print(f"\n{path} has nothing of what was measured now")
+        return
     table(f"now against {path}" + ("" if other == machine else " (of another machine or setting)"),
           ["", "unit", "then", "now", "now/then", "noise", ""], lines)

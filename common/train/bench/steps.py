@@ -5,9 +5,10 @@ import random
 import subprocess
 import sys
 
+import aims
+import peers
 from rows import Row, fail, number, show, table
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 VOCABULARY = 30522
 REVIEWS, LONGEST = 320, 1030  # words
 WARM_UP = 2  # these steps fill the pool and the caches
@@ -21,11 +22,16 @@ MODELS = {
 }
 # name: ranks, tp, threads
 LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1), "dp2": (2, 1, 1), "2x2": (4, 2, 1)}
-# Tokens a second, in those of PyTorch (issue "Fast").
-AIMS = {("2x128", "serial"): 2.2, ("2x128", "tp2"): 3.7, ("2x128", "2x2"): 4, ("6x256", "serial"): 1.6, ("6x256", "tp2"): 2.4,
-        ("6x256", "dp2"): 2, ("base", "serial"): 1.15, ("base", "tp2"): 1.45, ("base", "dp2"): 1.9}
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
-SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, not hidden")
+SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, under way", "gradient reduction, not hidden")
+WAITED = "waiting for other ranks"
+
+
+def kind_of(what):
+    """What a profile's line is to be counted as."""
+    if what == WAITED:
+        return "waiting"
+    return "communication" if what in SENT else KINDS.get(what, "element-wise")
 
 
 def write_data(work):
@@ -69,44 +75,50 @@ def run_kit(build, work, model, layout):
             "profile": next(line["profile"] for line in lines if "profile" in line)}
 
 
-def run_torch(python, model, layout):
-    layers, hidden, heads, seq, batch, steps = MODELS[model]
-    ranks, tp, threads = LAYOUTS[layout]
-    # What makes PyTorch fastest: memory that stays, threads that do not spin.
-    tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
-                 MALLOC_TRIM_THRESHOLD_=str(16 << 30))
-    sizes = (ranks, tp, layers, hidden, heads, seq, batch, steps, threads, VOCABULARY)
-    done = subprocess.run([python, os.path.join(HERE, "torch_twin.py"), *map(str, sizes)], capture_output=True, text=True, check=False,
-                          env=tuned)
-    if done.returncode:
-        fail(f"{python} cannot run PyTorch's step: {done.stderr.strip().splitlines()[-1]}",
-             "apt-get install python3-torch, or TORCH=python of an environment that has it")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def progress(text):
     if sys.stderr.isatty():
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 
 
-def measure(build, work, rounds, pythons, only):
-    """{(model, layout): {who: [run, ...]}}; who is "kit", or a PyTorch's version."""
-    found = {(model, layout): {} for model in MODELS for layout in LAYOUTS if only in f"{model} {layout}"}
-    if not found:
-        fail(f"no training step is called '{only}'", f"a part of one of: {', '.join(f'{m} {l}' for m in MODELS for l in LAYOUTS)}")
+def names():
+    """{name: (model, layout)} of every row."""
+    return {f"{model} {layout}": (model, layout) for model in MODELS for layout in LAYOUTS}
+
+
+def called(words):
+    """The rows with this name, or else with all of these words in theirs."""
+    return [words] if words in names() else [name for name in names() if set(words.split()) <= set(name.split())]
+
+
+def wanted(part):
+    """What `part` chooses, or one of its parts between commas: {name: (model, layout)}."""
+    chosen = {name for words in part.split(",") for name in called(words.strip())}
+    if not chosen:
+        fail(f"no training step is called '{part}'", f"words of one of: {', '.join(names())}")
+    return {name: case for name, case in names().items() if name in chosen}
+
+
+def measure(build, work, rounds, pythons, part):
+    """{name: {who: [run, ...]}}; who is "kit", or a PyTorch's version.
+    @param pythons by version"""
+    cases = wanted(part)
+    found = {name: {who: [] for who in ("kit", *pythons)} for name in cases}
     for turn in range(rounds):
-        for (model, layout), runs in found.items():
-            progress(f"round {turn + 1} of {rounds}: {model} {layout}")
-            runs.setdefault("kit", []).append(run_kit(build, work, model, layout))
-            for python in pythons:
-                run = run_torch(python, model, layout)
-                runs.setdefault(run["torch"], []).append(run)
+        for name, (model, layout) in cases.items():
+            progress(f"round {turn + 1} of {rounds}: {name}")
+            found[name]["kit"].append(run_kit(build, work, model, layout))
+            for version, python in pythons.items():
+                found[name][version].append(peers.step(python, MODELS[model], LAYOUTS[layout], "off", VOCABULARY))
     progress("")
     return found
 
 
-def seconds(runs):
+def times(runs):
     return [1e3 * step for run in runs for step in run["seconds"][WARM_UP:]]
+
+
+def megabytes(runs, key="resident_bytes"):
+    return max(run[key] for run in runs) / 1e6
 
 
 def useful(model):
@@ -115,48 +127,70 @@ def useful(model):
     return 3 * 24 * batch * seq * layers * hidden ** 2 * (1 + seq / (6 * hidden))
 
 
-def step_rows(found, peak):
-    """@param peak GFLOP/s of a core"""
-    rows = []
-    for (model, layout), runs in found.items():
-        ranks, _, threads = LAYOUTS[layout]
-        row = Row("step", f"{model} {layout}", "ms", seconds(runs["kit"]))
-        cores = min(ranks * threads, os.cpu_count())
-        row.notes = {"ranks": ranks, "of the peak": f"{100 * useful(model) / (row.best() / 1e3) / (1e9 * peak * cores):.0f} %", "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
-                     "peak MB a rank": number(runs["kit"][0]["resident_bytes"] / 1e6),
-                     "of tensors": number(runs["kit"][0]["tensor_bytes"] / 1e6)}
-        rows.append(row)
-    return rows
+def share_of_peak(row, peak):
+    """Per cent. @param peak GFLOP/s of a core"""
+    model, layout = names()[row.name]
+    ranks, _, threads = LAYOUTS[layout]
+    return 100 * useful(model) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
+
+
+def step_row(name, runs, peak):
+    model, layout = names()[name]
+    row = Row("step", name, "ms", times(runs["kit"]))
+    row.notes = {"ranks": LAYOUTS[layout][0], "of the peak": f"{share_of_peak(row, peak):.0f} %",
+                 "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
+                 "peak MB a rank": number(megabytes(runs["kit"])), "of tensors": number(megabytes(runs["kit"], "tensor_bytes"))}
+    return row
+
+
+def against_torch(row, runs, version):
+    """A line of the table: times, their ratio, memory, each with its aim."""
+    other = Row("step", f"{row.name}, PyTorch {version}", "ms", times(runs[version]))
+    ratio, aim = other.median() / row.median(), aims.ratio(row.name, version)
+    mine, its = megabytes(runs["kit"]), megabytes(runs[version])
+    return other, [row.name, version, number(other.best()), number(other.median()), number(row.best()), number(row.median()),
+                   f"{other.best() / row.best():.2f}", f"{ratio:.2f}", aim or "", aims.judged(aim is None or ratio > aim),
+                   number(its), number(megabytes(runs[version], "imported_bytes")), number(mine), aims.judged(mine < its)]
+
+
+def show_aims(rows, found, peak):
+    """Those that need no PyTorch, of the rows that were measured. @param rows by name"""
+    lines = [[f"{name}, share of the peak, %", f"{share_of_peak(rows[name], peak):.0f}", *aims.least(share_of_peak(rows[name], peak), aim)]
+             for name, aim in aims.PER_CENT_OF_PEAK.items() if name in rows]
+    for name, aim in aims.SPEED_UP.items():
+        one = rows.get(f"{name.split()[0]} serial")
+        if name in rows and one:
+            faster = one.median() / rows[name].median()
+            lines.append([f"{name}, times as fast as one rank", f"{faster:.2f}", *aims.least(faster, aim)])
+    lines += [[f"{name}, MB a rank", number(megabytes(found[name]["kit"])), *aims.most(megabytes(found[name]["kit"]), aim)]
+              for name, aim in aims.MEGABYTES.items() if name in found]
+    if lines:
+        table("aims of the step alone", ["", "measured", "aim", ""], lines)
 
 
 def show_steps(found, peak):
-    rows = step_rows(found, peak)
-    show(f"training step; the peak of a core is {number(peak)} GFLOP/s", rows, "ranks", "tokens/s", "of the peak", "peak MB a rank",
+    """Prints the tables; returns what is kept: times and memory, the kit's and PyTorch's."""
+    mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
+    show(f"training step; the peak of a core is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s", "of the peak", "peak MB a rank",
          "of tensors")
-    lines = []
-    for (model, layout), runs in found.items():
-        mine = Row("step", "", "ms", seconds(runs["kit"]))
-        for who in list(runs)[1:]:
-            other = Row("step", "", "ms", seconds(runs[who]))
-            aim = AIMS.get((model, layout), "")
-            lines.append([f"{model} {layout}", who, number(other.best()), number(other.median()), number(mine.best()),
-                          number(mine.median()), f"{other.best() / mine.best():.2f}", f"{other.median() / mine.median():.2f}", aim,
-                          number(runs[who][0]["resident_bytes"] / 1e6), number(runs["kit"][0]["resident_bytes"] / 1e6)])
-    if lines:
+    compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
+    if compared:
         table("against PyTorch, in alternating runs: ms a step, ratios of them, MB a rank",
-              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "aim", "its MB", "the kit's"], lines)
-    return rows
+              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "aim", "", "its MB", "imported", "the kit's",
+               ""], [line for _, line in compared])
+    show_aims(mine, found, peak)
+    memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]]) for name, runs in found.items()]
+    return [*mine.values(), *(other for other, _ in compared), *memory]
 
 
 def show_profiles(found):
-    """Where the time of rank 0 goes, by kind; a sum's time has the waiting for other ranks in it."""
-    kinds = ["GEMM", "attention", "element-wise", "optimiser", "communication"]
+    """Where the time of rank 0 goes, by kind."""
+    kinds = ["GEMM", "attention", "element-wise", "optimiser", "communication", "waiting"]
     lines = []
-    for (model, layout), runs in found.items():
+    for name, runs in found.items():
         spent = dict.fromkeys(kinds, 0.0)
         for one in runs["kit"][-1]["profile"]:
-            kind = "communication" if one["what"] in SENT else KINDS.get(one["what"], "element-wise")
-            spent[kind] += one["forward_ms"] + one["backward_ms"]
+            spent[kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
         whole = sum(spent.values())
-        lines.append([f"{model} {layout}", *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds)])
-    table("where the time goes, on rank 0 (communication: with the waiting)", ["", *kinds], lines)
+        lines.append([name, number(whole), *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds)])
+    table("where the time goes, on rank 0 (waiting: for other ranks, until all are there)", ["", "ms a step", *kinds], lines)

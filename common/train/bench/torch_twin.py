@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The training step of the kit's BERT in PyTorch: the same sizes, layouts and optimiser, for `make bench VS=torch`.
 
-    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY
+    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|bf16
 
-prints one JSON object: the seconds of each step on rank 0, and the largest resident memory of a rank. Tensor-parallel layers
-are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them; replicas are DistributedDataParallel's.
-PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention kernel where it has one, gradients that
-live in the buckets.
+prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank, and what it was when PyTorch
+had been imported. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them;
+replicas are DistributedDataParallel's. PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention
+kernel where it has one, gradients that live in the buckets. bf16 is its autocast.
 """
 import json
 import os
@@ -22,6 +22,16 @@ from torch import nn
 from torch.nn import functional
 
 
+def sum_over(group, x):
+    """In place. gloo sums bf16 since PyTorch 2 only."""
+    if x.dtype == torch.bfloat16 and torch.__version__ < "2":
+        wide = x.float()
+        dist.all_reduce(wide, group=group)
+        x.copy_(wide)
+    else:
+        dist.all_reduce(x, group=group)
+
+
 class Copy(torch.autograd.Function):
     """f: the identity forward, the sum over the group backward."""
 
@@ -33,7 +43,7 @@ class Copy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         dy = dy.contiguous()
-        dist.all_reduce(dy, group=ctx.group)
+        sum_over(ctx.group, dy)
         return dy, None
 
 
@@ -42,7 +52,7 @@ class Reduce(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, group):
-        dist.all_reduce(x, group=group)
+        sum_over(group, x)
         ctx.mark_dirty(x)
         return x
 
@@ -161,7 +171,12 @@ def groups(ranks, tp, rank):
     return mine
 
 
-def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, folder):
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, folder):
+    imported = peak_bytes()
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     mine = {}
@@ -182,27 +197,26 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
         labels = torch.randint(2, (rows,))
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(model(ids, shown), labels)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp == "bf16"):
+            loss = functional.cross_entropy(model(ids, shown), labels)
         loss.backward()
         optimiser.step()
         loss.item()
         seconds.append(time.perf_counter() - begin)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with open(os.path.join(folder, f"rank{rank}"), "w", encoding="utf-8") as file:
-        json.dump({"seconds": seconds, "resident_bytes": peak}, file)
+        json.dump({"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported}, file)
 
 
 def main():
-    ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary = map(int, sys.argv[1:])
+    ranks, *sizes = map(int, sys.argv[1:-1])
     with tempfile.TemporaryDirectory() as folder:
-        sizes = (ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, folder)
-        mp.spawn(run, args=sizes, nprocs=ranks)
+        mp.spawn(run, args=(ranks, *sizes, sys.argv[-1], folder), nprocs=ranks)
         found = []
         for rank in range(ranks):
             with open(os.path.join(folder, f"rank{rank}"), encoding="utf-8") as file:
                 found.append(json.load(file))
     print(json.dumps({"torch": torch.__version__, "seconds": found[0]["seconds"],
-                      "resident_bytes": max(one["resident_bytes"] for one in found)}))
+                      **{key: max(one[key] for one in found) for key in ("resident_bytes", "imported_bytes")}}))
 
 
 if __name__ == "__main__":

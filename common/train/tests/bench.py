@@ -4,13 +4,17 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import unittest.mock
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import aims
 import growth
+import peers
 import rows
 import steps
 import traffic
@@ -36,6 +40,11 @@ def refused(sentence, word, **given):
 refused("a section that does not exist is refused", "'kernel'", ONLY="kernel")
 refused("rounds that are no number are refused", "'many'", ROUNDS="many")
 refused("a peer that is not known is refused", "'jax'", VS="jax")
+refused("a training step that does not exist is refused", "'2x127 tp2'", ONLY="steps/2x127 tp2")
+refused("a Python without PyTorch is refused before anything is measured", "no-torch has no PyTorch", ONLY="steps/2x128 tp2", VS="torch",
+        TORCH=os.path.join(BUILD, "no-torch"))
+refused("a folder that is not there is refused before anything is measured", "no folder none", SAVE="none/kept.json")
+refused("PyTorch is not compared where no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
 refused("a file to compare with that is not there is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
 work = os.path.join(BUILD, "bench-test")
@@ -65,11 +74,74 @@ except SystemExit as end:
 with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 
+for wrong, text in {"no JSON": "ms", "a list": "[]", "no rows": '{"machine": {}}', "a row without numbers": json.dumps(
+        {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]})}.items():
+    with open(os.path.join(work, "bad.json"), "w", encoding="utf-8") as file:
+        file.write(text)
+    refused(f"a file to compare with that is {wrong} is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    rows.compare(kept, {"machine": "a"}, [row("new", [1])])
+check("a file that has nothing of what was measured is said to have nothing", "nothing of what was measured" in said.getvalue(), said.getvalue())
+
+# Rows are chosen by words; each part between commas adds its own.
+check("a row is chosen by whole words", list(steps.wanted("base tp2")) == ["base tp2"] and list(steps.wanted("2x2 base-512, base serial"))
+      == ["base serial", "base-512 2x2"] and len(steps.wanted("base threads,serial")) == 8, list(steps.wanted("2x2 base-512, base serial")))
+check("every aim is that of a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(steps.names()),
+      steps.names())
+
+
+def fake_torch(version, seconds, resident):
+    """A Python with a PyTorch that does nothing, at this speed."""
+    path = os.path.join(work, f"fake-torch-{version}")
+    said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\ncase $1 in -c) echo {version} ;; *) echo '{said}' ;; esac\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def lines_of(shown, title):
+    """Those of the table with this title, by the words of two columns."""
+    after = shown.partition(f"\n{title}")[2].partition("\n\n")[0].splitlines()[2:]
+    return {tuple(re.split(r"  +", line.strip())[:2]): re.split(r"  +", line.strip()) for line in after}
+
+
+found = peers.find(BUILD, [fake_torch("1.13-fake", 0.021, 2e9), fake_torch("2.99-fake", 0.009, 1e6)])
+check("each Python of TORCH= is asked for its version", list(found) == ["1.13-fake", "2.99-fake"], found)
+kit = {"seconds": [9, 9, 0.01, 0.01], "resident_bytes": 1e8, "tensor_bytes": 5e7, "profile": [
+    {"what": what, "forward_ms": 1, "backward_ms": 1} for what in ("linear", "attention", "gelu", "optimiser", "all_reduce", steps.WAITED)]}
+with unittest.mock.patch.object(steps, "run_kit", lambda *_: kit), contextlib.redirect_stdout(io.StringIO()) as said:
+    runs = steps.measure(BUILD, work, 2, found, "2x128 serial,2x128 dp2,base serial,base tp2")
+    kept_rows = steps.show_steps(runs, 250.0)
+    steps.show_profiles(runs)
+peer = lines_of(said.getvalue(), "against PyTorch")
+check("PyTorch's ratio has its aim beside it, and is said to be missed where it is below", all(words in " ".join(peer[key]) for key, words in {
+    ("2x128 serial", "1.13-fake"): "2.10 2.10 2.2 missed", ("2x128 serial", "2.99-fake"): "0.90 0.90 1 missed"}.items()), said.getvalue())
+check("a ratio without an aim is not judged, nor one above its aim", "missed" not in peer["2x128 dp2", "1.13-fake"] +
+      peer["base tp2", "1.13-fake"], said.getvalue())
+check("more memory than PyTorch's is said to be missed", peer["base tp2", "2.99-fake"].count("missed") == 2, said.getvalue())
+alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "aims of the step alone").items()}
+check("two ranks as fast as one miss their aim", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
+      and any("MB a rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
+check("each kind of work has its share of the profile, waiting too", lines_of(said.getvalue(), "where the time goes")["base tp2", "12"][2:]
+      == ["16.7 %"] * 6, said.getvalue())
+check("PyTorch's times and the memory are kept", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, a rank"}
+      <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 4, [one.key() for one in kept_rows])
+
 steps.MODELS["tiny"] = (1, 24, 2, 16, 4, 4)
 steps.write_data(work)
 run = steps.run_kit(BUILD, work, "tiny", "2x2")
 check("a step is profiled, and its memory told", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
-      and {"linear", "attention", "optimiser"} <= {one["what"] for one in run["profile"]}, run)
+      and {"linear", "attention", "optimiser", steps.WAITED, *steps.SENT} <= {one["what"] for one in run["profile"]}, run)
+for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
+    version, trouble = peers.version_of(python)
+    for amp in ("off", "bf16"):
+        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} makes the same steps on 2x2, AMP={amp}"
+        if not version:
+            print(f"skip - {sentence}: {trouble}")
+            continue
+        its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY)
+        check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
 # The cost on paper, where the measured steps are it exactly: the fit gives it back.
 middle = growth.model_of(growth.BASE)
 cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))

@@ -1,0 +1,91 @@
+"""The PyTorches that the kit's step is measured beside: the distribution's, and the newest, which is kept below the build folder."""
+import json
+import os
+import subprocess
+import sys
+
+from rows import fail
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DISTRIBUTION = "/usr/bin/python3"
+WITHOUT_CUDA = "https://download.pytorch.org/whl/cpu"
+HINT = "apt-get install python3-torch, or TORCH=python of an environment that has it"
+
+
+def said_last(done):
+    return ((done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+
+
+def version_of(python):
+    """Of the PyTorch that this Python has, or None; and what was wrong."""
+    try:
+        done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        return None, error.strerror
+    return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
+
+
+def install(folder):
+    """What went wrong, or nothing. pip shows how far it is."""
+    pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
+           *([] if sys.stdout.isatty() else ["--quiet"]), "torch"]
+    # pytorch.org has it without CUDA, a tenth of the size.
+    for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
+        for command in attempt:
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            if not done.returncode:
+                break
+        else:
+            return said_last(done)
+    with open(f"{folder}/complete", "w", encoding="utf-8"):
+        return ""
+
+
+def newest(build):
+    """The Python of an environment with the PyTorch that was the newest when it was made; and what went wrong."""
+    folder = f"{build}/venv-torch"
+    if not os.path.exists(f"{folder}/complete"):
+        print(f"PyTorch   the newest is being installed in {folder}, once: 0.2 GB to download, or 3 GB where pytorch.org "
+              "cannot be reached, since PyPI's has CUDA in it", flush=True)
+        trouble = install(folder)
+        if trouble:
+            return None, trouble
+    return f"{folder}/bin/python", ""
+
+
+def find(build, given):
+    """{version: its Python}, at least one. `given` are the Pythons of TORCH=."""
+    found = {}
+    for python in given:
+        version, trouble = version_of(python)
+        if not version:
+            fail(f"{python} has no PyTorch: {trouble}", HINT)
+        found[version] = python
+    if not given:
+        version, trouble = version_of(DISTRIBUTION)
+        if version:
+            found[version] = DISTRIBUTION
+        else:
+            print(f"PyTorch   {DISTRIBUTION} has none: apt-get install python3-torch adds its column ({trouble})")
+        python, trouble = newest(build)
+        version, trouble = version_of(python) if python else (None, trouble)
+        if version:
+            found[version] = python
+        else:
+            print(f"PyTorch   the newest cannot be had: {trouble}")
+    if not found:
+        fail("there is no PyTorch here to compare with", HINT)
+    return found
+
+
+def step(python, sizes, layout, amp, vocabulary):
+    """What torch_twin.py prints of one run."""
+    ranks, tp, threads = layout
+    # What makes PyTorch fastest: memory that stays, threads that do not spin.
+    tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
+                 MALLOC_TRIM_THRESHOLD_=str(16 << 30))
+    command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=tuned)
+    if done.returncode:
+        fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + " ".join(map(str, command)))
+    return json.loads(done.stdout.splitlines()[-1])
