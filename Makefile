@@ -319,7 +319,7 @@ $(BUILD)/bench-kernels: $(BUILD)/float/common/backend/bench_main.o $(BUILD)/libb
 $(BUILD)/bench-collectives: $(call float,common/comm/bench_main.c common/base/tests/stop_at_misuse.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 bench: $(BUILD)/bench-kernels $(BUILD)/bench-collectives $(BUILD)/train $(BUILD)/grade $(BUILD)/tokenize
-	ONLY='$(ONLY)' VS='$(VS)' TORCH='$(TORCH)' SAVE='$(SAVE)' COMPARE='$(COMPARE)' common/train/bench/bench.py $(BUILD)
+	ONLY='$(ONLY)' AMP='$(AMP)' VS='$(VS)' TORCH='$(TORCH)' SAVE='$(SAVE)' COMPARE='$(COMPARE)' common/train/bench/bench.py $(BUILD)
 
 # On paper: which layout, on how many ranks, of which machine?
 .PHONY: model

@@ -2,7 +2,7 @@
 
 # Tokens a second, in those of PyTorch 1.13. Newer ones: more than theirs, in every row.
 RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial": 1.6, "6x256 tp2": 2.4, "6x256 dp2": 2,
-          "base serial": 1.15, "base tp2": 1.45, "base dp2": 1.9}
+          "base serial": 1.15, "base tp2": 1.45, "base dp2": 1.9, "base tp2 bf16": 1.5}
 PER_CENT_OF_PEAK = {"base serial": 85}
 MEGABYTES = {"base tp2": 1200}
 SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one

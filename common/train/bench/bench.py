@@ -72,8 +72,8 @@ def collectives(build, *_):
     return found
 
 
-def training_steps(pythons, build, work, rounds, part):
-    found = steps.measure(build, work, rounds, pythons, part)
+def training_steps(pythons, amps, build, work, rounds, part):
+    found = steps.measure(build, work, rounds, pythons, steps.wanted(part, amps))
     measured = steps.show_steps(found, most_of(kernel_lines(build))["GFLOP/s"])
     steps.show_profiles(found)
     return measured
@@ -160,13 +160,30 @@ def torches(build, given, chosen):
     return peers.find(build, (given("TORCH") or "").split())
 
 
+def asked_for(amp):
+    if amp and amp not in steps.AMPS:
+        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(steps.AMPS)}; without it both are measured")
+    return (amp,) if amp else steps.AMPS
+
+
+def those_that_run(build, work, amps):
+    """Without bf16 where this machine trains with none, unless nothing else was asked for."""
+    why = steps.why_no_bf16(build, work) if "bf16" in amps else ""
+    if why and amps == ("bf16",):
+        fail(f"AMP=bf16 does not run here: {why}", "make doctor says what is missing; AMP=off")
+    if why:
+        print(f"AMP       no rows for bf16: {why}")
+    return ("off",) if why else amps
+
+
 def main():
     build, given = sys.argv[1], os.environ.get
     rounds, work = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data"
     chosen, part = wanted(given("ONLY") or "")
     # What is wrong with any of it is said before minutes of work.
+    amps = asked_for(given("AMP") or "")
     if "steps" in chosen:
-        steps.wanted(part)
+        steps.wanted(part, amps)
     if given("COMPARE"):
         rows.load(given("COMPARE"))
     if given("SAVE"):
@@ -175,11 +192,13 @@ def main():
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     steps.write_data(work)
+    if "steps" in chosen:
+        amps = those_that_run(build, work, amps)
     machine = machine_lines(rounds)
     for name, value in [*machine.items(), *(("PyTorch", f"{version}, by {python}") for version, python in pythons.items())]:
         print(f"{name:<10}{value}")
     print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
-    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons), "growth": growth.measure,
+    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps), "growth": growth.measure,
            "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
     measured = []
     for section in chosen:

@@ -22,6 +22,7 @@ MODELS = {
 }
 # name: ranks, tp, threads
 LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1), "dp2": (2, 1, 1), "2x2": (4, 2, 1)}
+AMPS = ("off", "bf16")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, under way", "gradient reduction, not hidden")
 WAITED = "waiting for other ranks"
@@ -67,12 +68,20 @@ def train(build, work, ranks, tp, threads, sizes, *more):
         return [json.loads(line) for line in file]
 
 
-def run_kit(build, work, model, layout):
-    lines = train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1)
+def run_kit(build, work, model, layout, amp="off"):
+    lines = train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1, *(["--amp", amp] if amp != "off" else []))
     last = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
             "resident_bytes": max(rank["resident_bytes"] for rank in last), "tensor_bytes": max(rank["peak_bytes"] for rank in last),
             "profile": next(line["profile"] for line in lines if "profile" in line)}
+
+
+def why_no_bf16(build, work):
+    """Nothing where a run with AMP=bf16 trains."""
+    command = ["common/train/launch.sh", "1", "solutions", "11", f"{build}/train", "--cache", f"{build}/cache", "--test", "", "--layers", "1",
+               "--hidden-dim", "8", "--heads", "1", "--seq", "8", "--steps", "1", "--amp", "bf16", *data_in(work)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr.strip().partition("\n")[0] or f"it ended with {done.returncode}" if done.returncode else ""
 
 
 def progress(text):
@@ -81,34 +90,38 @@ def progress(text):
 
 
 def names():
-    """{name: (model, layout)} of every row."""
-    return {f"{model} {layout}": (model, layout) for model in MODELS for layout in LAYOUTS}
+    """{name: (model, layout, AMP)} of every row."""
+    return {f"{model} {layout}{'' if amp == 'off' else ' ' + amp}": (model, layout, amp) for model in MODELS for layout in LAYOUTS for amp in AMPS}
 
 
 def called(words):
-    """The rows with this name, or else with all of these words in theirs."""
-    return [words] if words in names() else [name for name in names() if set(words.split()) <= set(name.split())]
+    """The rows with all of these words in their names; but those of a layout when it is named in full, such as "2x128 serial"."""
+    layout = " ".join(word for word in words.split() if word not in AMPS)
+    return {name for name, case in names().items() if set(words.split()) <= set(name.split()) and
+            (layout not in names() or layout == f"{case[0]} {case[1]}")}
 
 
-def wanted(part):
-    """What `part` chooses, or one of its parts between commas: {name: (model, layout)}."""
-    chosen = {name for words in part.split(",") for name in called(words.strip())}
-    if not chosen:
-        fail(f"no training step is called '{part}'", f"words of one of: {', '.join(names())}")
-    return {name: case for name, case in names().items() if name in chosen}
+def wanted(part, amps=AMPS):
+    """What `part` chooses, or one of its parts between commas: {name: (model, layout, AMP)}."""
+    chosen = set().union(*(called(words) for words in part.split(",")))
+    found = {name: case for name, case in names().items() if name in chosen and case[2] in amps}
+    if not found:
+        fail(f"no training step is called '{part}'" + (f" where AMP is {amps[0]}" if amps != AMPS else ""),
+             f"words of one of: {', '.join(name for name, case in names().items() if case[2] in amps)}")
+    return found
 
 
-def measure(build, work, rounds, pythons, part):
+def measure(build, work, rounds, pythons, cases):
     """{name: {who: [run, ...]}}; who is "kit", or a PyTorch's version.
-    @param pythons by version"""
-    cases = wanted(part)
+    @param pythons by version
+    @param cases what wanted() has found"""
     found = {name: {who: [] for who in ("kit", *pythons)} for name in cases}
     for turn in range(rounds):
-        for name, (model, layout) in cases.items():
+        for name, (model, layout, amp) in cases.items():
             progress(f"round {turn + 1} of {rounds}: {name}")
-            found[name]["kit"].append(run_kit(build, work, model, layout))
+            found[name]["kit"].append(run_kit(build, work, model, layout, amp))
             for version, python in pythons.items():
-                found[name][version].append(peers.step(python, MODELS[model], LAYOUTS[layout], "off", VOCABULARY))
+                found[name][version].append(peers.step(python, MODELS[model], LAYOUTS[layout], amp, VOCABULARY))
     progress("")
     return found
 
@@ -128,16 +141,16 @@ def useful(model):
 
 
 def share_of_peak(row, peak):
-    """Per cent. @param peak GFLOP/s of a core"""
-    model, layout = names()[row.name]
+    """Per cent. @param peak GFLOP/s of a core in single precision"""
+    model, layout, _ = names()[row.name]
     ranks, _, threads = LAYOUTS[layout]
     return 100 * useful(model) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
 
 
 def step_row(name, runs, peak):
-    model, layout = names()[name]
+    model, layout, amp = names()[name]
     row = Row("step", name, "ms", times(runs["kit"]))
-    row.notes = {"ranks": LAYOUTS[layout][0], "of the peak": f"{share_of_peak(row, peak):.0f} %",
+    row.notes = {"ranks": LAYOUTS[layout][0], "of the peak": f"{share_of_peak(row, peak):.0f} %" if amp == "off" else "",
                  "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
                  "peak MB a rank": number(megabytes(runs["kit"])), "of tensors": number(megabytes(runs["kit"], "tensor_bytes"))}
     return row
@@ -171,7 +184,7 @@ def show_aims(rows, found, peak):
 def show_steps(found, peak):
     """Prints the tables; returns what is kept: times and memory, the kit's and PyTorch's."""
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
-    show(f"training step; the peak of a core is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s", "of the peak", "peak MB a rank",
+    show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s", "of the peak", "peak MB a rank",
          "of tensors")
     compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
     if compared:

@@ -13,6 +13,7 @@ import unittest.mock
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
 import aims
+import bench
 import growth
 import peers
 import rows
@@ -44,6 +45,7 @@ refused("a training step that does not exist is refused", "'2x127 tp2'", ONLY="s
 refused("a Python without PyTorch is refused before anything is measured", "no-torch has no PyTorch", ONLY="steps/2x128 tp2", VS="torch",
         TORCH=os.path.join(BUILD, "no-torch"))
 refused("a folder that is not there is refused before anything is measured", "no folder none", SAVE="none/kept.json")
+refused("arithmetic that is not known is refused", "'fp16'", AMP="fp16")
 refused("PyTorch is not compared where no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
 refused("a file to compare with that is not there is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
@@ -84,8 +86,20 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
 check("a file that has nothing of what was measured is said to have nothing", "nothing of what was measured" in said.getvalue(), said.getvalue())
 
 # Rows are chosen by words; each part between commas adds its own.
-check("a row is chosen by whole words", list(steps.wanted("base tp2")) == ["base tp2"] and list(steps.wanted("2x2 base-512, base serial"))
-      == ["base serial", "base-512 2x2"] and len(steps.wanted("base threads,serial")) == 8, list(steps.wanted("2x2 base-512, base serial")))
+for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],
+                     "base serial threads": ["base serial 2 threads", "base serial 2 threads bf16"]}.items():
+    check(f"'{words}' chooses the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
+check("AMP=off leaves out bf16, and AMP=bf16 all else", [len(steps.wanted("serial", amps)) for amps in (("off",), ("bf16",), steps.AMPS)]
+      == [8, 8, 16], steps.wanted("serial", ("bf16",)))
+with unittest.mock.patch.object(steps, "why_no_bf16", lambda *_: "error: no oneDNN"), contextlib.redirect_stdout(io.StringIO()) as said, \
+        contextlib.redirect_stderr(io.StringIO()) as complained:
+    left = bench.those_that_run(BUILD, work, steps.AMPS)
+    try:
+        ended = bench.those_that_run(BUILD, work, ("bf16",))
+    except SystemExit as end:
+        ended = end.code
+check("rows for bf16 are left out visibly where it does not run", left == ("off",) and "no oneDNN" in said.getvalue(), said.getvalue())
+check("AMP=bf16 is refused where it does not run", ended == 2 and "no oneDNN" in complained.getvalue(), (ended, complained.getvalue()))
 check("every aim is that of a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(steps.names()),
       steps.names())
 
@@ -95,7 +109,7 @@ def fake_torch(version, seconds, resident):
     path = os.path.join(work, f"fake-torch-{version}")
     said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"#!/bin/sh\ncase $1 in -c) echo {version} ;; *) echo '{said}' ;; esac\n")
+        file.write(f"#!/bin/sh\necho \"$*\" >> {path}.calls\ncase $1 in -c) echo {version} ;; *) echo '{said}' ;; esac\n")
     os.chmod(path, 0o755)
     return path
 
@@ -111,7 +125,7 @@ check("each Python of TORCH= is asked for its version", list(found) == ["1.13-fa
 kit = {"seconds": [9, 9, 0.01, 0.01], "resident_bytes": 1e8, "tensor_bytes": 5e7, "profile": [
     {"what": what, "forward_ms": 1, "backward_ms": 1} for what in ("linear", "attention", "gelu", "optimiser", "all_reduce", steps.WAITED)]}
 with unittest.mock.patch.object(steps, "run_kit", lambda *_: kit), contextlib.redirect_stdout(io.StringIO()) as said:
-    runs = steps.measure(BUILD, work, 2, found, "2x128 serial,2x128 dp2,base serial,base tp2")
+    runs = steps.measure(BUILD, work, 2, found, steps.wanted("2x128 serial,2x128 dp2,base serial,base tp2", ("off",)))
     kept_rows = steps.show_steps(runs, 250.0)
     steps.show_profiles(runs)
 peer = lines_of(said.getvalue(), "against PyTorch")
@@ -127,6 +141,15 @@ check("each kind of work has its share of the profile, waiting too", lines_of(sa
       == ["16.7 %"] * 6, said.getvalue())
 check("PyTorch's times and the memory are kept", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, a rank"}
       <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 4, [one.key() for one in kept_rows])
+
+asked = []
+with unittest.mock.patch.object(steps, "run_kit", lambda *given: asked.append(given[2:])):
+    steps.measure(BUILD, work, 1, found, steps.wanted("6x256 dp2"))
+with open(found["2.99-fake"] + ".calls", encoding="utf-8") as file:
+    told = [line.split()[1:] for line in file][-2:]
+sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULARY)]
+check("the kit and PyTorch get one layout, the same sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
+      and told == [[*sizes, amp] for amp in steps.AMPS], (asked, told))
 
 steps.MODELS["tiny"] = (1, 24, 2, 16, 4, 4)
 steps.write_data(work)
