@@ -7,25 +7,67 @@ static int64_t rows_of(const Tensor *x)
     return tensor_count(x) / shape_last(x->shape);
 }
 
+/* Rows of dy that are zeros give nothing: those of padding, and, below the first token, all the others of the last block. */
+typedef struct RowsInUse {
+    int64_t rows, count;  /* of dy; of them those that are not left out */
+    const int32_t *index; /* which these are, where some are left out */
+} RowsInUse;
+
+static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
+{
+    RowsInUse use = {.rows = tensor_count(dy) / (columns ? columns : 1)};
+    Tensor *index = tape_tensor(dy->tape, INT32, SHAPE(use.rows), whole());
+    use.count = kernel_rows_in_use(use.rows, columns, reals(dy), ints(index));
+    use.index = use.count < use.rows ? ints(index) : NULL;
+    return use;
+}
+
+static const real *taken(const RowsInUse *use, const Tensor *x, int64_t columns, Tape *tape)
+{
+    if (!use->index)
+        return reals(x);
+    Tensor *rows = tape_tensor(tape, REAL, SHAPE(use->count, columns), whole());
+    kernel_lookup_forward(use->count, columns, use->index, reals(x), reals(rows));
+    return reals(rows);
+}
+
+static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const real *dy,
+                           const Tensor *weight, Tensor *dx, bool accumulate, Tape *tape)
+{
+    Tensor *rows = use->index ? tape_tensor(tape, REAL, SHAPE(use->count, in), whole()) : dx;
+    if (use->count > 0)
+        kernel_linear_backward_input(use->count, in, out, dy, reals(weight), reals(rows),
+                                     accumulate && !use->index);
+    if (!use->index)
+        return;
+    if (!accumulate)
+        kernel_vector_fill(tensor_count(dx), 0, reals(dx));
+    kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
+}
+
 static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
-    int64_t in = weight->shape.size[1], out = weight->shape.size[0],
-            rows = tensor_count(dy) / (out ? out : 1);
-    const real *multiplied =
-        reals(ready(node->saved[0])); /* first: what computes it again has its own line in a profile */
+    int64_t in = weight->shape.size[1], out = weight->shape.size[0];
+    Tensor *multiplied =
+        ready(node->saved[0]); /* first: what computes it again has its own line in a profile */
+    RowsInUse use = rows_in_use(dy, out);
+    const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;
     Tensor *dx = gradient_room(x, &accumulate);
     if (dx)
-        kernel_linear_backward_input(rows, in, out, reals(dy), reals(node->saved[1]), reals(dx), accumulate);
+        input_gradient(&use, in, out, rows, node->saved[1], dx, accumulate, dy->tape);
     Tensor *dw = gradient_room(weight, &accumulate);
-    if (dw)
-        kernel_linear_backward_weight(rows, in, out, reals(dy), multiplied, reals(dw), accumulate);
+    if (dw && use.count == 0 && !accumulate)
+        kernel_vector_fill(tensor_count(dw), 0, reals(dw));
+    else if (dw && use.count > 0)
+        kernel_linear_backward_weight(use.count, in, out, rows, taken(&use, multiplied, in, dy->tape),
+                                      reals(dw), accumulate);
     Tensor *db = bias ? gradient_room(bias, &accumulate) : NULL;
     if (db) {
         if (!accumulate)
             kernel_vector_fill(out, 0, reals(db));
-        kernel_linear_backward_bias(rows, out, reals(dy), reals(db));
+        kernel_linear_backward_bias(use.count, out, rows, reals(db));
     }
 }
 

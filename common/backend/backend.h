@@ -58,6 +58,11 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
 /** dtable[ids[i]] += dy row i, in the order of i (so that the sum is the same in each run). */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable);
 
+/** The rows of x [rows,columns] that hold anything but zeros, in order, in index [rows].
+ *  @return how many they are; or `rows`, where these are nearly all, or leaving the others out would gain nothing: index is
+ *  not set then */
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
+
 /* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time -- */
 
 /** rstd = 1/sqrt(variance + epsilon), variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward. */

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
@@ -126,6 +127,11 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
 {
     const real factor = (real)(1 / (1 - probability));
     for (int64_t r = 0; r < rows; r++) {
+        if (operation == GELU_DROPOUT_BACKWARD && is_zero(columns, dy + r * columns)) {
+            memset(y + r * columns, 0, (size_t)columns * sizeof *y);
+            kept += dropout_words(columns);
+            continue;
+        }
         for (int64_t first = 0; first < columns; first += DROPOUT_BITS) {
             const int64_t count = columns - first < DROPOUT_BITS ? columns - first : DROPOUT_BITS;
             const int64_t at = r * columns + first;

@@ -132,12 +132,23 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
     }
 }
 
-/** Nothing flows back to a key that nobody sees. */
-static void clear_hidden(const AttentionShape *shape, int64_t keys, real *dx)
+/** Zeros for positions begin..end-1 of one head: what flows back to a key that nobody sees, or to a query of which nothing
+ *  depends. */
+static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, real *dx)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;
-    for (int64_t j = keys; j < shape->positions; j++)
+    for (int64_t j = begin; j < end; j++)
         memset(dx + j * width, 0, (size_t)size * sizeof *dx);
+}
+
+/** Queries from here on have a dy of zeros: padding, or, in the last block of a classifier, all but the first. */
+static int64_t queries_used(const AttentionShape *shape, const real *dy)
+{
+    const int64_t size = shape->head_size, width = shape->heads * size;
+    int64_t end = shape->positions;
+    while (end > 0 && is_zero(size, dy + (end - 1) * width))
+        end--;
+    return end;
 }
 
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
@@ -151,10 +162,11 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
-        const int64_t keys = head.keys, first = head.first;
+        const int64_t queries = queries_used(shape, dy + head.first);
+        const int64_t keys = queries > 0 ? head.keys : 0, first = head.first;
         real *p = work + omp_get_thread_num() * 2 * tile * positions, *ds = p + tile * positions;
-        for (int64_t i = 0; i < positions; i += tile) {
-            const int64_t rows = positions - i < tile ? positions - i : tile, at = first + i * width;
+        for (int64_t i = 0; i < queries; i += tile) {
+            const int64_t rows = queries - i < tile ? queries - i : tile, at = first + i * width;
             multiply(CblasNoTrans, CblasTrans, rows, keys, size, factor, q + at, width, k + first, width,
                      false, p, keys);
             multiply(CblasNoTrans, CblasTrans, rows, keys, size, 1, dy + at, width, v + first, width, false,
@@ -167,7 +179,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
             multiply(CblasTrans, CblasNoTrans, keys, size, rows, 1, p, keys, dy + at, width, i > 0,
                      dv + first, width);
         }
-        clear_hidden(shape, keys, dk + first);
-        clear_hidden(shape, keys, dv + first);
+        clear_positions(shape, queries, positions, dq + first);
+        clear_positions(shape, keys, positions, dk + first);
+        clear_positions(shape, keys, positions, dv + first);
     }
 }

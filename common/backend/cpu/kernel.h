@@ -56,6 +56,15 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
     return part == parts ? count : count / unit * part / parts * unit;
 }
 
+/** Does a row hold nothing but zeros? Ends at the first number that is none: of most rows it reads one. */
+KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
+{
+    for (int64_t c = 0; c < columns; c++)
+        if (row[c] != 0)
+            return false;
+    return true;
+}
+
 enum { CACHE_LINE = 16 }; /**< in numbers */
 
 #endif

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
@@ -43,6 +44,11 @@ KERNEL static void rows_backward(int64_t rows, int64_t columns, const real *dy, 
                                  bool accumulate, real *dweight, real *dbias)
 {
     for (int64_t r = 0; r < rows; r++, dy += columns, x += columns, dx += columns) {
+        if (is_zero(columns, dy)) {
+            if (!accumulate)
+                memset(dx, 0, (size_t)columns * sizeof *dx);
+            continue;
+        }
         const real row_mean = mean[r], row_rstd = rstd[r];
         real g_sum = 0, gn_sum = 0;
 #pragma omp simd reduction(+ : g_sum, gn_sum)

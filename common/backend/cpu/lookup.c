@@ -39,3 +39,24 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
         add_rows(count, columns, part_begin(columns, CACHE_LINE, t, threads),
                  part_begin(columns, CACHE_LINE, t + 1, threads), ids, dy, dtable);
 }
+
+/** Are some rows zeros? A few of them tell, the last of the tensor among them: padding comes at the end of a text. */
+static bool some_are_zero(int64_t rows, int64_t columns, const real *x)
+{
+    enum { LOOKS = 32 };
+    for (int64_t i = 1; i <= LOOKS && rows > 0; i++)
+        if (is_zero(columns, x + (i * rows + LOOKS - 1) / LOOKS * columns - columns))
+            return true;
+    return false;
+}
+
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+{
+    int64_t count = 0;
+    if (!some_are_zero(rows, columns, x))
+        return rows;
+    for (int64_t r = 0; r < rows; r++)
+        if (!is_zero(columns, x + r * columns))
+            index[count++] = (int32_t)r;
+    return 4 * count < 3 * rows ? count : rows; /* they are copied, and the result is */
+}

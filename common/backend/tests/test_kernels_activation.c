@@ -132,6 +132,14 @@ START_TEST(gelu_dropout_is_gelu_and_then_dropout)
 }
 END_TEST
 
+START_TEST(gelu_dropout_backward_of_rows_of_zeros_is_its_definition)
+{
+    Comparison c = case_of("gelu_dropout_backward", _i % SIZES, 2);
+    make_zeros(&c.twins[0], _i / SIZES, c.rows, 7);
+    compare_case(&c, call_gelu_dropout_backward);
+}
+END_TEST
+
 START_TEST(nan_stays_nan_and_does_not_spread)
 {
     Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply, call_gelu_dropout_forward,
@@ -308,6 +316,8 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests, dropout_draws_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, dropout_is_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
+    tcase_add_loop_test(tests, gelu_dropout_backward_of_rows_of_zeros_is_its_definition, 0,
+                        ZERO_PATTERNS * SIZES);
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, SIZES);
     return tests;
 }

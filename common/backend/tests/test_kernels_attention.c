@@ -187,6 +187,17 @@ START_TEST(attention_backward_is_its_definition)
 }
 END_TEST
 
+START_TEST(attention_backward_of_queries_of_which_nothing_depends_is_its_definition)
+{
+    AttentionShape shape;
+    int32_t mask[MOST_KEYS];
+    const int pattern = _i % ZERO_PATTERNS, at = _i / ZERO_PATTERNS;
+    Comparison c = backward_of(at * MASKS + (pattern + at) % MASKS, &shape, mask);
+    make_zeros(&c.twins[6], pattern, c.rows, shape.positions);
+    compare(&c, call_backward);
+}
+END_TEST
+
 START_TEST(work_space_grows_no_faster_than_positions)
 {
     const AttentionShape some = {1, 512, 12, 64, 1}, many = {1, 8192, 12, 64, 1};
@@ -197,7 +208,7 @@ END_TEST
 START_TEST(each_thread_has_work_space_of_its_own)
 {
     enum { COUNT = 2 * 128 * 64, EACH = 2 * 128 * 128, THREADS = 2 };
-    static float x[COUNT], dx[3][COUNT], kept[2][4 * 128], work[THREADS * EACH];
+    static float x[COUNT], dy[COUNT], dx[3][COUNT], kept[2][4 * 128], work[THREADS * EACH];
     static int32_t mask[2 * 128];
     const AttentionShape shape = {2, 128, 2, 32, 1};
     for (int i = 0; i < 2 * 128; i++)
@@ -207,7 +218,8 @@ START_TEST(each_thread_has_work_space_of_its_own)
     kernel_vector_fill(THREADS * EACH, NAN, work);
     kernel_attention_forward(&shape, x, x, x, mask, dx[0], kept[0], kept[1], work);
     ck_assert(work[0] == 1 && work[EACH] == 1);
-    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], x, dx[0], dx[1], dx[2], work);
+    kernel_vector_fill(COUNT, 1, dy);
+    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], dy, dx[0], dx[1], dx[2], work);
     ck_assert(work[0] == 1.0f / 128 && work[EACH] == 1.0f / 128);
 }
 END_TEST
@@ -264,6 +276,8 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_backward_of_queries_of_which_nothing_depends_is_its_definition, 0,
+                        ZERO_PATTERNS * SHAPES);
     tcase_add_loop_test(tests, cross_entropy_is_its_definition, 0, 3 * SIZES);
     tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);
     return tests;

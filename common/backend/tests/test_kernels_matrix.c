@@ -196,10 +196,10 @@ static void call_layer_norm_backward(const Comparison *c, bool reference)
                                    t[4].single, t[5].single, c->accumulate, t[6].single, t[7].single);
 }
 
-START_TEST(layer_norm_backward_is_its_definition_written_or_added)
+static Comparison layer_norm_backward_of(int size, bool accumulate)
 {
-    Comparison c = comparison_of("layer_norm_backward", _i / 2);
-    c.accumulate = _i % 2 == 1;
+    Comparison c = comparison_of("layer_norm_backward", size);
+    c.accumulate = accumulate;
     add_twin(&c, c.rows * c.columns, NORMAL);
     add_twin(&c, c.rows * c.columns, NORMAL);
     add_twin(&c, c.columns, NORMAL);
@@ -208,7 +208,52 @@ START_TEST(layer_norm_backward_is_its_definition_written_or_added)
     add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
     add_twin(&c, c.columns, NORMAL);
     add_twin(&c, c.columns, NORMAL);
+    return c;
+}
+
+START_TEST(layer_norm_backward_is_its_definition_written_or_added)
+{
+    Comparison c = layer_norm_backward_of(_i / 2, _i % 2 == 1);
     compare(&c, call_layer_norm_backward);
+}
+END_TEST
+
+START_TEST(layer_norm_backward_of_rows_of_zeros_is_its_definition)
+{
+    Comparison c = layer_norm_backward_of(SIZES - 3, _i % 2 == 1);
+    make_zeros(&c.twins[0], _i / 2, c.rows, 7);
+    compare(&c, call_layer_norm_backward);
+}
+END_TEST
+
+START_TEST(rows_in_use_are_those_that_are_not_zeros)
+{
+    enum { ROWS_HERE = 301, COLUMNS_HERE = 24 };
+    int32_t index[ROWS_HERE];
+    Comparison c = {.kernel = "rows in use"};
+    make_zeros(add_twin(&c, ROWS_HERE * COLUMNS_HERE, NORMAL), _i, ROWS_HERE, 43);
+    int64_t found = kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, c.twins[0].start, index), expected = 0;
+    for (int64_t r = 0; r < ROWS_HERE; r++)
+        if (is_in_use(_i, ROWS_HERE, 43, r)) {
+            ck_assert_int_lt(expected, found);
+            ck_assert_int_eq(index[expected++], r);
+        }
+    ck_assert_int_eq(found, expected);
+    free_twins(&c);
+}
+END_TEST
+
+START_TEST(where_nearly_all_rows_are_in_use_none_is_left_out)
+{
+    int32_t index[301];
+    Comparison c = {.kernel = "rows in use"};
+    Twin *x = add_twin(&c, 301 * 5, NORMAL);
+    ck_assert_int_eq(kernel_rows_in_use(301, 5, x->start, index), 301);
+    memset(x->start + 300 * 5, 0, 5 * sizeof(float));
+    ck_assert_int_eq(kernel_rows_in_use(301, 5, x->start, index), 301);
+    ck_assert_int_eq(kernel_rows_in_use(0, 5, x->start, index), 0);
+    ck_assert_int_eq(kernel_rows_in_use(1, 5, x->start + 300 * 5, index), 0);
+    free_twins(&c);
 }
 END_TEST
 
@@ -247,6 +292,9 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
     tcase_add_loop_test(tests, layer_norm_forward_is_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, layer_norm_backward_is_its_definition_written_or_added, 0, 2 * SIZES);
+    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_is_its_definition, 0, 2 * ZERO_PATTERNS);
+    tcase_add_loop_test(tests, rows_in_use_are_those_that_are_not_zeros, 0, ZERO_PATTERNS);
+    tcase_add_test(tests, where_nearly_all_rows_are_in_use_none_is_left_out);
     tcase_add_loop_test(tests, one_nan_makes_nan_of_what_depends_on_it, 0, SIZES);
     return tests;
 }
