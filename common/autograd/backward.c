@@ -27,6 +27,7 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
     if (x->parameter) {
         *accumulate = x->gradient_set;
         x->gradient_set = true;
+        x->gradient_zeros = false;
         return x->gradient;
     }
     *accumulate = x->gradient != NULL;
@@ -36,6 +37,15 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
         x->gradient = tape_tensor(x->tape, REAL, x->shape, x->placement);
     x->gradient->kept = true;
     return x->gradient;
+}
+
+Tensor *gradient_sum(Tensor *x)
+{
+    bool zeros = x->gradient_zeros, accumulate;
+    Tensor *room = gradient_room(x, &accumulate);
+    if (room && !accumulate && !zeros)
+        kernel_vector_fill(tensor_count(room), 0, reals(room));
+    return room;
 }
 
 Tensor *gradient_over(Tensor *dy, Placement placement)

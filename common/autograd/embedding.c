@@ -5,10 +5,7 @@
 static void lookup_gradient(Node *node, Tensor *dy)
 {
     Tensor *weight = node->input[1];
-    bool accumulate;
-    Tensor *dw = gradient_room(weight, &accumulate);
-    if (!accumulate)
-        kernel_vector_fill(tensor_count(dw), 0, reals(dw));
+    Tensor *dw = gradient_sum(weight);
     kernel_lookup_backward(tensor_count(node->saved[0]), weight->shape.size[1], ints(node->saved[0]),
                            reals(dy), reals(dw));
 }
@@ -71,10 +68,7 @@ static void add_positions_backward(Node *node, Tensor *dy)
     Tensor *table = node->input[1];
     int64_t batch = dy->shape.size[0], count = dy->shape.size[1] * dy->shape.size[2];
     gradient_add(node->input[0], dy);
-    bool accumulate;
-    Tensor *dtable = gradient_room(table, &accumulate);
-    if (dtable && !accumulate)
-        kernel_vector_fill(tensor_count(table), 0, reals(dtable));
+    Tensor *dtable = gradient_sum(table);
     for (int64_t b = 0; dtable && b < batch; b++)
         kernel_vector_accumulate(count, reals(dy) + b * count, reals(dtable));
 }

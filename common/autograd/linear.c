@@ -63,12 +63,9 @@ static void linear_backward(Node *node, Tensor *dy)
     else if (dw && use.count > 0)
         kernel_linear_backward_weight(use.count, in, out, rows, taken(&use, multiplied, in, dy->tape),
                                       reals(dw), accumulate);
-    Tensor *db = bias ? gradient_room(bias, &accumulate) : NULL;
-    if (db) {
-        if (!accumulate)
-            kernel_vector_fill(out, 0, reals(db));
+    Tensor *db = bias ? gradient_sum(bias) : NULL;
+    if (db)
         kernel_linear_backward_bias(use.count, out, rows, reals(db));
-    }
 }
 
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)

@@ -2,11 +2,9 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
-/* The kernel writes all three gradients: of an argument that needs none it writes a tensor that nobody reads.
- */
-static Tensor *room_for(Tensor *x, Tape *tape, bool *accumulate)
+/* The kernel writes all three gradients: that of an argument that needs none goes where nobody reads it. */
+static Tensor *or_unread(Tensor *room, const Tensor *x, Tape *tape)
 {
-    Tensor *room = gradient_room(x, accumulate);
     return room ? room : tape_tensor(tape, REAL, x->shape, whole());
 }
 
@@ -16,14 +14,10 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     const real *mean = reals(node->saved[1]), *rstd = mean + rows;
-    bool accumulate, set;
-    Tensor *dw = room_for(weight, dy->tape, &set);
-    if (!set)
-        kernel_vector_fill(columns, 0, reals(dw));
-    Tensor *db = room_for(bias, dy->tape, &set);
-    if (!set)
-        kernel_vector_fill(columns, 0, reals(db));
-    Tensor *dx = room_for(x, dy->tape, &accumulate);
+    bool accumulate;
+    Tensor *dw = or_unread(gradient_sum(weight), weight, dy->tape);
+    Tensor *db = or_unread(gradient_sum(bias), bias, dy->tape);
+    Tensor *dx = or_unread(gradient_room(x, &accumulate), x, dy->tape);
     kernel_layer_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight), mean, rstd,
                                reals(dx), accumulate, reals(dw), reals(db));
 }

@@ -155,6 +155,9 @@ void gradient_add(Tensor *x, Tensor *d);
 /** Where a kernel writes (or, if *accumulate, adds) the gradient of x; NULL if x needs none. */
 Tensor *gradient_room(Tensor *x, bool *accumulate);
 
+/** Where a kernel that can only add adds the gradient of x: zeros are there if nothing else is. NULL if x needs none. */
+Tensor *gradient_sum(Tensor *x);
+
 /** Where a backward function writes the gradient of an argument of dy's shape, to be handed to gradient_add(): over dy, if
  *  nobody else holds its numbers. */
 Tensor *gradient_over(Tensor *dy, Placement placement);

@@ -40,6 +40,31 @@ void optimizer_free(Optimizer *optimizer)
     free(optimizer);
 }
 
+static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gradients)
+{
+    while (begin < end) {
+        const int64_t block = begin / ADAMW_BLOCK, after = (block + 1) * ADAMW_BLOCK;
+        const int64_t next = after < end ? after : end;
+        if (seen[block])
+            kernel_vector_fill(next - begin, 0, gradients + begin);
+        begin = next;
+    }
+}
+
+/* Of a large table most rows never have a gradient: the others are cleared here, and the next one is added to zeros. */
+static void clear_tables(Model *model, const uint8_t *seen)
+{
+    real *gradients = model_gradients(model);
+    for (const Parameter *p = model_parameters(model); p; p = p->next) {
+        const int64_t begin = reals(p->value->gradient) - gradients, end = begin + tensor_count(p->value);
+        const int64_t block = begin / ADAMW_BLOCK, blocks = end / ADAMW_BLOCK - block;
+        if (memchr(seen + block, 0, (size_t)blocks)) {
+            clear_seen(seen, begin, end, gradients);
+            p->value->gradient_zeros = true;
+        }
+    }
+}
+
 void optimizer_step(Optimizer *optimizer, double rate)
 {
     Model *model = optimizer->model;
@@ -60,6 +85,7 @@ void optimizer_step(Optimizer *optimizer, double rate)
                    .seen = optimizer->seen->data};
     kernel_adamw_step(size, model_weights(model), model_gradients(model), optimizer->m->data,
                       optimizer->v->data, &adamw);
+    clear_tables(model, optimizer->seen->data);
 }
 
 void optimizer_resume(Optimizer *optimizer, int64_t steps)

@@ -22,7 +22,8 @@ typedef struct Optimizer Optimizer;
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 void optimizer_free(Optimizer *optimizer);
 
-/** One step at this learning rate with the gradients that the model holds. */
+/** One step at this learning rate with the gradients that the model holds. Those of a table that has rows which never had one
+ *  are zeros after it. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
 /** What an optimiser remembers from step to step, to be saved and set. */
