@@ -198,8 +198,8 @@ def main():
     for name, value in [*machine.items(), *(("PyTorch", f"{version}, by {python}") for version, python in pythons.items())]:
         print(f"{name:<10}{value}")
     print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
-    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps), "growth": growth.measure,
-           "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
+    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps),
+           "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
     measured = []
     for section in chosen:
         measured += run[section](build, work, rounds, part)

@@ -7,10 +7,11 @@ import sys
 
 
 class Row:
-    """One figure, measured several times. `lower`: the less the better."""
+    """One figure, measured several times. `lower`: the less the better. `blur`: by which part of itself each value may be off,
+    whatever the others say."""
 
-    def __init__(self, section, name, unit, values, lower=True, **notes):
-        self.section, self.name, self.unit, self.values, self.lower, self.notes = section, name, unit, values, lower, notes
+    def __init__(self, section, name, unit, values, lower=True, blur=0.0, **notes):
+        self.section, self.name, self.unit, self.values, self.lower, self.blur, self.notes = section, name, unit, values, lower, blur, notes
 
     def key(self):
         return f"{self.section}: {self.name}"
@@ -100,7 +101,7 @@ def compare(path, machine, rows):
         if not then or then.unit != row.unit:
             continue
         ratio = row.median() / then.median() if then.median() else float("nan")
-        apart = min(row.values) > max(then.values) or max(row.values) < min(then.values)
+        apart = min(row.values) > max(then.values) * (1 + row.blur) or max(row.values) < min(then.values) * (1 - row.blur)
         worse = (ratio > 1) == row.lower
         noise = max(max(r.values) / min(r.values) - 1 for r in (row, then)) if min(row.values + then.values) > 0 else 0
         lines.append([row.key(), row.unit, number(then.median()), number(row.median()), f"{ratio:.3f}", f"{100 * noise:.0f} %",

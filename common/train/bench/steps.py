@@ -91,7 +91,8 @@ def progress(text):
 
 def names():
     """{name: (model, layout, AMP)} of every row."""
-    return {f"{model} {layout}{'' if amp == 'off' else ' ' + amp}": (model, layout, amp) for model in MODELS for layout in LAYOUTS for amp in AMPS}
+    return {f"{model} {layout}{'' if amp == 'off' else ' ' + amp}": (model, layout, amp)
+            for model in MODELS for layout in LAYOUTS for amp in AMPS}
 
 
 def called(words):
@@ -184,25 +185,26 @@ def show_aims(rows, found, peak):
 def show_steps(found, peak):
     """Prints the tables; returns what is kept: times and memory, the kit's and PyTorch's."""
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
-    show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s", "of the peak", "peak MB a rank",
-         "of tensors")
+    show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s",
+         "of the peak", "peak MB a rank", "of tensors")
     compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
     if compared:
         table("against PyTorch, in alternating runs: ms a step, ratios of them, MB a rank",
               ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "aim", "", "its MB", "imported", "the kit's",
                ""], [line for _, line in compared])
     show_aims(mine, found, peak)
-    memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]]) for name, runs in found.items()]
+    memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)
+              for name, runs in found.items()]
     return [*mine.values(), *(other for other, _ in compared), *memory]
 
 
 def show_profiles(found):
-    """Where the time of rank 0 goes, by kind."""
+    """Where the time of rank 0 goes in the fastest run, by kind."""
     kinds = ["GEMM", "attention", "element-wise", "optimiser", "communication", "waiting"]
     lines = []
     for name, runs in found.items():
         spent = dict.fromkeys(kinds, 0.0)
-        for one in runs["kit"][-1]["profile"]:
+        for one in min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]:
             spent[kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
         whole = sum(spent.values())
         lines.append([name, number(whole), *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds)])
