@@ -136,9 +136,11 @@ def megabytes(runs, key="resident_bytes"):
 
 
 def useful(model):
-    """Floating-point operations of a step: 2 a multiply-add, three products a weight, and attention; the table is looked up."""
+    """Floating-point operations that a step needs, 2 a multiply-add; the table is looked up. Backward takes twice what forward does,
+    but in the last block, where the first position of a text alone has a gradient: there keys and values alone have products."""
     layers, hidden, _, seq, batch, _ = MODELS[model]
-    return 3 * 24 * batch * seq * layers * hidden ** 2 * (1 + seq / (6 * hidden))
+    block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, a token
+    return batch * seq * (block * (1 + 3 * (layers - 1)) + 8 * hidden ** 2)
 
 
 def share_of_peak(row, peak):
