@@ -49,7 +49,7 @@ RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/
 SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
              common/base/*.c common/tensor/*.c common/backend/reference/*.c common/autograd/*.c common/comm/*.c common/model/*.c \
-             common/train/buckets.c common/data/permutation.c))
+             common/train/buckets.c common/train/table_rows.c common/data/permutation.c))
 JUDGE := $(wildcard grader/judge/*.c grader/judge/formats/*.c)
 PLAYS := $(wildcard grader/plays/*.c)
 RUNNER := $(wildcard grader/runner/*.c)

@@ -42,6 +42,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
     Tensor *y = tape_tensor(tape, REAL, shape, place_lookup(tape, weight, shape.rank));
     kernel_lookup_forward(tensor_count(ids), weight->shape.size[1], ints(ids), reals(ready(weight)),
                           reals(y));
+    weight->is_table = true;
     Node *node = tape_operation(tape, "lookup", lookup_gradient, y, 2, (Tensor *[]){ids, weight});
     if (node)
         node_keep(node, 0, ids);

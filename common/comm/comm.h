@@ -51,6 +51,9 @@ void group_must_exist(const Group *group, const char *word);
 /** The sum over the ranks of x [count], on every rank. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
 
+/** Bits [bytes]: on every rank those that are set on any. Counted as a sum. */
+void comm_any(Group *group, uint8_t *bits, int64_t bytes);
+
 /** The blocks of all ranks, [rows, columns] each, side by side: result [rows, size·columns]. rows = 1 joins
  * along the first dimension without a copy. result must not overlap x. */
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns);

@@ -168,6 +168,15 @@ void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
 }
 
+void comm_any(Group *group, uint8_t *bits, int64_t bytes)
+{
+    double begin = MPI_Wtime();
+    for (int64_t i = 0; i < bytes || i == 0; i += PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, bits + i, piece_at(i, bytes), MPI_BYTE, MPI_BOR, group->comm);
+    const int64_t numbers = (bytes + (int64_t)sizeof(real) - 1) / (int64_t)sizeof(real);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+}
+
 /* A matrix of `rows` rows of `columns` numbers in a wider one: MPI reads and writes it in place, whatever its
  * size. */
 static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)

@@ -47,6 +47,7 @@ struct Tensor {
     void *
         summing; /**< from group_all_reduce_start() on, whose line it is, until pending_wait(): MPI writes into it */
     bool gradient_set;   /**< of a parameter: its gradient holds numbers of this step */
+    bool is_table;       /**< of a parameter: rows of it were looked up, so that few may have a gradient */
     bool gradient_zeros; /**< of a parameter: its gradient is zeros, and nothing has been added to them */
     bool is_gradient; /**< handed to a backward function: its buffer may be shared, and is copied before it is
                          written */

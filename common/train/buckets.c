@@ -2,12 +2,15 @@
 
 #include <stdlib.h>
 
+#include "train/table_rows.h"
 #include "train/waiting.h"
 
 /* What is known of a bucket beside what balise 11 sees of it. */
 typedef struct Filling {
-    Tensor gradients; /* a range of the arena */
+    Tensor gradients; /* a range of the arena, or the front of it */
+    int64_t range;    /* numbers */
     int parameters, missing;
+    TableRows *table; /* where the bucket is a large table: which rows are given out */
 } Filling;
 
 struct BucketSet {
@@ -55,7 +58,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
     for (int i = 0; i < set->count; i++) {
         Tensor *range = &set->filling[i].gradients;
         real *next = i + 1 < set->count ? reals(&set->filling[i + 1].gradients) : end;
-        range->shape.size[0] = next - reals(range);
+        range->shape.size[0] = set->filling[i].range = next - reals(range);
         range->buffer = model_gradient_buffer(model);
         set->bucket[i].gradients = range;
     }
@@ -64,19 +67,32 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
 
 void bucket_set_free(BucketSet *set)
 {
+    for (int i = 0; i < set->count; i++)
+        table_rows_free(set->filling[i].table);
     free(set->bucket);
     free(set->filling);
     free(set->bucket_of);
     free(set);
 }
 
+static void give_out(BucketSet *set, int i, Tensor *last)
+{
+    const Mesh *mesh = model_mesh(set->model);
+    Filling *filling = &set->filling[i];
+    if (last && mesh->dp_degree > 1 && filling->parameters == 1 && has_table_rows(last)) {
+        if (!filling->table)
+            filling->table = table_rows_new(last);
+        filling->gradients.shape.size[0] = table_rows_pack(filling->table, mesh->dp);
+    }
+    bucket_ready(&set->bucket[i], mesh);
+}
+
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
     int i = set->bucket_of[number_of(set, parameter)];
-    if (--set->filling[i].missing == 0) {
-        bucket_ready(&set->bucket[i], model_mesh(set->model));
-    }
+    if (--set->filling[i].missing == 0)
+        give_out(set, i, parameter);
 }
 
 static void between_operations(void *context)
@@ -105,7 +121,12 @@ double bucket_set_finish(BucketSet *set, Tape *tape)
     model_complete_gradients(set->model);
     for (int i = set->count - 1; i >= 0; i--)
         if (set->filling[i].missing > 0)
-            bucket_ready(&set->bucket[i], model_mesh(set->model));
+            give_out(set, i, NULL);
     buckets_finish(set->bucket, set->count, model_mesh(set->model));
+    for (int i = 0; i < set->count; i++) {
+        if (set->filling[i].table)
+            table_rows_unpack(set->filling[i].table);
+        set->filling[i].gradients.shape.size[0] = set->filling[i].range;
+    }
     return MPI_Wtime() - begin;
 }

@@ -1,7 +1,7 @@
 /** @file
  * The gradients of a model in buckets, reduced over the replicas while the backward pass goes on (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2): a bucket is a range of the gradient arena, so nothing is
- * copied. What is done with a bucket is balise 11's.
+ * copied; of a large embedding table, whose bucket is full last, it is the rows that some replica has used. What is done with a bucket is balise 11's.
  */
 #ifndef BALISE_TRAIN_BUCKETS_H
 #define BALISE_TRAIN_BUCKETS_H

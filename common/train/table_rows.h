@@ -1,0 +1,26 @@
+/** @file
+ * The gradient of an embedding table, of which a step touches few rows: those that any replica has touched are brought to the
+ * front, so that they alone are summed over the replicas. The sum is the same: all others are zeros everywhere.
+ */
+#ifndef BALISE_TRAIN_TABLE_ROWS_H
+#define BALISE_TRAIN_TABLE_ROWS_H
+
+#include "comm/comm.h"
+#include "tensor/tensor.h"
+
+typedef struct TableRows TableRows;
+
+/** Is the gradient of this parameter one of which it pays to send some rows only? Tables have rows looked up, and many of them. */
+bool has_table_rows(const Tensor *parameter);
+
+TableRows *table_rows_new(Tensor *parameter);
+void table_rows_free(TableRows *t);
+
+/** Brings together the rows of the parameter's gradient that are not zeros on some rank of the group. Collective.
+ *  @return how many numbers the gradient has in front now; all that it has, where most rows are in use: nothing moved then */
+int64_t table_rows_pack(TableRows *t, Group *group);
+
+/** Puts the rows where they were; what lies between them is zeros again. */
+void table_rows_unpack(TableRows *t);
+
+#endif

@@ -1,0 +1,123 @@
+/* Of a large table the rows that some replica has used are summed, and the sum is that of all rows. */
+#include <check.h>
+
+#include "comm/tests/ranks.h"
+#include "mesh/mesh.h"
+#include "model/model.h"
+#include "train/table_rows.h"
+
+enum { ROWS = 2100, COLUMNS = 512, COUNT = ROWS * COLUMNS };
+
+static Mesh mesh;
+static Pool *pool;
+static Model *model;
+static Tensor *table;
+static real expected[COUNT];
+
+static void start(void)
+{
+    pool = pool_new(0, false);
+    mesh_open(&mesh, world, 1);
+    model = model_new(pool, &mesh, 5);
+    table = parameter(model_builder(model), "table", SHAPE(ROWS, COLUMNS), whole());
+    model_finish(model);
+    table->is_table = true;
+}
+
+static void stop(void)
+{
+    model_free(model);
+    pool_free(pool);
+}
+
+static real number_at(int rank, int row, int column)
+{
+    return (real)(rank * 1000 + row + column % 7 + 1);
+}
+
+/* Rows that this rank, or the other, gives a gradient to; some are both's. */
+static bool gives(int rank, int row, int pattern)
+{
+    return pattern == 0   ? row % 97 == 3 * rank || row == ROWS - 1
+           : pattern == 1 ? rank == 0 && row < 5
+           : pattern == 2 ? false
+                          : row % 3 != rank; /* nearly all of them */
+}
+
+static void fill(int pattern)
+{
+    const int rank = group_rank(world);
+    for (int i = 0; i < COUNT; i++) {
+        const int row = i / COLUMNS, column = i % COLUMNS;
+        reals(table->gradient)[i] = gives(rank, row, pattern) ? number_at(rank, row, column) : 0;
+        expected[i] = 0;
+        for (int r = 0; r < 2; r++)
+            expected[i] += gives(r, row, pattern) ? number_at(r, row, column) : 0;
+    }
+}
+
+static int rows_of_any(int pattern)
+{
+    int rows = 0;
+    for (int row = 0; row < ROWS; row++)
+        rows += gives(0, row, pattern) || gives(1, row, pattern);
+    return rows;
+}
+
+/* The same object each time, as from step to step. */
+START_TEST(rows_of_all_replicas_are_summed_where_they_belong)
+{
+    TableRows *rows = table_rows_new(table);
+    for (int pattern = 0; pattern < 4; pattern++) {
+        fill(pattern);
+        int64_t numbers = table_rows_pack(rows, world);
+        comm_all_reduce(world, reals(table->gradient), reals(table->gradient), numbers);
+        table_rows_unpack(rows);
+        ck_assert_int_eq(numbers, pattern == 3 ? COUNT : rows_of_any(pattern) * COLUMNS);
+        int wrong = COUNT; /* one assertion for all: each writes a file */
+        for (int i = COUNT - 1; i >= 0; i--)
+            wrong = reals(table->gradient)[i] == expected[i] ? wrong : i;
+        ck_assert_msg(wrong == COUNT, "pattern %d: number %d of row %d", pattern, wrong % COLUMNS,
+                      wrong / COLUMNS);
+    }
+    table_rows_free(rows);
+}
+END_TEST
+
+START_TEST(what_is_asked_and_sent_is_counted)
+{
+    TableRows *rows = table_rows_new(table);
+    fill(1);
+    group_reset_counters(world);
+    int64_t numbers = table_rows_pack(rows, world);
+    comm_all_reduce(world, reals(table->gradient), reals(table->gradient), numbers);
+    int64_t bytes = group_counter(world, ALL_REDUCE).bytes; /* 2 (n - 1) / n of both, on each of two ranks */
+    table_rows_unpack(rows);
+    table_rows_free(rows);
+    ck_assert_int_eq(bytes, ((ROWS + 31) / 32 + 5 * COLUMNS) * (int64_t)sizeof(real));
+}
+END_TEST
+
+START_TEST(a_small_table_and_what_is_no_table_are_sent_whole)
+{
+    Tensor small = {.is_table = true, .shape = SHAPE(1000, 128)}, weight = {.shape = SHAPE(4096, 1024)};
+    ck_assert(has_table_rows(table));
+    ck_assert(!has_table_rows(&small));
+    ck_assert(!has_table_rows(&weight));
+}
+END_TEST
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("rows of a table");
+    TCase *tests = tcase_create("rows");
+    tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
+    tcase_add_checked_fixture(tests, start, stop);
+    tcase_add_test(tests, rows_of_all_replicas_are_summed_where_they_belong);
+    tcase_add_test(tests, what_is_asked_and_sent_is_counted);
+    tcase_add_test(tests, a_small_table_and_what_is_no_table_are_sent_whole);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
