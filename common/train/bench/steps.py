@@ -22,6 +22,7 @@ MODELS = {
 }
 # name: ranks, tp, threads
 LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1), "dp2": (2, 1, 1), "2x2": (4, 2, 1)}
+REPLICATED = [name for name, (ranks, tp, _) in LAYOUTS.items() if ranks > tp]
 AMPS = ("off", "bf16")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, under way", "gradient reduction, not hidden")
@@ -201,13 +202,17 @@ def show_steps(found, peak):
 
 
 def show_profiles(found):
-    """Where the time of rank 0 goes in the fastest run, by kind."""
+    """Where the time of rank 0 goes in the fastest run, by kind; and of the reduction over the replicas what was not hidden."""
     kinds = ["GEMM", "attention", "element-wise", "optimiser", "communication", "waiting"]
     lines = []
     for name, runs in found.items():
-        spent = dict.fromkeys(kinds, 0.0)
+        spent, shown = dict.fromkeys(kinds, 0.0), "-"
         for one in min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]:
-            spent[kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
+            time = one["forward_ms"] + one["backward_ms"]
+            spent[kind_of(one["what"])] += time
+            if one["what"] == SENT[-1] and names()[name][1] in REPLICATED:
+                shown = number(time)
         whole = sum(spent.values())
-        lines.append([name, number(whole), *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds)])
-    table("where the time goes, on rank 0 (waiting: for other ranks, until all are there)", ["", "ms a step", *kinds], lines)
+        lines.append([name, number(whole), *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds), shown])
+    table("where the time goes, on rank 0 (waiting: for other ranks, until all are there; not hidden: of the gradients' reduction)",
+          ["", "ms a step", *kinds, "not hidden, ms"], lines)
