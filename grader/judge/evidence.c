@@ -118,7 +118,10 @@ bool multiple(const Evidence *e, char *text, size_t size)
         {(double)c->tp * c->tp,
          "it is %g times the expected one: it is summed over the ranks twice too often"},
         {1.0 / c->tp, "it is %g times the expected one: it is divided by the number of ranks"},
-        {1.0 / c->B, "it is %g times the expected one: a mean over the batch is taken once too often"},
+        {1.0 / c->B, c->B == 2 ? "it is %g times the expected one: it is halved, or a mean over the batch is "
+                                 "taken once too often"
+                               : "it is %g times the expected one: a mean over the batch is taken once too "
+                                 "often"},
         {1.0 / (c->B * c->S),
          "it is %g times the expected one: a mean over the rows is taken once too often"},
         {2, "it is %g times the expected one: it is counted twice"},
@@ -187,10 +190,13 @@ bool suspected(const Evidence *e, char *text, size_t size)
         const Entry *entry = find_entry(wrong->base[0], wrong->used[0], VALUES, e->want->name, &offset);
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {
-            bool tiny = e->trial->c->dy_exponent < 0 || e->trial->c->exponent < 0;
+            const Case *c = e->trial->c;
             snprintf(text, size, "%s%s", suspect->sentence,
-                     s == GRADIENT_MISSING && tiny
+                     s != GRADIENT_MISSING ? ""
+                     : c->dy_exponent < 0 || c->exponent < 0
                          ? "; or it was lost for being small: the gradients of this case are millionths"
+                     : c->dy_exponent > 0 || c->exponent > 0
+                         ? "; or large ones are cut off: those of this case are millions"
                          : "");
             return true;
         }

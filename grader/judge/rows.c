@@ -171,6 +171,20 @@ static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
     return true;
 }
 
+/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
+ * millions. */
+static const char *not_shuffled(const Dealt *dealt, int64_t least)
+{
+    const double *mine = numbers_of(dealt->of[0]) + MINE;
+    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]);
+    if (length < least || length > rows)
+        return NULL;
+    for (int64_t i = 2; i < length; i++)
+        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows != ((int64_t)(mine[1] - mine[0]) + rows) % rows)
+            return NULL;
+    return "the rows are not shuffled: each follows the one before by the same stride";
+}
+
 /* Beside an earlier epoch of the usual seed; a few rows may come in the same order by chance. */
 static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
 {
@@ -189,6 +203,8 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
                       "and from nothing that is kept between calls";
     if (!same)
         return NULL;
+    if (not_shuffled(dealt, 5)) /* what is turned comes round again */
+        return not_shuffled(dealt, 5);
     return deal->epoch == 1 ? "the order of the samples is the same in every epoch"
            : deal->epoch    ? "the order of the samples is the same in several epochs"
                             : "the order of the samples does not depend on the seed";
@@ -200,20 +216,6 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
     for (int epoch = 1; !wrong && epoch < dealt->deal.epoch; epoch++)
         wrong = wrong_beside(t, dealt, epoch);
     return wrong;
-}
-
-/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
- * millions. */
-static const char *not_shuffled(const Dealt *dealt)
-{
-    const double *mine = numbers_of(dealt->of[0]) + MINE;
-    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]);
-    if (length < 8 || length > rows)
-        return NULL;
-    for (int64_t i = 2; i < length; i++)
-        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows != ((int64_t)(mine[1] - mine[0]) + rows) % rows)
-            return NULL;
-    return "the rows are not shuffled: each follows the one before by the same stride";
 }
 
 /* Of much data chance leaves little: half of all steps go up, a stride is seldom met again, and early rows come late as often as
@@ -305,7 +307,7 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
     if (!wrong)
         wrong = wrong_together(t, dealt);
     if (!wrong)
-        wrong = not_shuffled(dealt);
+        wrong = not_shuffled(dealt, 8);
     if (!wrong)
         wrong = hardly_shuffled(dealt);
     if (!wrong)

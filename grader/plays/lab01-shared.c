@@ -4,7 +4,8 @@
 
 Shape lab01_shape(const Case *c, int call)
 {
-    return call != 1 ? SHAPE(c->B, c->S, c->H) : SHAPE((c->B + 1) * c->S, c->H / 2 + 1);
+    return call != 1 || c->reverse ? SHAPE(c->B, c->S, c->H) /* calls alike, or of other sizes */
+                                   : SHAPE((c->B + 1) * c->S, c->H / 2 + 1);
 }
 
 int lab01_dimension(int part, int call, Shape shape)

@@ -17,7 +17,7 @@ typedef struct Pass {
 
 int width_of(const Case *c, int which)
 {
-    if (which == 0)
+    if (which == 0 || c->tp < 3) /* layers that only their numbers tell apart, and layers of other sizes */
         return c->H;
     if (c->lab == 3)
         return 2 * c->H;
