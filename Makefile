@@ -285,7 +285,15 @@ referenced = $(strip $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call a
 TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
 
 $(eval $(call list_rule,$(TRAIN),$(TRAIN_PARTS)))
-$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh
+# What AMP=bf16 opens; made where oneDNN's header is there.
+ONEDNN := $(if $(wildcard $(addsuffix /dnnl.h,/usr/include $(subst :, ,$(CPATH)))),$(BUILD)/balise-onednn.so)
+$(call float,common/backend/cpu/bf16.c): CPPFLAGS += -DONEDNN_FILE='"$(abspath $(BUILD))/balise-onednn.so"'
+ONEDNN_OBJECT = $(if $(ONEDNN),$(call float,common/backend/onednn/onednn.c))
+$(ONEDNN_OBJECT): CFLAGS += -fPIC
+$(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
+	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl
+
+$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh | $(ONEDNN)
 	mkdir -p $(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-train.sh $@ $(filter %.o %.a,$^)
 
@@ -303,7 +311,7 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,warmup,WARMUP) $(call option,decay,DECAY) $(call option,clip,CLIP) \
     $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,profile,PROFILE) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
-    $(call option,metrics,METRICS) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
+    $(call option,metrics,METRICS) $(call option,amp,AMP) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
     $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)
 

@@ -29,6 +29,9 @@ Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed)
 
 void model_free(Model *model)
 {
+    if (model->rounded)
+        backend_set_weights(NULL, 0, NULL);
+    buffer_release(model->rounded);
     buffer_release(model->weights);
     buffer_release(model->gradients);
     while (model->pieces) {
@@ -151,6 +154,18 @@ void model_finish(Model *model)
     }
     for (const Parameter *p = model->first; p; p = p->next)
         draw_initial(p, model->seed);
+}
+
+void model_keep_rounded(Model *model)
+{
+    model->rounded = pool_get(model->pool, model->arena * (int64_t)sizeof(uint16_t), WEIGHTS);
+    model_weights_changed(model);
+}
+
+void model_weights_changed(Model *model)
+{
+    if (model->rounded)
+        backend_set_weights(model->weights->data, model->arena, model->rounded->data);
 }
 
 void model_use_tape(Model *model, Tape *tape)

@@ -73,6 +73,13 @@ real *model_gradients(Model *model);
 /** The buffer of the gradient arena, for tensors that are a range of it. */
 Buffer *model_gradient_buffer(const Model *model);
 
+/** Takes room from the pool for the weights in bf16: products in bf16 (see backend.h) then round each weight once a step. The
+ *  weights themselves stay as they are. */
+void model_keep_rounded(Model *model);
+
+/** To be said after each change of weights that have been multiplied with. */
+void model_weights_changed(Model *model);
+
 /** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). begin(context, parameter),
  * where it is not NULL, is called once before its elements. */
 void model_fill(Model *model, void (*begin)(void *context, const Parameter *parameter),

@@ -22,6 +22,7 @@ struct Model {
     Parameter *first, **last;
     Builder *root;
     Buffer *weights, *gradients;
+    Buffer *rounded; /* the weights in bf16, or NULL */
     int64_t arena;
 };
 

@@ -65,17 +65,10 @@ static void clear_tables(Model *model, const uint8_t *seen)
     }
 }
 
-void optimizer_step(Optimizer *optimizer, double rate)
+static void adamw_step(const Optimizer *optimizer, double rate)
 {
     Model *model = optimizer->model;
     const OptimizerConfig *config = &optimizer->config;
-    int64_t size = model_arena_size(model);
-    model_complete_gradients(model);
-    optimizer->steps++;
-    if (config->kind == SGD) {
-        kernel_sgd_step(size, model_weights(model), model_gradients(model), rate, config->weight_decay);
-        return;
-    }
     AdamW adamw = {.rate = rate,
                    .beta1 = config->beta1,
                    .beta2 = config->beta2,
@@ -83,9 +76,22 @@ void optimizer_step(Optimizer *optimizer, double rate)
                    .weight_decay = config->weight_decay,
                    .step = optimizer->steps,
                    .seen = optimizer->seen->data};
-    kernel_adamw_step(size, model_weights(model), model_gradients(model), optimizer->m->data,
-                      optimizer->v->data, &adamw);
+    kernel_adamw_step(model_arena_size(model), model_weights(model), model_gradients(model),
+                      optimizer->m->data, optimizer->v->data, &adamw);
     clear_tables(model, optimizer->seen->data);
+}
+
+void optimizer_step(Optimizer *optimizer, double rate)
+{
+    Model *model = optimizer->model;
+    model_complete_gradients(model);
+    optimizer->steps++;
+    if (optimizer->config.kind == SGD)
+        kernel_sgd_step(model_arena_size(model), model_weights(model), model_gradients(model), rate,
+                        optimizer->config.weight_decay);
+    else
+        adamw_step(optimizer, rate);
+    model_weights_changed(model);
 }
 
 void optimizer_resume(Optimizer *optimizer, int64_t steps)

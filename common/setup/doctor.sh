@@ -97,7 +97,7 @@ dependency_row() {
     local i=$1 name=${package[$1]%%/*}
     if is_present "$i"; then
         row good "$name" "$(version_of "$i")" "${purpose[i]}"
-    elif [[ ${group[i]} == core ]]; then
+    elif [[ ${group[i]} == core && -z ${optional[${package[i]}]:-} ]]; then
         row bad "$name" missing "${purpose[i]}"
         how_to_get "$i"
         problems+=("$name")

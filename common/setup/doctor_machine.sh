@@ -33,9 +33,21 @@ machine_table() {
         row note memory "$(gib "$total")" "only $(gib "$free") free"
         say 'HINT: the labs fit; for training take small sizes (LAYERS=2 HIDDEN_DIM=128)'
     fi
+    bf16_row
     shared_memory_row
     sandbox_row
     system_rows
+}
+
+# Without such instructions oneDNN imitates them, or does without bf16.
+bf16_row() {
+    local found
+    found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)
+    if [[ -n $found ]]; then
+        row good bf16 "$found" 'make train AMP=bf16 is faster here'
+    else
+        row plain bf16 none 'make train AMP=bf16 gains nothing here'
+    fi
 }
 
 shared_memory_row() {

@@ -10,7 +10,7 @@
 
 #include "mesh/mesh.h"
 
-typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL } Kind;
+typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, AMP } Kind;
 
 /* One option: --name VALUE, make's NAME=VALUE. */
 typedef struct Known {
@@ -70,6 +70,15 @@ static bool read_model(const char *value, BertConfig *bert, Problem *problem)
                   "base (BERT-Base: 12 layers, 768, 12 heads) or large (24, 1024, 16)");
 }
 
+static bool read_amp(const char *value, Precision *amp, Problem *problem)
+{
+    *amp = !strcmp(value, "bf16") ? BF16 : FP32;
+    if (!strcmp(value, "fp16"))
+        return problem_set(problem, NULL, "AMP=bf16 is what a processor can do",
+                           "--amp cannot be 'fp16': fp16 needs a GPU");
+    return *amp == BF16 || !strcmp(value, "off") || refuse(problem, "amp", value, "off or bf16");
+}
+
 static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)
 {
     double number = 0;
@@ -81,6 +90,8 @@ static bool read_option(TrainConfig *config, const Known *option, const char *va
         return read_bytes(value, option->target, problem);
     case MODEL:
         return read_model(value, &config->bert, problem);
+    case AMP:
+        return read_amp(value, &config->amp, problem);
     case OPTIMIZER:
         config->optimizer.kind = !strcmp(value, "sgd") ? SGD : ADAMW;
         return !strcmp(value, "sgd") || !strcmp(value, "adamw") ||
@@ -158,6 +169,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},
         {"optimizer", OPTIMIZER, NULL, 0, 0},
         {"model", MODEL, NULL, 0, 0},
+        {"amp", AMP, NULL, 0, 0},
         {"layers", INTEGER, &bert->layers, 1, 10000},
         {"hidden-dim", INTEGER, &bert->hidden, 1, 1 << 20},
         {"heads", INTEGER, &bert->heads, 1, 1 << 20},

@@ -25,6 +25,7 @@ typedef struct TrainConfig {
     uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
                          seed. How far such runs drift apart is the measure of what rounding may do (tests of
                          layouts). */
+    Precision amp;    /**< of matrix products; all else is FP32 */
     OptimizerConfig optimizer;
     BertConfig bert;
     const char *save, *resume; /**< folders of checkpoints, or NULL */

@@ -87,6 +87,8 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->model = model_new(t->pool, &t->mesh, config->seed);
     t->bert = bert_new(model_builder(t->model), &config->bert);
     model_finish(t->model);
+    if (config->amp == BF16)
+        model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);
     if (config->perturb)

@@ -13,6 +13,7 @@
 struct Report {
     FILE *metrics;
     bool terminal;
+    const char *amp;
     int64_t first, steps;
     double begin, last_line;
     bool lost;     /* a line of the metrics file could not be written */
@@ -29,6 +30,7 @@ static double now(void)
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
 {
     Report *report = calloc(1, sizeof *report);
+    report->amp = config->amp == BF16 ? "bf16" : "off";
     report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
@@ -229,5 +231,6 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
     json_t *rows = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(rows, summary_of(&ranks[i], i));
-    write_line(report, json_pack("{s:b, s:o}", "interrupted", interrupted, "ranks", rows));
+    write_line(report,
+               json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp, "ranks", rows));
 }

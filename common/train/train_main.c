@@ -68,7 +68,8 @@ int main(int argc, char **argv)
     Group *world = group_of(MPI_COMM_WORLD, "world");
     bool good = agree(world,
                       train_config(&config, argc, argv, &problem) &&
-                          train_config_check(&config, group_size(world), &problem),
+                          train_config_check(&config, group_size(world), &problem) &&
+                          backend_set_products(config.amp, &problem),
                       &problem);
     if (good) {
         Problem slow;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 
@@ -30,8 +31,9 @@ const char *backend_description(void)
         sscanf(openblas_get_config(), "OpenBLAS %15s",
                version + snprintf(version, sizeof version, "OpenBLAS "));
     const int threads = omp_get_max_threads();
-    snprintf(text, sizeof text, "cpu (%s%s%s, %d thread%s)", version, openblas_get_corename ? ", " : "",
-             openblas_get_corename ? openblas_get_corename() : "", threads, threads == 1 ? "" : "s");
+    snprintf(text, sizeof text, "cpu (%s%s%s, %s%d thread%s)", version, openblas_get_corename ? ", " : "",
+             openblas_get_corename ? openblas_get_corename() : "", bf16_description(), threads,
+             threads == 1 ? "" : "s");
     return text;
 }
 
@@ -72,6 +74,8 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
+    if (!bf16_check(problem))
+        return false;
     if (!openblas_get_corename)
         return true;
     const char *core = openblas_get_corename(), *forced = getenv("OPENBLAS_CORETYPE");
@@ -98,7 +102,6 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    (void)problem; /* OpenBLAS picks its kernels by the machine's own feature flags here */
-    return true;
+    return bf16_check(problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
 }
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/kernel.h"
 
 enum {
@@ -15,6 +16,12 @@ enum {
 static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
                      int64_t inner, const real *a, const real *b, const real *bias, bool accumulate, real *c)
 {
+    if (bf16_multiplies(rows, columns, inner)) {
+        const Product shape = {
+            a_flag == CblasTrans, b_flag == CblasTrans, bias, accumulate, rows, columns, inner, 0};
+        bf16_multiply(shape, a, b, bias, c);
+        return;
+    }
     const int64_t a_row = a_flag == CblasNoTrans ? inner : 1, blocks = rows / ROWS_OF_A_BLOCK;
     const int64_t a_stride = a_flag == CblasNoTrans ? inner : rows,
                   b_stride = b_flag == CblasNoTrans ? columns : inner;

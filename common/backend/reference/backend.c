@@ -1,4 +1,5 @@
 #include "backend/backend.h"
+#include "backend/reference/rounding.h"
 
 bool backend_check(Problem *problem)
 {
@@ -9,6 +10,18 @@ bool backend_check(Problem *problem)
 const char *backend_description(void)
 {
     return "reference (double precision, plain loops, 1 thread)";
+}
+
+bool backend_set_products(Precision precision, Problem *problem)
+{
+    (void)problem; /* plain loops can do either */
+    reference_set_products(precision);
+    return true;
+}
+
+void backend_set_weights(const real *weights, int64_t count, uint16_t *room)
+{
+    (void)weights, (void)count, (void)room; /* each product rounds its own */
 }
 
 void backend_set_threads(int threads)

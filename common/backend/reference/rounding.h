@@ -5,7 +5,7 @@
 #ifndef BALISE_BACKEND_REFERENCE_ROUNDING_H
 #define BALISE_BACKEND_REFERENCE_ROUNDING_H
 
-#include <stdint.h>
+#include "backend/backend.h"
 
 /** From now on every kernel computes as single precision would: each product, sum and result is rounded to
  * float, and each reduction (dot products, row and column sums, the rows added to one table row) is summed in
@@ -13,5 +13,8 @@
  * floats already.
  *  @param order_seed 0 for exact double precision in the order of the index, which is the default */
 void reference_round_like_fp32(uint64_t order_seed);
+
+/** What backend_set_products does here; under a name of its own for tests that link the cpu backend too. */
+void reference_set_products(Precision precision);
 
 #endif

@@ -1,5 +1,7 @@
 /* The rounding mode of the reference backend: what is rounded, and in which order sums are taken. */
 #include <check.h>
+#include <math.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/reference/rounding.h"
@@ -62,6 +64,34 @@ START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_s
 }
 END_TEST
 
+/* A product with 1 gives back what it was rounded to: every number of bf16, and what lies between it and the next one. */
+START_TEST(products_in_bf16_round_to_the_nearest_and_ties_to_even)
+{
+    enum { BETWEEN = 8, COUNT = BETWEEN << 16 };
+    static const uint32_t between[BETWEEN] = {0, 1, 0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
+    static double x[COUNT], y[COUNT], one = 1;
+    static uint32_t expected[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint32_t low = between[i % BETWEEN], upper = i / BETWEEN, bits = upper << 16 | low;
+        float number;
+        memcpy(&number, &bits, sizeof number);
+        x[i] = number;
+        expected[i] = (upper + (low > 0x8000 || (low == 0x8000 && upper % 2 == 1))) << 16;
+    }
+    ck_assert_int_ge(COUNT, BF16_LEAST);
+    reference_set_products(BF16);
+    kernel_linear_forward(COUNT, 1, 1, x, &one, NULL, y);
+    for (int i = 0; i < COUNT; i++) {
+        float number;
+        memcpy(&number, &expected[i], sizeof number);
+        ck_assert_msg(isnan(x[i]) ? isnan(y[i]) : y[i] == number, "%a becomes %a", x[i], y[i]);
+    }
+    kernel_linear_forward(COUNT / 2, 1, 1, x, &one, NULL, y);
+    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]); /* too small a product */
+    reference_set_products(FP32);
+}
+END_TEST
+
 Suite *suite(void);
 
 Suite *suite(void)
@@ -71,6 +101,7 @@ Suite *suite(void)
     tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
     tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
+    tcase_add_test(tests, products_in_bf16_round_to_the_nearest_and_ties_to_even);
     suite_add_tcase(s, tests);
     return s;
 }

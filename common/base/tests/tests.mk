@@ -18,7 +18,7 @@ TEST_MAIN = common/base/tests/check_main.c $(if $(SANITIZE),common/base/tests/ke
 test_archives = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
 
-$(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
+$(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise.a | $(ONEDNN)
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS)
 
@@ -81,7 +81,7 @@ run-tests-fast run-tests-slow: run-tests-%:
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)
 .PHONY: objects
-objects: $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(PLAY_PARTS) grader/plays/model.c) \
+objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(PLAY_PARTS) grader/plays/model.c) \
          $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(PLAY_PARTS) grader/plays/model.c) \
          $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(foreach lab,$(LABS),$(BUILD)/float/play-$(lab).o $(call float,solutions/$(call lab_file,$(lab)))) \
          $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \

@@ -91,6 +91,14 @@ expect_status 0
 expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test' 'The labs can be done here'
 verdict 'what only the tests need stands not in the way of the labs'
 
+path_without mpicc
+printf '#!/bin/bash\nset -o pipefail\n%s "$@" | sed /dnnl/d\n' "$(type -P mpicc)" >"$bin/mpicc"
+chmod +x "$bin/mpicc"
+doctor PATH="$bin"
+expect_status 0
+expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;' 'The labs can be done here'
+verdict 'what training alone can do without stands not in the way of the labs'
+
 path_without mpirun
 cat >"$bin/mpirun" <<'END'
 #!/bin/bash

@@ -9,8 +9,8 @@ from runs import BUILD, ROOT, check, command, run
 SMALL = ["--layers", 1, "--hidden-dim", 24, "--heads", 2, "--batch-size", 4, "--seq", 16, "--steps", 1, "--test", ""]
 
 
-def refused(sentence, words, ranks, *options):
-    done = run(ranks, *SMALL, *options)
+def refused(sentence, words, ranks, *options, **environment):
+    done = run(ranks, *SMALL, *options, **environment)
     text = done.stderr + done.stdout
     good = (done.returncode == 2 and text.count("error:") == 1 and text.count("HINT:") == 1 and
             all(word in text for word in words) and "Traceback" not in text and "MPI_ABORT" not in text)
@@ -49,6 +49,10 @@ with tempfile.TemporaryDirectory() as folder:
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
     refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
+    refused("a precision that there is not is refused", ["--amp", "'fp8'", "off or bf16"], 2, "--tp", 2, "--amp", "fp8")
+    refused("fp16 is refused: it needs a GPU", ["'fp16'", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", "fp16")
+    broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
+    refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
     refused("a number that is none is refused", ["'many'"], 1, "--epochs", "many")
     refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",

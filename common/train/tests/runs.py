@@ -13,9 +13,9 @@ def command(ranks, *options, stack="solutions", stage=11):
             *map(str, options)]
 
 
-def run(ranks, *options):
+def run(ranks, *options, **environment):
     """The finished process, with its output as text."""
-    return subprocess.run(command(ranks, *options), cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run(command(ranks, *options), cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
 
 
 def metrics_of(ranks, *options):

@@ -1,0 +1,166 @@
+#include "backend/cpu/bf16.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernel.h"
+
+enum {
+    PRODUCTS_OF_A_NUMBER = 64, /**< multiply-adds that take as long as one number of a pass over memory */
+    ALIGNMENT = 64,
+};
+
+/** Process-wide, as the number of threads is: no kernel takes it as an argument. */
+static const OneDnn *onednn; /**< NULL: products are FP32 */
+static Bf16Support support;
+
+/* ---- rounding ------------------------------------------------------------------------------------------ */
+
+/** The upper half of each number, to the nearest, ties to even. A NaN stays one, and what is too large becomes infinite. */
+KERNEL static void round_part(int64_t count, const real *x, uint16_t *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        const uint32_t nearest = bits + 0x7fff + (bits >> 16 & 1);
+        const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+        y[i] = (uint16_t)((is_nan ? bits | 0x400000 : nearest) >> 16);
+    }
+}
+
+static void round_all(int64_t count, const real *x, uint16_t *y)
+{
+    const int threads = threads_for(count);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const int64_t begin = part_begin(count, 2 * CACHE_LINE, t, threads);
+        round_part(part_begin(count, 2 * CACHE_LINE, t + 1, threads) - begin, x + begin, y + begin);
+    }
+}
+
+/* ---- weights: rounded once, until they change ---------------------------------------------------------- */
+
+/** A matrix among the weights that was rounded since they changed. */
+typedef struct Rounded {
+    int64_t begin, count;
+} Rounded;
+
+static struct {
+    const real *numbers;
+    int64_t count;
+    uint16_t *room;
+    Rounded *rounded;
+    int64_t rounded_count, rounded_room;
+} weights;
+
+void backend_set_weights(const real *numbers, int64_t count, uint16_t *room)
+{
+    weights.numbers = numbers;
+    weights.count = count;
+    weights.room = room;
+    weights.rounded_count = 0;
+}
+
+static bool is_weight(const real *x)
+{
+    return weights.count > 0 && x >= weights.numbers && x < weights.numbers + weights.count;
+}
+
+static const uint16_t *rounded_weight(int64_t count, const real *x)
+{
+    const int64_t begin = x - weights.numbers;
+    for (int64_t i = 0; i < weights.rounded_count; i++)
+        if (weights.rounded[i].begin == begin && weights.rounded[i].count == count)
+            return weights.room + begin;
+    if (weights.rounded_count == weights.rounded_room) {
+        weights.rounded_room = 2 * weights.rounded_room + 64;
+        weights.rounded = realloc(weights.rounded, (size_t)weights.rounded_room * sizeof(Rounded));
+    }
+    weights.rounded[weights.rounded_count++] = (Rounded){begin, count};
+    round_all(count, x, weights.room + begin);
+    return weights.room + begin;
+}
+
+/* ---- products ------------------------------------------------------------------------------------------ */
+
+/** Room for a matrix that is no weight, as large as the largest so far. */
+typedef struct Room {
+    uint16_t *numbers;
+    int64_t count;
+} Room;
+
+static const uint16_t *rounded(int64_t count, const real *x, Room *room)
+{
+    if (is_weight(x))
+        return rounded_weight(count, x);
+    if (count > room->count) {
+        free(room->numbers);
+        room->count = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        room->numbers = aligned_alloc(ALIGNMENT, (size_t)room->count * sizeof *room->numbers);
+    }
+    round_all(count, x, room->numbers);
+    return room->numbers;
+}
+
+bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner)
+{
+    return onednn && rows * columns * inner >= BF16_LEAST;
+}
+
+void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c)
+{
+    static Room room_of_a, room_of_b;
+    product.threads = threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
+    onednn->multiply(&product, rounded(product.rows * product.inner, a, &room_of_a),
+                     rounded(product.inner * product.columns, b, &room_of_b), bias, c);
+}
+
+/* ---- choosing it --------------------------------------------------------------------------------------- */
+
+static const OneDnn *open_library(Problem *problem)
+{
+    void *library = dlopen(ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
+    const OneDnn *found = library ? dlsym(library, ONEDNN_SYMBOL) : NULL;
+    if (!found)
+        problem_set(problem, NULL, "make setup installs it (libdnnl-dev), then make train again; or AMP=off",
+                    "AMP=bf16 needs oneDNN, which this machine does not have (%.300s)", dlerror());
+    return found;
+}
+
+bool backend_set_products(Precision precision, Problem *problem)
+{
+    onednn = NULL;
+    if (precision == FP32)
+        return true;
+    const OneDnn *library = open_library(problem);
+    if (!library)
+        return false;
+    support = library->start();
+    if (support == BF16_NONE)
+        return problem_set(problem, NULL, "train with AMP=off, or on another machine",
+                           "AMP=bf16: oneDNN %s cannot multiply in bf16 on this processor", library->version);
+    onednn = library;
+    return true;
+}
+
+bool bf16_check(Problem *problem)
+{
+    return !onednn || support == BF16_FAST ||
+           problem_set(problem, NULL, "AMP=off is faster here",
+                       "AMP=bf16 on a processor without instructions for it (avx512_bf16 or amx_bf16): "
+                       "oneDNN imitates "
+                       "them slowly");
+}
+
+const char *bf16_description(void)
+{
+    static char text[64];
+    text[0] = '\0';
+    if (onednn)
+        snprintf(text, sizeof text, "AMP=bf16 by oneDNN %s, ", onednn->version);
+    return text;
+}

@@ -1,0 +1,36 @@
+/** @file
+ * Matrix products in bf16 by oneDNN: a shared object of its own, which the cpu backend opens where AMP=bf16 asks for it. To load
+ * oneDNN takes 26 ms, which no other run and no verdict shall pay for.
+ */
+#ifndef BALISE_BACKEND_ONEDNN_H
+#define BALISE_BACKEND_ONEDNN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** c [rows,columns] = a [rows,inner] · b [inner,columns], row-major; a transposed matrix lies there as its transpose does. */
+typedef struct Product {
+    bool a_transposed, b_transposed;
+    bool bias;       /**< [columns], added to each row */
+    bool accumulate; /**< added to c */
+    int64_t rows, columns, inner;
+    int threads;
+} Product;
+
+typedef enum Bf16Support { BF16_NONE, BF16_SLOW, BF16_FAST } Bf16Support;
+
+/** What the shared object gives. */
+typedef struct OneDnn {
+    char version[16];
+    /** Has this processor instructions for bf16 (FAST), others that oneDNN imitates them with (SLOW), or neither? To be called first. */
+    Bf16Support (*start)(void);
+    /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares for a product is kept for the next one of
+     *  its shape. */
+    void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b, const float *bias,
+                     float *c);
+} OneDnn;
+
+/** The name of the OneDnn in the shared object, which is ONEDNN_FILE (see the Makefile). */
+#define ONEDNN_SYMBOL "balise_onednn"
+
+#endif

@@ -1,0 +1,256 @@
+/* Matrix products in bf16 against their definition: arguments rounded to bf16, all else in double precision. */
+#include <dirent.h>
+
+#include "backend/tests/comparison.h"
+
+/* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too small for bf16. */
+static const int64_t PRODUCTS[][3] = {
+    {1, 725, 725},  {3, 420, 419},  {17, 177, 175}, {33, 127, 126}, {4000, 17, 8},
+    {10000, 3, 18}, {16000, 1, 33}, {513, 33, 31},  {127, 1380, 3}, {600, 900, 1},
+    {256, 192, 64}, {128, 64, 64},  {127, 64, 64},  {33, 17, 3},
+};
+enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, NAN_AT = 100 };
+
+/* Without oneDNN there is nothing to be tested. */
+static bool choose_bf16(void)
+{
+    Problem problem;
+    reference_set_products(BF16);
+    const bool good = backend_set_products(BF16, &problem);
+    if (!good)
+        printf("skip - products in bf16: %s\n", problem.what);
+    return good;
+}
+
+static void back_to_fp32(void)
+{
+    Problem problem;
+    reference_set_products(FP32);
+    backend_set_products(FP32, &problem);
+    backend_set_weights(NULL, 0, NULL);
+}
+
+static Comparison product_of(const char *kernel, int test)
+{
+    const int64_t *size = PRODUCTS[test / 2];
+    return (Comparison){
+        .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
+}
+
+static void call_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    const bool bias = c->accumulate;
+    if (reference)
+        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
+                                 bias ? t[2].number : NULL, t[3].number);
+    else
+        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
+                              bias ? t[2].single : NULL, t[3].single);
+}
+
+static void call_backward_input(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
+                                        c->accumulate);
+    else
+        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
+                                     c->accumulate);
+}
+
+static void call_backward_weight(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number, t[2].number,
+                                         c->accumulate);
+    else
+        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single, t[2].single,
+                                      c->accumulate);
+}
+
+static void add_bias_and_result(Comparison *c)
+{
+    add_twin(c, c->columns, NORMAL);
+    add_twin(c, c->rows * c->columns, JUNK);
+}
+
+START_TEST(forward_is_its_definition_with_and_without_bias)
+{
+    if (!choose_bf16())
+        return;
+    Comparison c = product_of("linear_forward", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.columns * c.inner, NORMAL);
+    add_bias_and_result(&c);
+    compare(&c, call_forward);
+}
+END_TEST
+
+START_TEST(backward_input_is_its_definition_written_or_added)
+{
+    if (!choose_bf16())
+        return;
+    Comparison c = product_of("linear_backward_input", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_backward_input);
+}
+END_TEST
+
+START_TEST(backward_weight_is_its_definition_written_or_added)
+{
+    if (!choose_bf16())
+        return;
+    Comparison c = product_of("linear_backward_weight", _i);
+    add_twin(&c, c.inner * c.rows, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_backward_weight);
+}
+END_TEST
+
+START_TEST(nan_and_infinity_come_out_as_such)
+{
+    if (!choose_bf16())
+        return;
+    Comparison c = {.kernel = "linear_forward", .rows = 128, .columns = 64, .inner = 64};
+    Twin *x = add_twin(&c, c.rows * c.inner, NORMAL);
+    x->start[NAN_AT] = NAN;
+    x->start[2 * NAN_AT] = INFINITY;
+    x->start[3 * NAN_AT] = 3.4e38F; /* rounds to infinity */
+    add_twin(&c, c.columns * c.inner, NORMAL);
+    add_bias_and_result(&c);
+    compare(&c, call_forward);
+}
+END_TEST
+
+/* What oneDNN's instructions take for zero is left out: numbers below 2^-126. */
+START_TEST(numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one)
+{
+    enum { BETWEEN = 8, COUNT = BETWEEN << 16 };
+    static const uint32_t between[BETWEEN] = {0, 1, 0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
+    static float x[COUNT], y[COUNT];
+    static double exact[COUNT], defined[COUNT];
+    const float one = 1;
+    const double exact_one = 1;
+    if (!choose_bf16())
+        return;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint32_t bits = i / BETWEEN << 16 | between[i % BETWEEN];
+        memcpy(&x[i], &bits, sizeof x[i]);
+        exact[i] = x[i];
+    }
+    kernel_linear_forward(COUNT, 1, 1, x, &one, NULL, y);
+    reference_linear_forward(COUNT, 1, 1, exact, &exact_one, NULL, defined);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(isnan(defined[i]) ? isnan(y[i]) : fabs(exact[i]) < 0x1p-126 || y[i] == defined[i],
+                      "%a becomes %a instead of %a", exact[i], (double)y[i], defined[i]);
+}
+END_TEST
+
+/* ---- weights are rounded once ---- */
+
+enum { SIDE = 128, NUMBERS = SIDE * SIDE };
+static float ones[NUMBERS], result[NUMBERS], weights[2 * NUMBERS];
+static uint16_t room[2 * NUMBERS];
+
+static float product_with(const float *weight)
+{
+    kernel_linear_forward(SIDE, SIDE, SIDE, ones, weight, NULL, result);
+    return result[0];
+}
+
+static void fill(float *numbers, float value)
+{
+    kernel_vector_fill(NUMBERS, value, numbers);
+}
+
+START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
+{
+    if (!choose_bf16())
+        return;
+    fill(ones, 1);
+    fill(weights, 1);
+    fill(weights + NUMBERS, 2);
+    backend_set_weights(weights, 2 * NUMBERS, room);
+    ck_assert(product_with(weights) == SIDE && product_with(weights + NUMBERS) == 2 * SIDE);
+    fill(weights, 3);
+    ck_assert_msg(product_with(weights) == SIDE, "the rounded weight was not kept");
+    backend_set_weights(weights, 2 * NUMBERS, room);
+    ck_assert(product_with(weights) == 3 * SIDE && product_with(weights + NUMBERS) == 2 * SIDE);
+    kernel_linear_backward_input(SIDE, SIDE, SIDE, ones, weights, result, false);
+    ck_assert(result[NUMBERS - 1] == 3 * SIDE);
+}
+END_TEST
+
+START_TEST(what_is_no_weight_is_rounded_each_time)
+{
+    if (!choose_bf16())
+        return;
+    static float other[NUMBERS];
+    backend_set_weights(weights, 2 * NUMBERS, room);
+    fill(ones, 1);
+    fill(other, 5);
+    ck_assert(product_with(other) == 5 * SIDE);
+    fill(other, 7);
+    ck_assert(product_with(other) == 7 * SIDE);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+static int threads_of_this_process(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *entry; (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* In a process that has had no other threads yet. */
+START_TEST(a_rank_of_one_thread_stays_one)
+{
+    const int before = threads_of_this_process();
+    backend_set_threads(1);
+    if (!choose_bf16())
+        return;
+    static float x[1024 * SIDE], y[1024 * SIDE];
+    kernel_linear_forward(1024, SIDE, SIDE, x, ones, NULL, y);
+    ck_assert_int_eq(threads_of_this_process(), before);
+}
+END_TEST
+
+static TCase *all_kernels(const char *name, void (*set_threads)(void))
+{
+    TCase *tests = tcase_create(name);
+    tcase_add_checked_fixture(tests, set_threads, back_to_fp32);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
+    tcase_add_loop_test(tests, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
+    tcase_add_loop_test(tests, backward_weight_is_its_definition_written_or_added, 0, EACH_TWICE);
+    tcase_add_test(tests, nan_and_infinity_come_out_as_such);
+    tcase_add_test(tests, numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one);
+    tcase_add_test(tests, weights_are_rounded_once_until_they_are_said_to_have_changed);
+    tcase_add_test(tests, what_is_no_weight_is_rounded_each_time);
+    return tests;
+}
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("products in bf16");
+    TCase *process = tcase_create("process");
+    tcase_add_checked_fixture(process, NULL, back_to_fp32);
+    tcase_add_test(process, a_rank_of_one_thread_stays_one);
+    suite_add_tcase(s, process);
+    suite_add_tcase(s, all_kernels("one thread", one_thread));
+    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    return s;
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""AMP=bf16 learns as AMP=off does, at every layout, and rounds nothing but the matrices of products. How far apart losses may be
+is measured: 8 times the largest deviation of bf16 runs whose initial weights are moved by one unit in the last place, which
+changes what is rounded up and what down."""
+import os
+import struct
+import subprocess
+import tempfile
+
+from checkpoints import newest, undivided
+from runs import BUILD, check, losses_of, metrics_of, run
+
+# Every product of the layers is large enough for bf16, at each layout below.
+SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 24, "--seq", 48, "--samples", 320, "--test", "",
+         "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
+TWELVE = [*SMALL, "--steps", 12]
+BF16 = ["--amp", "bf16"]
+LAYOUTS = ((2, 1), (1, 2), (2, 2))
+
+
+def deviation(a, b):
+    return max(abs(x - y) for x, y in zip(a, b))
+
+
+def curves():
+    off, on = losses_of(1, *TWELVE), losses_of(1, *TWELVE, *BF16)
+    allowed = 8 * max(deviation(on, losses_of(1, *TWELVE, *BF16, "--perturb", k)) for k in (1, 2, 3))
+
+    def near(other, sentence):
+        apart = deviation(on, other)
+        check(len(other) == 12 and apart <= allowed, sentence, f"{apart:.3g} apart, {allowed:.3g} allowed")
+
+    check(max(off) - min(off) > 4 * allowed, "what is learnt is more than rounding may do", f"{off}, {allowed:.3g} allowed")
+    near(off, "AMP=bf16 gives the losses of AMP=off")
+    check(deviation(on, off) > 1e-6, "but not to the last digit")
+    for tp, dp in LAYOUTS:
+        near(losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp), f"tp {tp}, dp {dp} gives the losses of one rank in bf16")
+        twice = [losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp) for _ in range(2)]
+        check(twice[0] == twice[1], f"two runs in bf16 at tp {tp}, dp {dp} are equal to the last digit")
+    near(losses_of(1, *TWELVE, *BF16, "--accumulate", 3), "three micro-batches a step give the losses of the whole batch in bf16")
+    threads = [losses_of(1, *TWELVE, *BF16, "--threads", 2) for _ in range(2)]
+    check(threads[0] == threads[1], "two runs in bf16 of one rank with two threads are equal to the last digit")
+    near(threads[0], "two threads give the losses of one in bf16")
+    return on, near
+
+
+def resumed(folder, on, near):
+    run(1, *SMALL, *BF16, "--steps", 6, "--save", f"{folder}/half")
+    rest = losses_of(1, *TWELVE, *BF16, "--resume", f"{folder}/half")
+    check(rest == on[6:], "a run in bf16 that resumes goes on to the last digit", f"{rest}\n{on[6:]}")
+    near(on[:6] + losses_of(1, *TWELVE, "--resume", f"{folder}/half"), "a run in bf16 can go on without")
+    run(1, *SMALL, "--steps", 6, "--save", f"{folder}/other")
+    near(losses_of(1, *SMALL, "--steps", 6) + losses_of(1, *TWELVE, *BF16, "--resume", f"{folder}/other"),
+         "and a run without can go on in bf16")
+
+
+def numbers(folder):
+    """name -> the numbers of the matrices of a saved run."""
+    return {name: struct.unpack(f"<{len(data) // 4}f", data) for name, (shape, data) in undivided(newest(folder), "weight").items()
+            if len(shape) == 2 and "embedding" not in name}
+
+
+def master_weights(folder):
+    """Steps of a hundredth of what bf16 would lose, that is of half a unit in its last place."""
+    tiny = [*SMALL, "--dropout", 0, "--steps", 3]
+    for name, options in (("start", ["--lr", 0]), ("off", ["--lr", 1e-4]), ("on", ["--lr", 1e-4, *BF16])):
+        run(1, *tiny, *options, "--save", f"{folder}/{name}")
+    start, off, on = (numbers(f"{folder}/{name}") for name in ("start", "off", "on"))
+    for name, weights in start.items():
+        moved = [[y - x for x, y in zip(weights, other[name])] for other in (off, on)]
+        largest = max(map(abs, moved[0]))
+        apart = sum(abs(x - y) for x, y in zip(*moved)) / (sum(map(abs, moved[0])) or 1)
+        lost = sum(map(abs, weights)) / len(weights) / 2**9
+        check(0 < largest < lost / 10 and apart < 0.1, f"{name} keeps steps that bf16 would lose",
+              f"steps up to {largest:.3g}, half a unit of bf16 {lost:.3g}, steps {apart:.3g} of themselves apart")
+
+
+def what_it_says():
+    for amp in ("off", "bf16"):
+        done = run(2, "--tp", 2, *SMALL, "--steps", 1, "--amp", amp)
+        check((amp == "bf16") == ("AMP=bf16 by oneDNN" in done.stdout) and "warning" not in done.stderr,
+              f"a run with AMP={amp} prints that among its configuration", done.stdout + done.stderr)
+    off, on = (metrics_of(2, *SMALL, "--steps", 1, "--tp", 2, "--amp", amp)[-1] for amp in ("off", "bf16"))
+    check((off["amp"], on["amp"]) == ("off", "bf16"), "the metrics name AMP", f"{off}\n{on}")
+    weights = [line["ranks"][1]["peak"]["weights"] for line in (off, on)]
+    check(0 <= weights[1] - 1.5 * weights[0] < 64, "the rounded copy of the weights is counted among them", str(weights))
+
+
+def what_it_loads(folder):
+    for amp in ("off", "bf16"):
+        run(1, *SMALL, "--steps", 1, "--amp", amp, LD_DEBUG="files", LD_DEBUG_OUTPUT=f"{folder}/{amp}")
+        said = ""
+        for name in os.listdir(folder):
+            if name.startswith(f"{amp}."):
+                with open(f"{folder}/{name}", errors="replace") as file:
+                    said += file.read()
+        check("libopenblas" in said and (amp == "bf16") == ("libdnnl" in said), f"AMP={amp} loads oneDNN only for bf16")
+    linked = subprocess.run(["ldd", f"{BUILD}/train", f"{BUILD}/grade"], capture_output=True, text=True, check=True).stdout
+    check("libmpi" in linked and "dnnl" not in linked, "neither training nor the judge is linked to oneDNN", linked)
+
+
+def other_processors():
+    with open("/proc/cpuinfo") as file:
+        if "avx512_bf16" not in file.read():
+            print("skip - a processor without bf16 is warned of: this one cannot play both")
+            return
+    slow = run(2, "--tp", 2, *SMALL, "--steps", 1, *BF16, ONEDNN_MAX_CPU_ISA="AVX512_CORE")
+    check(slow.returncode == 0 and slow.stderr.count("warning: AMP=bf16") == 1 and slow.stderr.count("HINT") == 1,
+          "a processor that imitates bf16 is warned of once", slow.stdout + slow.stderr)
+    none = run(2, "--tp", 2, *SMALL, "--steps", 1, *BF16, ONEDNN_MAX_CPU_ISA="AVX2")
+    check(none.returncode == 2 and none.stderr.count("error: AMP=bf16") == none.stderr.count("HINT") == 1,
+          "a processor that knows no bf16 is refused", none.stdout + none.stderr)
+
+
+def main():
+    if "needs oneDNN" in run(1, *SMALL, "--steps", 1, *BF16).stderr:
+        print("skip - AMP=bf16 learns as AMP=off does: oneDNN is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        on, near = curves()
+        resumed(folder, on, near)
+        master_weights(folder)
+        what_it_says()
+        what_it_loads(folder)
+        other_processors()
+
+
+main()
