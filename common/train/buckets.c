@@ -83,6 +83,7 @@ static void give_out(BucketSet *set, int i, Tensor *last)
         if (!filling->table)
             filling->table = table_rows_new(last);
         filling->gradients.shape.size[0] = table_rows_pack(filling->table, mesh->dp);
+        lap(LAP_ROWS, true);
     }
     bucket_ready(&set->bucket[i], mesh);
 }

@@ -8,8 +8,8 @@ enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
 
 /* Those over the ranks that split a model, and those over the replicas. */
 enum { OVER_TP, OVER_DP, GROUPS };
-static const char *const NAMES[] = {"all_reduce", "duplication", "all_gather", LAP_NOT_HIDDEN};
-enum { KINDS = sizeof NAMES / sizeof *NAMES };
+static const char *const NAMES[] = {LAP_ROWS, LAP_NOT_HIDDEN, "all_reduce", "duplication", "all_gather"};
+enum { KINDS_OVER_DP = 2, KINDS = sizeof NAMES / sizeof *NAMES };
 
 typedef struct Exchanges {
     int count, kind[MOST];
@@ -25,7 +25,7 @@ static struct {
 static void hear(const char *what, bool backward, double seconds)
 {
     for (int kind = 0; kind < KINDS; kind++) {
-        Exchanges *those = &heard.step[strcmp(NAMES[kind], LAP_NOT_HIDDEN) == 0 ? OVER_DP : OVER_TP];
+        Exchanges *those = &heard.step[kind < KINDS_OVER_DP ? OVER_DP : OVER_TP];
         if (strcmp(NAMES[kind], what) != 0 || those->count == MOST)
             continue;
         those->kind[those->count] = kind;

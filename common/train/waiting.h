@@ -12,6 +12,7 @@
 
 /** Names of laps that a profile adds or finds exchanges in. */
 #define LAP_WAITING    "waiting for other ranks"
+#define LAP_ROWS       "gradient reduction, which rows"
 #define LAP_UNDER_WAY  "gradient reduction, under way"
 #define LAP_NOT_HIDDEN "gradient reduction, not hidden"
 

@@ -25,7 +25,7 @@ LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1),
 REPLICATED = [name for name, (ranks, tp, _) in LAYOUTS.items() if ranks > tp]
 AMPS = ("off", "bf16")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
-SENT = ("all_reduce", "duplication", "all_gather", "gradient reduction, under way", "gradient reduction, not hidden")
+SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
 WAITED = "waiting for other ranks"
 
 
