@@ -16,11 +16,25 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: bool = False  # activations are computed again in the backward pass
+    classifies: bool = False  # by the first position: the last block's other ones have no gradient, nor have rows not looked up
 
     def parameters(self, tp):
         """Held by a rank: everything is split but the layer norms."""
         return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \
             + self.layers * 4 * self.hidden
+
+    def reduced(self, tp):
+        """Of these, what replicas sum: of the table the rows that some of them have used, where these are less than half."""
+        used = min(self.batch * self.seq, self.vocabulary)
+        left_out = self.vocabulary - used if self.classifies and 2 * used < self.vocabulary else 0
+        return self.parameters(tp) - left_out * self.hidden / tp
+
+    def products(self, passes):
+        """Those of linear layers for a token, in weights of hidden * hidden; and of attention, in blocks forward."""
+        if not self.classifies:
+            return passes * 12 * self.layers, passes * self.layers
+        full = 1 + passes * (self.layers - 1)  # in the last block, backward: those of keys and values
+        return 12 * full + 4, full
 
     def activations(self, tp, dp):
         """Numbers kept for the backward pass: of a block the two sums, whole, and q, k, v, the attention's output and
@@ -81,8 +95,9 @@ def step(cluster, model, tp, dp):
     tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.layers
     passes = 4 if model.recompute else 3  # a backward pass costs two forward passes
     crowd = max(1.0, tp * dp / cluster.cores)
-    gemm = passes * 24 * tokens * layers * hidden ** 2 / tp / cluster.gemm
-    attention = passes * 4 * tokens * layers * model.seq * hidden / tp / cluster.attention
+    linear, blocks = model.products(passes)
+    gemm = 2 * linear * tokens * hidden ** 2 / tp / cluster.gemm
+    attention = 4 * blocks * tokens * model.seq * hidden / tp / cluster.attention
     # Norm, sum, and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written a token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
@@ -92,7 +107,7 @@ def step(cluster, model, tp, dp):
     sums = 6 if model.recompute else 4
     over_tp = layers * sums * all_reduce(link, tp, block) + all_gather(link, tp, block)
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
-    reduction = over_replicas(cluster, tp, dp, model.parameters(tp) * cluster.width)
+    reduction = over_replicas(cluster, tp, dp, model.reduced(tp) * cluster.width)
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
             "over tp": over_tp * crowd, "over dp": max(reduction - cluster.hides * backward, reduction / max(layers, 1)) * crowd}
 

@@ -15,7 +15,7 @@ SIZES = {"SEQ": (64, 128, 256, 512, 1024), "HIDDEN_DIM": (64, 128, 256, 512), "L
 
 def model_of(sizes):
     return cost.Model(sizes["LAYERS"], sizes["HIDDEN_DIM"], sizes["HIDDEN_DIM"] // HEAD_SIZE, sizes["SEQ"], sizes["BATCH_SIZE"],
-                      steps.VOCABULARY)
+                      steps.VOCABULARY, classifies=True)
 
 
 def run(build, work, model):
@@ -36,7 +36,7 @@ def calibrated(model, profile):
     unit = cost.Cluster(gemm=1.0, attention=1.0, stream=1.0, optimiser=1.0, near=alone, far=alone)
     tokens = model.batch * model.seq
     counted = cost.step(unit, model, 1, 1)
-    attention = 3 * 4 * tokens * model.layers * model.seq * model.hidden
+    attention = 4 * model.products(3)[1] * tokens * model.seq * model.hidden
     return cost.Cluster(gemm=(counted["compute"] - attention) / spent["GEMM"], attention=attention / spent["attention"],
                         stream=counted["element-wise"] / spent["element-wise"], optimiser=counted["optimiser"] / spent["optimiser"],
                         near=alone, far=alone)

@@ -36,7 +36,7 @@ def asked_for():
         fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
     layers, hidden, heads = PRESETS.get(name, (2, 128, 4))
     model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY)
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True)
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
@@ -78,8 +78,9 @@ def rates(model, profile):
 
     others = [name for name in profile if name not in ("linear", "attention", "optimiser", *steps.SENT)]
     tokens = model.batch * model.seq
-    return {"gemm": 72 * tokens * model.layers * model.hidden ** 2 / spent("linear"),
-            "attention": 12 * tokens * model.layers * model.seq * model.hidden / spent("attention"),
+    linear, blocks = model.products(3)
+    return {"gemm": 2 * linear * tokens * model.hidden ** 2 / spent("linear"),
+            "attention": 4 * blocks * tokens * model.seq * model.hidden / spent("attention"),
             "stream": tokens * model.layers * 44 * model.hidden * 4 / spent(*others),
             "optimiser": 32 * model.parameters(1) / spent("optimiser")}
 

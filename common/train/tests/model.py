@@ -56,6 +56,13 @@ check("one rank exchanges nothing", cost.all_reduce(link, 1, 1e6) == 0 and cost.
       and cost.step(slow, small, 1, 1)["over dp"] == 0)
 check("a large all-reduce takes 2 (n-1)/n of its size over the bandwidth, a small one its latencies",
       abs(cost.all_reduce(link, 8, 1e12) / (2 * 7 / 8 * 1e3) - 1) < 1e-3 and abs(cost.all_reduce(link, 8, 4) / (2 * 3 * 1e-5) - 1) < 1e-3)
+reader = dataclasses.replace(small, classifies=True)
+check("where the first position alone is read, the last block's backward pass has the products of keys and values only",
+      small.products(3) == (3 * 12 * 3, 9) and reader.products(3) == (12 * 7 + 4, 7), (small.products(3), reader.products(3)))
+check("replicas sum the rows of a table that were used, and all of one that is used by half",
+      reader.parameters(1) - reader.reduced(1) == (steps.VOCABULARY - 8 * 16) * 96
+      and dataclasses.replace(reader, vocabulary=200).reduced(1) == dataclasses.replace(reader, vocabulary=200).parameters(1)
+      and small.reduced(1) == small.parameters(1), reader.reduced(1))
 split, whole = cost.step(slow, small, 4, 1), cost.step(slow, small, 1, 1)
 check("tp divides the products, and leaves the norms whole", abs(4 * split["compute"] / whole["compute"] - 1) < 1e-9
       and split["element-wise"] > whole["element-wise"] / 4)
