@@ -239,7 +239,7 @@ $(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -DBALISE_VERSION='"
 $(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
 $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
-        $(call double,$(patsubst %,grader/judge/%.c,cases local crew keeper limits processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
+        $(call double,$(patsubst %,grader/judge/%.c,cases local crew keeper limits printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
 
 # All that a verdict depends on beside the student's file.
