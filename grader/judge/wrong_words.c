@@ -69,6 +69,7 @@ WRAPPED(Tensor *, parameter, Builder *b, const char *name, Shape shape, Placemen
 static float wrong_factor(float factor, int heads, int64_t hidden)
 {
     float ranks = (float)now.c->tp;
+    int64_t share = hidden / heads / now.c->tp; /* in integers, as a lab does it */
     switch (now.kind) {
     case FACTOR_HIDDEN:
         return 1 / sqrtf((float)hidden);
@@ -81,7 +82,7 @@ static float wrong_factor(float factor, int heads, int64_t hidden)
     case FACTOR_WIDTH:
         return 1 / sqrtf((float)hidden / ranks);
     case FACTOR_SHARE:
-        return 1 / sqrtf(fmaxf(1, (float)(hidden / heads / now.c->tp)));
+        return 1 / sqrtf(fmaxf(1, (float)share));
     case FACTOR_HEADS:
         return 1 / sqrtf((float)heads);
     default:
