@@ -209,7 +209,8 @@ int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch,
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
 typedef struct Pending Pending;
-/** The gradients of a few neighbouring parameters, one after the other in memory. */
+/** The gradients of a few neighbouring parameters, one after the other in memory; of a large embedding table, which has a bucket of
+ *  its own, the rows that some replica has used. */
 typedef struct Bucket {
     Tensor *gradients;
     Pending *pending; /**< yours: what start leaves for finish */

@@ -22,9 +22,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
-    return lab->silent && check == COMMUNICATION ? "nothing is sent where the ranks need each other's "
-                                                   "numbers. That is not too much, and earns its "
-                                                   "points once something is"
+    return lab->silent && check == COMMUNICATION ? "nothing is sent, and the ranks need each other's numbers "
+                                                   "here: these points are given once the "
+                                                   "numbers are exchanged"
                                                  : NULL;
 }
 

@@ -1,28 +1,5 @@
 /* The matrix products, the embedding's lookup and layer norm against their definitions. */
-#include "backend/tests/comparison.h"
-
-static void call_linear_forward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    const bool bias = c->accumulate;
-    if (reference)
-        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
-                                 bias ? t[2].number : NULL, t[3].number);
-    else
-        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
-                              bias ? t[2].single : NULL, t[3].single);
-}
-
-static void call_linear_backward_input(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
-                                        c->accumulate);
-    else
-        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
-                                     c->accumulate);
-}
+#include "backend/tests/products.h"
 
 static void call_linear_backward_weight(const Comparison *c, bool reference)
 {

@@ -1,7 +1,7 @@
 /* Matrix products in bf16 against their definition: arguments rounded to bf16, all else in double precision. */
 #include <dirent.h>
 
-#include "backend/tests/comparison.h"
+#include "backend/tests/products.h"
 
 /* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too small for bf16. */
 static const int64_t PRODUCTS[][3] = {
@@ -37,29 +37,6 @@ static Comparison product_of(const char *kernel, int test)
         .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
 }
 
-static void call_forward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    const bool bias = c->accumulate;
-    if (reference)
-        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
-                                 bias ? t[2].number : NULL, t[3].number);
-    else
-        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
-                              bias ? t[2].single : NULL, t[3].single);
-}
-
-static void call_backward_input(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
-                                        c->accumulate);
-    else
-        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
-                                     c->accumulate);
-}
-
 static void call_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -85,7 +62,7 @@ START_TEST(forward_is_its_definition_with_and_without_bias)
     add_twin(&c, c.rows * c.inner, NORMAL);
     add_twin(&c, c.columns * c.inner, NORMAL);
     add_bias_and_result(&c);
-    compare(&c, call_forward);
+    compare(&c, call_linear_forward);
 }
 END_TEST
 
@@ -97,7 +74,7 @@ START_TEST(backward_input_is_its_definition_written_or_added)
     add_twin(&c, c.rows * c.inner, NORMAL);
     add_twin(&c, c.inner * c.columns, NORMAL);
     add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    compare(&c, call_backward_input);
+    compare(&c, call_linear_backward_input);
 }
 END_TEST
 
@@ -124,7 +101,7 @@ START_TEST(nan_and_infinity_come_out_as_such)
     x->start[3 * NAN_AT] = 3.4e38F; /* rounds to infinity */
     add_twin(&c, c.columns * c.inner, NORMAL);
     add_bias_and_result(&c);
-    compare(&c, call_forward);
+    compare(&c, call_linear_forward);
 }
 END_TEST
 

@@ -1,0 +1,33 @@
+/** @file
+ * The calls of a linear layer's products, for the tests that compare them in each precision: weight [inner,columns] or its
+ * transpose, and a bias where `accumulate`.
+ */
+#ifndef BALISE_BACKEND_TESTS_PRODUCTS_H
+#define BALISE_BACKEND_TESTS_PRODUCTS_H
+
+#include "backend/tests/comparison.h"
+
+static inline void call_linear_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    const bool bias = c->accumulate;
+    if (reference)
+        reference_linear_forward(c->rows, c->inner, c->columns, t[0].number, t[1].number,
+                                 bias ? t[2].number : NULL, t[3].number);
+    else
+        kernel_linear_forward(c->rows, c->inner, c->columns, t[0].single, t[1].single,
+                              bias ? t[2].single : NULL, t[3].single);
+}
+
+static inline void call_linear_backward_input(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
+                                        c->accumulate);
+    else
+        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
+                                     c->accumulate);
+}
+
+#endif
