@@ -68,6 +68,16 @@ check_files() {
         "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder"
 }
 
+# undefined, defined, chosen: the symbols of other files, those that other files see, and functions that are chosen when the program
+# starts (ifunc). The number of a section stands in column 7, the name in column 8.
+list_symbols() {
+    local symbols
+    symbols=$(readelf --syms -W "$object.raw")
+    undefined=$(awk '$7 == "UND" && $8 { sub(/@.*/, "", $8); print $8 }' <<< "$symbols")
+    defined=" $(awk '$1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" { printf "%s ", $8 }' <<< "$symbols")"
+    chosen=$(awk '$4 == "IFUNC" { print $8 }' <<< "$symbols")
+}
+
 # Code that the system would run before or after the cases, and data beyond all measure.
 check_sections() {
     local name bytes
@@ -82,7 +92,7 @@ check_sections() {
             "do what is to be done in the functions of the lab" ;;
         esac
     done < <(readelf -SW "$object.raw" | sed -nE 's/^ *\[ *[0-9]+\] (\.?[^ ]+) .*/\1/p' | grep -v '^NULL$')
-    ! nm "$object.raw" | grep -q ' i ' || refuse "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
+    [ -z "$chosen" ] || refuse "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
         "do what is to be done in the functions of the lab"
     bytes=$(size "$object.raw" | awk 'NR == 2 { printf "%.0f", $2 + $3 }')
     [ "$bytes" -le $((256 << 20)) ] || refuse "lab $lab has $((bytes >> 20)) MB of static variables, where 256 MB are allowed ($source)" \
@@ -159,7 +169,7 @@ check_calls() {
                 "a lab computes, and talks to its group by the words of balise.h or by MPI"
             ;;
         esac
-    done < <(nm -u "$object.raw" | awk '{ print $2 }')
+    done <<< "$undefined"
 }
 
 rm -f "$object.failed"
@@ -175,10 +185,10 @@ if [ "$status" != 0 ]; then
     give_up "lab $lab does not compile ($source)" "the compiler's first error is the one to look at" "$object.words"
 fi
 check_files
+list_symbols
 check_sections
 head -c 100000 "$object.words" >&2
 
-defined=" $(nm -g --defined-only "$object.raw" | awk '{ printf "%s ", $3 }')"
 arguments=()
 for name in $exports; do
     [[ $defined == *" $name "* ]] ||
@@ -186,8 +196,8 @@ for name in $exports; do
     arguments+=("--keep-global-symbol=$name")
 done
 check_calls
-for name in $(nm -u "$object.raw" | awk '$2 ~ /^PMPI_/ { print $2 }'); do
-    arguments+=("--redefine-sym=$name=${name#P}")
-done
+while read -r name; do
+    case $name in PMPI_*) arguments+=("--redefine-sym=$name=${name#P}") ;; esac
+done <<< "$undefined"
 objcopy "${arguments[@]}" --rename-section .text=balise_labs "$object.raw" "$object"
 rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"

@@ -16,7 +16,7 @@ bool other_bucket_is_right(const Evidence *e)
         int64_t offset = 0;
         lab11_bucket_name(name, i, round - 1);
         const Expected *expected = &e->trial->expected;
-        const Entry *want = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset),
+        const Entry *want = find_entry(expected->base, expected->used, VALUES, name, &offset),
                     *got = entry_of_rank(e->trial, e->trial->rank, VALUES, name);
         if (want && got && got->count == want->count &&
             close_to(numbers_of(got), numbers_of(want), 1, got->count, e->tolerance))
@@ -29,7 +29,7 @@ bool other_bucket_is_right(const Evidence *e)
 static double divisor_of(const Trial *t, const char *name, double tolerance)
 {
     int64_t offset = 0;
-    const Entry *want = find_entry(t->expected.base[0], t->expected.used[0], VALUES, name, &offset),
+    const Entry *want = find_entry(t->expected.base, t->expected.used, VALUES, name, &offset),
                 *got = entry_of_rank(t, t->rank, VALUES, name);
     if (!want || !got || got->count != want->count)
         return 0;

@@ -42,7 +42,7 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 {
     int64_t offset = 0;
     const Entry *want;
-    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset))) {
+    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
         const Entry *got = want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->name) : NULL;
         if (got && !shape_equal(got->shape, want->shape)) {
             tell_shape(t, got, want, text, size);
@@ -120,7 +120,7 @@ static const Entry *strange_parameter(const Trial *t, int64_t *offset)
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], offset))) {
         int64_t from = 0;
         if (entry->kind == PARAMETER &&
-            !find_entry(t->expected.base[0], t->expected.used[0], PARAMETER, entry->name, &from))
+            !find_entry(t->expected.base, t->expected.used, PARAMETER, entry->name, &from))
             return entry;
     }
     return NULL;
@@ -130,7 +130,7 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
 {
     int64_t offset = 0, begin = t->outcome->begin[t->rank];
     const Entry *want, *strange = strange_parameter(t, &begin);
-    while (strange && (want = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+    while (strange && (want = next_entry(t->expected.base, t->expected.used, &offset)))
         if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->name)) {
             snprintf(text, size,
                      "there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "

@@ -157,7 +157,7 @@ static Expected *played(Trial *t, int suspect)
 {
     if (!t->suspected)
         t->suspected = calloc((size_t)suspect_count(), sizeof *t->suspected);
-    if (!t->suspected[suspect].base[0])
+    if (!t->suspected[suspect].base)
         t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
     return &t->suspected[suspect];
 }
@@ -187,7 +187,7 @@ bool suspected(const Evidence *e, char *text, size_t size)
             continue;
         const Expected *wrong = played(e->trial, s);
         int64_t offset = 0;
-        const Entry *entry = find_entry(wrong->base[0], wrong->used[0], VALUES, e->want->name, &offset);
+        const Entry *entry = find_entry(wrong->base, wrong->used, VALUES, e->want->name, &offset);
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {
             const Case *c = e->trial->c;
@@ -231,7 +231,7 @@ bool of_another_rank(const Evidence *e, char *text, size_t size)
             continue;
         Expected other = expect(c, rank, NO_SUSPECT, 0);
         int64_t offset = 0;
-        const Entry *entry = find_entry(other.base[0], other.used[0], VALUES, e->want->name, &offset);
+        const Entry *entry = find_entry(other.base, other.used, VALUES, e->want->name, &offset);
         bool same = entry && entry->count == e->count &&
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);

@@ -32,7 +32,7 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
     int64_t offset = 0;
     const Entry *entry;
     while (want->check == FORWARD && play_of_case(t->c) &&
-           (entry = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+           (entry = next_entry(t->expected.base, t->expected.used, &offset)))
         if (entry->kind == VALUES && strncmp(entry->name, "output of the", 13) == 0 &&
             shape_equal(entry->shape, got->shape))
             return true;

@@ -51,7 +51,7 @@ static bool find_lookup(const Evidence *e, Lookup *l)
     snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
     snprintf(l->table, sizeof l->table, "%.15s.weight", layer);
     l->columns = shape_last(e->want->shape);
-    l->ids = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset);
+    l->ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
     return l->ids && l->ids->count * l->columns == e->count;
 }
 

@@ -66,18 +66,23 @@ enum { NO_SUSPECT = -1, THE_MODEL = 12 /* as a lab: the whole model of lab 11 */
 int suspect_count(void);
 const Suspect *suspect_at(int i);
 
-enum { MAX_ROUNDED = 12 };
-
 typedef struct Expected {
-    char *base[1 + MAX_ROUNDED]; /**< the exact stream, then those in emulated single precision */
-    int64_t used[1 + MAX_ROUNDED];
-    int rounded; /**< how many of the latter there are */
+    char *base; /**< the exact stream */
+    int64_t used;
+    bool has_spread;
 } Expected;
 
 /** Plays the case in double precision as rank `rank` must see it (for layers each rank sees the same).
- *  @param rounded how many runs in emulated single precision to add; their spread gives the tolerance */
+ *  @param rounded how many runs in emulated single precision to add, for expected_spread; 0 for a suspect. What is expected with
+ *  a spread holds until another such is. */
 Expected expect(const Case *c, int rank, int suspect, int rounded);
 void expected_free(Expected *expected);
+
+/** Ends the second process in which the judge computes: there are none but the judge and the ranks while ranks live. */
+void expect_ranks(void);
+
+/** The largest distance of a number in single precision from that in `exact`, an entry of `expected`. */
+double expected_spread(const Expected *expected, const Entry *exact);
 
 /** The entry that follows in a stream of `used` bytes, or NULL at its end or where it makes no sense. */
 const Entry *next_entry(const char *base, int64_t used, int64_t *offset);

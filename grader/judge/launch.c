@@ -132,6 +132,7 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
 {
     if (!stamp_fits(runner, problem))
         return NULL;
+    expect_ranks();
     Runs *runs = calloc(1, sizeof *runs);
     runs->count = count;
     runs->cpu_limit = cpu_limit;

@@ -1,5 +1,6 @@
 /* build/grade: judges labs that make has built. Exit status: 0 full marks, 1 less, 2 it could not grade. */
 #include <getopt.h>
+#include <malloc.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,11 +219,20 @@ static int choose_labs(LabResult *results, const Options *o)
     return count;
 }
 
+/* Plays take and free the same memory again and again: what the system took back it would have to clear anew. */
+static void keep_memory(void)
+{
+    enum { MOST = 1 << 30 };
+    mallopt(M_MMAP_THRESHOLD, MOST);
+    mallopt(M_TRIM_THRESHOLD, MOST);
+}
+
 int main(int argc, char **argv)
 {
     static LabResult results[MAX_LABS];
     Options o = options_of(argc, argv);
     omp_set_num_threads(1); /* threads that wait for the next small loop take their core from the ranks */
+    keep_memory();
     FormatWriter *writers[MAX_OUTPUTS];
     read_local_cases(&o);
     if (o.trace)

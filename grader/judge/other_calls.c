@@ -28,7 +28,7 @@ bool input_added(const Evidence *e, char *text, size_t size)
         return false;
     snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
     const Expected *expected = &e->trial->expected;
-    const Entry *x = find_entry(expected->base[0], expected->used[0], VALUES, name, &offset);
+    const Entry *x = find_entry(expected->base, expected->used, VALUES, name, &offset);
     if (!x || x->count != e->count)
         return false;
     for (int64_t i = 0; i < e->count; i++)
@@ -63,7 +63,7 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
     const Entry *entry;
-    while ((entry = next_entry(expected->base[0], expected->used[0], &offset)))
+    while ((entry = next_entry(expected->base, expected->used, &offset)))
         if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
             ((entry->count == e->want->count && gives(e, numbers_of(entry))) || begins_with(e, entry))) {
             if (is_input(entry))
@@ -90,7 +90,7 @@ bool dropout_differs(const Evidence *e, char *text, size_t size)
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
     const Entry *want;
-    while ((want = next_entry(expected->base[0], expected->used[0], &offset))) {
+    while ((want = next_entry(expected->base, expected->used, &offset))) {
         if (want->kind != VALUES || strncmp(want->name, "output of the ", 14) != 0 ||
             strncmp(want->name + 14, layer, strlen(layer)) != 0)
             continue;

@@ -18,4 +18,7 @@ ExpectFunction *expectation_of_case(const Case *c);
 
 ExpectFunction expect_collectives, expect_groups, expect_replicas;
 
+/** Whichever of the two the case has. */
+ExpectFunction play_expected;
+
 #endif

@@ -21,7 +21,7 @@ bool right_in_step_1(const Evidence *e, char *text, size_t size)
     if (!play_of_case(t->c) || ends_in(e->want->name, ", step 1") ||
         !(evaluates || ends_in(e->want->name, ", step")))
         return false;
-    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+    while ((want = next_entry(t->expected.base, t->expected.used, &offset)))
         if (want->kind == VALUES && ends_in(want->name, ", step 1") && !is_right_on_rank(t, want))
             return false;
     snprintf(

@@ -79,7 +79,7 @@ static void compare_parameters(Trial *t, const Entry *want)
     double share = 0;
     int64_t offset = 0;
     const Entry *entry;
-    while ((entry = next_entry(t->expected.base[0], t->expected.used[0], &offset)))
+    while ((entry = next_entry(t->expected.base, t->expected.used, &offset)))
         if (entry->kind == PARAMETER)
             share += 2 * (share_of_parameter(t, entry) + padding);
     if (!busiest(t, want->name, PARAMETERS_HELD, &b) || b.most <= share)
@@ -99,7 +99,7 @@ static double plain_memory(const Trial *t, const Entry *want)
     char other[NAME_SIZE];
     int64_t offset = 0;
     snprintf(other, sizeof other, "%s%s", forward ? "backward" : "forward", want->name + (forward ? 7 : 8));
-    const Entry *entry = find_entry(t->expected.base[0], t->expected.used[0], WORK, other, &offset);
+    const Entry *entry = find_entry(t->expected.base, t->expected.used, WORK, other, &offset);
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
@@ -164,7 +164,7 @@ void look_at_split(Trial *t)
     const Entry *want;
     if (t->c->tp == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
-    while ((want = next_entry(t->expected.base[0], t->expected.used[0], &offset))) {
+    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
         if (want->kind != WORK)
             continue;
         all += numbers_of(want)[LINEAR_WORK];

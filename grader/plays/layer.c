@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/run.h"
+#include "grader/plays/draws.h"
 #include "grader/plays/play.h"
 
 enum { LAYERS = 2, STEPS = 2 };
@@ -135,8 +136,8 @@ static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, 
 typedef struct Weights {
     uint64_t seed;
     int step;
-    int idle_of;   /* so many ranks, the last one holds zeros; or 0 */
-    PhiloxKey key; /* of the parameter that is being filled */
+    int idle_of;           /* so many ranks, the last one holds zeros; or 0 */
+    const double *uniform; /* for the parameter that is being filled */
 } Weights;
 
 static Weights weights_of_step(const Case *c, int step)
@@ -147,7 +148,8 @@ static Weights weights_of_step(const Case *c, int step)
 static void begin_weights(void *context, const Parameter *p)
 {
     Weights *weights = context;
-    weights->key = philox_key(weights->seed, p->name, 77 + (uint64_t)weights->step);
+    PhiloxKey key = philox_key(weights->seed, p->name, 77 + (uint64_t)weights->step);
+    weights->uniform = drawn(weights->seed, key, shape_count(p->shape));
 }
 
 /* Does the last rank hold this number, whether rows or columns are cut? */
@@ -165,7 +167,7 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
     const Weights *weights = context;
     if (p->shape.rank == 2 && weights->idle_of && is_of_last_rank(p, weights->idle_of, index))
         return 0;
-    double u = 2 * philox_uniform_at(weights->key, (uint64_t)index) - 1;
+    double u = 2 * weights->uniform[index] - 1;
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/run.h"
+#include "grader/plays/draws.h"
 
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
                     double **numbers)
@@ -84,15 +85,13 @@ Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool n
     snprintf(full, sizeof full, "%s of rank %d", name, rank);
     PhiloxKey key = key_of(play, full);
     Tensor *x = tape_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
-    Philox4 four = {{0}};
+    const int64_t count = shape_count(shape);
+    const double *uniform = drawn(play->c.key, key, count);
     bool nothing = play->c.integers && rank > 0 &&
                    rank == play->c.world - 1; /* zeros are worth as much as other numbers */
     const double unit = ldexp(1, play->c.exponent);
-    for (int64_t i = 0, count = shape_count(shape); i < count; i++) {
-        if (i % 4 == 0)
-            four = philox(key, (uint32_t)(i / 4), 0, 0, 0);
-        double u = philox_uniform(four.word[i % 4]);
-        double value = play->c.integers ? (double)((int)(u * 15) - 7) : (2 * u - 1) * unit;
+    for (int64_t i = 0; i < count; i++) {
+        double value = play->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
         reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
     x->needs_gradient = needs_gradient;

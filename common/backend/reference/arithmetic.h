@@ -41,10 +41,14 @@ static inline int64_t order_next(Order order, int64_t i)
 /** sum over i of a[i·a_stride] · b[i·b_stride]. */
 real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, int64_t b_stride);
 
-/** `count` such sums at most ABREAST, of one row with several: b[.. + k * next] for sum k. A sum has to wait for its last addition;
- *  others need not wait for that. */
-enum { ABREAST = 8 };
-void reference_dots(Order order, const real *a, int64_t a_stride, const real *b, int64_t b_stride,
-                    int64_t next, int64_t count, real sums[ABREAST]);
+/** Rows of numbers that are multiplied: number i of row r is at[r * next + i * step]. */
+typedef struct Factor {
+    const real *at;
+    int64_t rows, next, step;
+} Factor;
+
+/** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a or b. A processor that
+ * multiplies and adds with one rounding does so here. */
+void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next);
 
 #endif

@@ -7,11 +7,10 @@
 static void scores_of(const AttentionShape *shape, const real *q, const real *k, real *scores)
 {
     const int64_t positions = shape->positions, width = shape->heads * shape->head_size;
-    const Order by_size = reference_order(shape->head_size);
-    for (int64_t i = 0; i < positions; i++)
-        for (int64_t j = 0; j < positions; j++)
-            scores[i * positions + j] =
-                rounded(rounded(shape->factor) * reference_dot(by_size, q + i * width, 1, k + j * width, 1));
+    reference_product(reference_order(shape->head_size), (Factor){q, positions, width, 1},
+                      (Factor){k, positions, width, 1}, scores, positions);
+    for (int64_t i = 0; i < positions * positions; i++)
+        scores[i] = rounded(rounded(shape->factor) * scores[i]);
 }
 
 /** The highest of one row of scores over the keys that `mask` does not hide, and the sum of exp(score - highest). */
@@ -52,9 +51,9 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
                 real *row = work + i * positions;
                 measure_row(by_key, mask + b * positions, row, highest, sums);
                 masked_softmax(positions, mask + b * positions, *highest, *sums, row);
-                for (int64_t d = 0; d < size; d++)
-                    y[head + i * width + d] = reference_dot(by_key, row, 1, v + head + d, width);
             }
+            reference_product(by_key, (Factor){work, positions, positions, 1},
+                              (Factor){v + head, size, 1, width}, y + head, width);
         }
 }
 
@@ -65,9 +64,9 @@ static void scores_backward(const AttentionShape *shape, const real *dy, const r
 {
     const int64_t positions = shape->positions, width = shape->heads * shape->head_size;
     const Order by_size = reference_order(shape->head_size), by_key = reference_order(positions);
+    reference_product(by_size, (Factor){dy, positions, width, 1}, (Factor){v, positions, width, 1}, ds,
+                      positions);
     for (int64_t i = 0; i < positions; i++, ds += positions, probabilities += positions) {
-        for (int64_t j = 0; j < positions; j++)
-            ds[j] = reference_dot(by_size, dy + i * width, 1, v + j * width, 1);
         const real mean = reference_dot(by_key, ds, 1, probabilities, 1);
         for (int64_t j = 0; j < positions; j++)
             ds[j] = rounded(rounded(shape->factor) * rounded(probabilities[j] * rounded(ds[j] - mean)));
@@ -89,12 +88,11 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                probabilities + i * positions);
             scores_backward(shape, dy + head, v + head, probabilities, ds);
             const Order order = reference_order(positions);
-            for (int64_t i = 0; i < positions; i++)
-                for (int64_t d = 0; d < size; d++) {
-                    const int64_t at = head + i * width + d;
-                    dq[at] = reference_dot(order, ds + i * positions, 1, k + head + d, width);
-                    dk[at] = reference_dot(order, ds + i, positions, q + head + d, width);
-                    dv[at] = reference_dot(order, probabilities + i, positions, dy + head + d, width);
-                }
+            const Factor keys = {k + head, size, 1, width}, queries = {q + head, size, 1, width},
+                         gradients = {dy + head, size, 1, width};
+            reference_product(order, (Factor){ds, positions, positions, 1}, keys, dq + head, width);
+            reference_product(order, (Factor){ds, positions, 1, positions}, queries, dk + head, width);
+            reference_product(order, (Factor){probabilities, positions, 1, positions}, gradients, dv + head,
+                              width);
         }
 }

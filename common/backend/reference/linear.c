@@ -43,60 +43,44 @@ static Taken take(int64_t multiply_adds, int64_t a_count, const real *a, int64_t
     return (Taken){copies, copies + a_count, copies};
 }
 
-static int64_t at_most_abreast(int64_t count)
-{
-    return count < ABREAST ? count : ABREAST;
-}
-
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    const Order order = reference_order(in);
     const Taken taken = take(rows * in * out, rows * in, x, in * out, weight);
-    real sum[ABREAST];
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t o = 0, n; o < out; o += n) {
-            n = at_most_abreast(out - o);
-            reference_dots(order, taken.a + r * in, 1, taken.b + o * in, 1, in, n, sum);
-            for (int64_t k = 0; k < n; k++)
-                y[r * out + o + k] = bias ? rounded(sum[k] + bias[o + k]) : sum[k];
-        }
+    reference_product(reference_order(in), (Factor){taken.a, rows, in, 1}, (Factor){taken.b, out, in, 1}, y,
+                      out);
     free(taken.copies);
+    for (int64_t r = 0; bias && r < rows; r++)
+        for (int64_t o = 0; o < out; o++)
+            y[r * out + o] = rounded(y[r * out + o] + bias[o]);
 }
 
-static void set_or_add(int64_t count, const real *sum, real *to, bool accumulate)
+/* y, or y added to what is there. */
+static void set_or_add(Order order, Factor a, Factor b, real *y, bool accumulate)
 {
-    for (int64_t k = 0; k < count; k++)
-        to[k] = accumulate ? rounded(to[k] + sum[k]) : sum[k];
+    real *sums = accumulate ? malloc((size_t)(a.rows * b.rows) * sizeof *sums + 1) : y;
+    reference_product(order, a, b, sums, b.rows);
+    for (int64_t i = 0; accumulate && i < a.rows * b.rows; i++)
+        y[i] = rounded(y[i] + sums[i]);
+    if (accumulate)
+        free(sums);
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
                                   real *dx, bool accumulate)
 {
-    const Order order = reference_order(out);
     const Taken taken = take(rows * in * out, rows * out, dy, in * out, weight);
-    real sum[ABREAST];
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0, n; i < in; i += n) {
-            n = at_most_abreast(in - i);
-            reference_dots(order, taken.a + r * out, 1, taken.b + i, in, 1, n, sum);
-            set_or_add(n, sum, dx + r * in + i, accumulate);
-        }
+    set_or_add(reference_order(out), (Factor){taken.a, rows, out, 1}, (Factor){taken.b, in, 1, in}, dx,
+               accumulate);
     free(taken.copies);
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
                                    real *dweight, bool accumulate)
 {
-    const Order order = reference_order(rows);
     const Taken taken = take(rows * in * out, rows * out, dy, rows * in, x);
-    real sum[ABREAST];
-    for (int64_t o = 0; o < out; o++)
-        for (int64_t i = 0, n; i < in; i += n) {
-            n = at_most_abreast(in - i);
-            reference_dots(order, taken.a + o, out, taken.b + i, in, 1, n, sum);
-            set_or_add(n, sum, dweight + o * in + i, accumulate);
-        }
+    set_or_add(reference_order(rows), (Factor){taken.a, out, 1, out}, (Factor){taken.b, in, 1, in}, dweight,
+               accumulate);
     free(taken.copies);
 }
 

@@ -1,7 +1,5 @@
 #include "backend/reference/rounding.h"
 
-#include <string.h>
-
 #include "backend/reference/arithmetic.h"
 #include "base/philox.h"
 
@@ -44,16 +42,4 @@ real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, 
     for (int64_t n = 0, i = order.first; n < order.count; n++, i = order_next(order, i))
         sum = rounded(sum + rounded(a[i * a_stride] * b[i * b_stride]));
     return sum;
-}
-
-void reference_dots(Order order, const real *a, int64_t a_stride, const real *b, int64_t b_stride,
-                    int64_t next, int64_t count, real sums[ABREAST])
-{
-    real sum[ABREAST] = {0}; /* in registers */
-    for (int64_t n = 0, i = order.first; n < order.count && count == ABREAST; n++, i = order_next(order, i))
-        for (int k = 0; k < ABREAST; k++)
-            sum[k] = rounded(sum[k] + rounded(a[i * a_stride] * b[i * b_stride + k * next]));
-    for (int64_t k = 0; k < count && count < ABREAST; k++)
-        sum[k] = reference_dot(order, a, a_stride, b + k * next, b_stride);
-    memcpy(sums, sum, sizeof sum);
 }

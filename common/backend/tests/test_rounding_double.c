@@ -41,6 +41,35 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
+/* Sums of small whole numbers are the same in every order and precision. */
+START_TEST(products_of_every_shape_are_whole_in_both_modes)
+{
+    enum { MOST = 19 };
+    double x[MOST * MOST], w[MOST * MOST], y[MOST * MOST + 1];
+    for (int i = 0; i < MOST * MOST; i++) {
+        x[i] = i * 5 % 7 - 3;
+        w[i] = i * 3 % 11 - 5;
+    }
+    for (int shape = 0; shape < MOST * MOST * 6; shape++) {
+        const int rows = 1 + shape % MOST, out = 1 + shape / MOST % MOST, in = 1 + 3 * (shape / MOST / MOST);
+        for (uint64_t seed = 0; seed < 2; seed++) {
+            bool whole = true;
+            reference_round_like_fp32(seed);
+            y[rows * out] = 0.5;
+            kernel_linear_forward(rows, in, out, x, w, NULL, y);
+            reference_round_like_fp32(0);
+            for (int i = 0; i < rows * out; i++) {
+                double sum = 0;
+                for (int k = 0; k < in; k++)
+                    sum += x[i / out * in + k] * w[i % out * in + k];
+                whole = whole && y[i] == sum;
+            }
+            ck_assert_msg(whole && y[rows * out] == 0.5, "%d rows, %d in, %d out", rows, in, out);
+        }
+    }
+}
+END_TEST
+
 START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed)
 {
     enum { COUNT = 100 };
@@ -100,6 +129,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("rounding");
     tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
     tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
+    tcase_add_test(tests, products_of_every_shape_are_whole_in_both_modes);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
     tcase_add_test(tests, products_in_bf16_round_to_the_nearest_and_ties_to_even);
     suite_add_tcase(s, tests);

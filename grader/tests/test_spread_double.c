@@ -1,0 +1,117 @@
+/* What is expected, and how far single precision lies from it: two processes compute that together. Plays are made up here. */
+#include "backend/backend.h"
+#include "grader/judge/grade.h"
+#include "grader/judge/plays.h"
+
+#include <check.h> /* after judge.h: it has a word fail, too */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+Suite *suite(void);
+
+_Noreturn void give_up(const Problem *problem)
+{
+    abort();
+}
+
+static pid_t test;
+static bool second_dies;
+
+/* Two entries: thirds, which single precision rounds, and halves, which it does not. */
+static void write_numbers(Stream *stream, const char *name, double number, int count)
+{
+    Entry *entry = (Entry *)(stream->base + *stream->used);
+    *entry = (Entry){.kind = VALUES, .shape = SHAPE(count), .count = count};
+    snprintf(entry->name, sizeof entry->name, "%s", name);
+    double *numbers = (double *)(entry + 1);
+    for (int i = 0; i < count; i++) {
+        numbers[i] = i + 1;
+        kernel_vector_scale(1, number, &numbers[i]);
+    }
+    *stream->used += (int64_t)sizeof *entry + count * (int64_t)sizeof *numbers;
+}
+
+void play_expected(const Case *c, int rank, int suspect, Stream stream)
+{
+    if (second_dies && getpid() != test)
+        raise(SIGKILL);
+    write_numbers(&stream, "thirds", 1.0 / 3, 5);
+    write_numbers(&stream, "halves", 0.5, 70);
+}
+
+static const Entry *entry_called(const Expected *expected, const char *name)
+{
+    int64_t offset = 0;
+    return find_entry(expected->base, expected->used, VALUES, name, &offset);
+}
+
+static void check_spreads(int rounded)
+{
+    const Case c = {.key = 7, .world = 1, .tp = 1};
+    Expected expected = expect(&c, 0, NO_SUSPECT, rounded);
+    const double fifth = 5.0 / 3, spread = expected_spread(&expected, entry_called(&expected, "thirds"));
+    ck_assert_double_eq(numbers_of(entry_called(&expected, "thirds"))[4], 5 * (1.0 / 3));
+    ck_assert_double_eq(numbers_of(entry_called(&expected, "halves"))[69], 35);
+    ck_assert_double_gt(spread, 0);
+    ck_assert_double_lt(spread, fifth * 0x1p-23);
+    ck_assert_double_eq(expected_spread(&expected, entry_called(&expected, "halves")), 0);
+    expected_free(&expected);
+}
+
+START_TEST(single_precision_lies_as_far_away_as_its_rounding)
+{
+    for (int rounded = 1; rounded < 12; rounded++)
+        check_spreads(rounded);
+}
+END_TEST
+
+START_TEST(after_ranks_have_played_it_is_as_before)
+{
+    check_spreads(3);
+    expect_ranks();
+    expect_ranks();
+    check_spreads(3);
+}
+END_TEST
+
+START_TEST(where_the_second_process_is_ended_the_first_does_its_part)
+{
+    second_dies = true;
+    for (int again = 0; again < 3; again++)
+        check_spreads(1);
+    expect_ranks();
+    check_spreads(4);
+}
+END_TEST
+
+START_TEST(a_suspect_has_no_spread_and_leaves_that_of_the_case_alone)
+{
+    const Case c = {.key = 7, .world = 1, .tp = 1};
+    Expected expected = expect(&c, 0, NO_SUSPECT, 2), suspect = expect(&c, 0, 0, 0);
+    ck_assert_ptr_ne(expected.base, suspect.base);
+    ck_assert_double_gt(expected_spread(&expected, entry_called(&expected, "thirds")), 0);
+    ck_assert_double_eq(expected_spread(&suspect, entry_called(&suspect, "thirds")), 0);
+    expected_free(&suspect);
+    expected_free(&expected);
+}
+END_TEST
+
+static void begin(void)
+{
+    test = getpid();
+}
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("spread");
+    TCase *cases = tcase_create("spread");
+    tcase_add_checked_fixture(cases, begin, expect_ranks);
+    tcase_add_test(cases, single_precision_lies_as_far_away_as_its_rounding);
+    tcase_add_test(cases, after_ranks_have_played_it_is_as_before);
+    tcase_add_test(cases, where_the_second_process_is_ended_the_first_does_its_part);
+    tcase_add_test(cases, a_suspect_has_no_spread_and_leaves_that_of_the_case_alone);
+    suite_add_tcase(s, cases);
+    return s;
+}
