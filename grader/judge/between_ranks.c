@@ -1,4 +1,5 @@
 /* What ranks hold of one tensor, side by side. */
+#include <math.h>
 #include <stdio.h>
 
 #include "grader/judge/evidence.h"
@@ -17,6 +18,42 @@ bool right_on_first_rank(const Evidence *e, char *text, size_t size)
     if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
     snprintf(text, size, "the result is right on the first rank only");
+    return true;
+}
+
+static int64_t count_right(const double *is, const Evidence *e)
+{
+    int64_t first = 0;
+    while (first < e->count && fabs(is[first] - e->right[first]) <= e->tolerance)
+        first++;
+    return first;
+}
+
+/* Do all ranks hold the right numbers up to the same one, and from there on each its own? */
+bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 8 };
+    const Case *c = e->trial->c;
+    const Entry *first = as_seen_by(e, 0);
+    int64_t right = count_right(e->is, e), wrong = 0;
+    bool differ = false;
+    for (int64_t i = right; i < e->count; i++)
+        wrong += !(fabs(e->is[i] - e->right[i]) <= e->tolerance);
+    if (right < ENOUGH || wrong == 0 || 2 * wrong < e->count - right)
+        return false;
+    for (int rank = 0; rank < c->world && first && play_of_case(c); rank++) {
+        const Entry *one = as_seen_by(e, rank);
+        if (!one || count_right(numbers_of(one), e) < right)
+            return false;
+        differ = differ || !close_to(numbers_of(one), numbers_of(first), 1, first->count, e->tolerance);
+    }
+    if (!differ)
+        return false;
+    snprintf(text, size,
+             "the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "
+             "its own: what "
+             "the ranks exchange ends too early",
+             (long long)right, (long long)e->count);
     return true;
 }
 

@@ -194,7 +194,7 @@ int lab_worth(const Lab *lab)
 /* Where the numbers name no cause, what divides the cases that fail from those that pass may. */
 static void tell_patterns(LabResult *result)
 {
-    char line[256];
+    char line[400];
     for (int check = 0; check < CHECKS; check++) {
         CheckResult *r = &result->check[check];
         if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))

@@ -154,3 +154,40 @@ bool rows_of_ids(const Evidence *e, char *text, size_t size)
     Lookup l;
     return find_lookup(e, &l) && (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
 }
+
+static int64_t times_of(const Entry *ids, int64_t id)
+{
+    int64_t times = 0;
+    for (int64_t i = 0; i < ids->count; i++)
+        times += (int64_t)numbers_of(ids)[i] == id;
+    return times;
+}
+
+/* The gradient of a table: are rows wrong of such ids only as occur more than once? */
+bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
+{
+    char name[NAME_SIZE], layer[NAME_SIZE], step[NAME_SIZE];
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0, columns = shape_last(e->want->shape), repeated = -1;
+    if (e->trial->c->lab != 3 ||
+        sscanf(e->want->name, "gradient of %15[^.].weight, %15[^\n]", layer, step) != 2)
+        return false;
+    snprintf(name, sizeof name, "input of the %.15s layer, %.15s", layer, step);
+    const Entry *ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
+    for (int64_t i = 0; ids && i < e->count; i++) {
+        int64_t id = global_index(e->got, i) / columns;
+        if (fabs(e->is[i] - e->right[i]) <= e->tolerance)
+            continue;
+        if (times_of(ids, id) < 2)
+            return false;
+        repeated = id;
+    }
+    if (repeated < 0)
+        return false;
+    snprintf(text, size,
+             "only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
+             "gradient is the sum "
+             "over all places where its id stands",
+             (long long)repeated);
+    return true;
+}

@@ -82,8 +82,8 @@ static bool some_scaled(const Evidence *e, char *text, size_t size)
            some_times(e, 2, text, size) || some_times(e, 0.5, text, size);
 }
 
-/* In a case of small numbers: nothing is left of them. */
-static bool small_ones_lost(const Evidence *e, char *text, size_t size)
+/* In a case of very small numbers, or of very large ones: nothing is left of them. */
+static bool nothing_left(const Evidence *e, char *text, size_t size)
 {
     double largest = 0;
     for (int64_t i = 0; i < e->count; i++) {
@@ -91,13 +91,11 @@ static bool small_ones_lost(const Evidence *e, char *text, size_t size)
             return false;
         largest = fmax(largest, fabs(e->right[i]));
     }
-    if (e->trial->c->exponent >= 0 || largest == 0)
+    if (e->trial->c->exponent == 0 || largest == 0)
         return false;
-    snprintf(text, size,
-             "it is zero everywhere, where numbers of up to %.2g are expected: small ones are rounded away, "
-             "or taken for "
-             "zero",
-             largest);
+    snprintf(text, size, "it is zero everywhere, where numbers of up to %.2g are expected: %s", largest,
+             e->trial->c->exponent < 0 ? "small ones are rounded away, or taken for zero"
+                                       : "large ones are taken for an overflow, or cut off");
     return true;
 }
 
@@ -106,5 +104,5 @@ bool partly_right(const Evidence *e, char *text, size_t size)
     bool made_of_sums = !play_of_case(e->trial->c);
     return e->want->check != METRICS &&
            (cut_off(e, text, size) || some_scaled(e, text, size) ||
-            (made_of_sums && (small_ones_lost(e, text, size) || first_ones_right(e, text, size))));
+            (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));
 }

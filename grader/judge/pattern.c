@@ -84,6 +84,15 @@ static bool late(const Case *c)
     return c->delay;
 }
 
+static bool of_large_numbers(const Case *c)
+{
+    return c->exponent > 0 || c->dy_exponent > 0;
+}
+static bool of_small_numbers(const Case *c)
+{
+    return c->exponent < 0 || c->dy_exponent < 0;
+}
+
 /* In the order in which they are told. */
 static const struct {
     Has *has;
@@ -108,8 +117,10 @@ static const struct {
     {reversed, "where the backward pass of the last call comes first"},
     {in_order, "where the backward pass of the first call comes first"},
     {late, "where a rank comes late"},
+    {of_large_numbers, "where numbers are large, thousands and more"},
+    {of_small_numbers, "where numbers are small, thousandths and less"},
 };
-enum { PLAIN = sizeof traits / sizeof *traits };
+enum { PLAIN = sizeof traits / sizeof *traits, OF_LAYOUT = 11 /* the first ones, of which one is enough */ };
 _Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
 _Static_assert((int)SIZES == (int)CASE_SIZES, "each size has its spans");
 
@@ -133,17 +144,22 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
     }
 }
 
+/* Of the traits that divide them all are told: which of them matters is for the reader to find. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
-    for (int shared = 0; shared < 2; shared++)
-        for (int i = 0; i < PLAIN; i++) {
-            if (pattern->failed_with[shared][i] != pattern->failed || pattern->passed_with[shared][i] != 0)
-                continue;
-            snprintf(text, size, "It fails only %s%s: %d of %d cases",
-                     shared ? "where several ranks share a layer, and " : "", traits[i].words,
-                     pattern->failed, pattern->failed + pattern->passed);
-            return true;
-        }
+    char words[256] = "";
+    for (int shared = 0; shared < 2; shared++) {
+        for (int i = 0; i < PLAIN; i++)
+            if ((i >= OF_LAYOUT || !words[0]) && pattern->failed_with[shared][i] == pattern->failed &&
+                pattern->passed_with[shared][i] == 0)
+                append(words, sizeof words, "%s%s", words[0] ? ", and " : "", traits[i].words);
+        if (!words[0])
+            continue;
+        snprintf(text, size, "It fails only %s%s: %d of %d cases",
+                 shared ? "where several ranks share a layer, and " : "", words, pattern->failed,
+                 pattern->failed + pattern->passed);
+        return true;
+    }
     return false;
 }
 

@@ -23,7 +23,7 @@ typedef struct Pattern {
 
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if one trait, or one size, divides those that fail from all others. */
+/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if traits, or a size, divide those that fail from all others. */
 bool pattern_text(const Pattern *pattern, char *text, size_t size);
 
 #endif

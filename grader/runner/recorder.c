@@ -200,6 +200,9 @@ static void refused(MPI_Comm *comm, int *code, ...)
     if (class == MPI_ERR_RANK || class == MPI_ERR_ROOT)
         misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d", name,
                missing_rank(), size_of(*comm));
+    if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->from == ANYBODY)
+        misuse("name the rank, or give each sender a tag of its own",
+               "%s from any rank: what came first is longer than what this rank expects", name);
     if (class == MPI_ERR_TRUNCATE)
         misuse("every rank of the group brings the same count",
                "%s: what another rank sent is longer than what this rank expects", name);
