@@ -18,21 +18,25 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* The lines of the file; the first `shown` of them go to `text`, each behind a bar and as wide as a screen. */
+/* The lines of the file, which may hold any bytes; the first `shown` of them go to `text`, each behind a bar and as wide as a
+ * screen. */
 static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
 {
-    char line[4096];
+    enum { WIDTH = 90 };
     int64_t lines = 0;
     size_t used = 0;
     bool begins = true;
-    while (fgets(line, sizeof line, file)) {
-        bool ends = strchr(line, '\n') != NULL;
-        if (begins && lines < shown && used + 128 < size) {
-            line[strcspn(line, "\n")] = '\0';
-            used += (size_t)snprintf(text + used, size - used, "\n| %.90s", line);
-        }
+    int column = 0;
+    for (int byte; (byte = getc_unlocked(file)) != EOF; begins = byte == '\n') {
         lines += begins;
-        begins = ends;
+        column = begins ? 0 : column + 1;
+        if (lines > shown || used + WIDTH >= size)
+            continue;
+        if (begins)
+            used += (size_t)snprintf(text + used, size - used, "\n| ");
+        if (column < WIDTH && byte != '\n')
+            text[used++] = byte ? (char)byte : ' ';
+        text[used] = '\0';
     }
     return lines;
 }

@@ -53,6 +53,10 @@ lab_1 '    puts("so far");
         *(volatile int *)8 = 1;' '#include <stdio.h>'
 grade LAB=1 CASE=5
 check "what was printed before a crash is there" says "| so far"
+lab_1 '    fwrite("a\\0b\\nc\\n", 1, 6, stdout);' '#include <stdio.h>'
+grade LAB=1 CASE=5
+check "a byte of zero hides nothing of what is printed" says "| a b"
+check "nor the line that follows it" says "| c"
 copy_solution 1
 grade LAB=1 CASE=5
 check "where nothing is printed, nothing is told" test "$(grep -c "printed:" out)" = 0
