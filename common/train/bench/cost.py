@@ -44,6 +44,12 @@ class Model:
             return tokens * self.hidden * self.layers
         return tokens * self.layers * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
 
+    def working(self, tp, dp):
+        """Numbers that are there beside when the forward pass leaves the last block, which gives back what it has made only then: two
+        norms, and of both layers what comes out, before and after dropout, whole, and the inner layer after GELU, split; and what the
+        first block is given."""
+        return self.batch / dp * self.seq * (7 * self.hidden + 4 * self.hidden / tp)
+
 
 @dataclass
 class Link:
@@ -113,8 +119,8 @@ def step(cluster, model, tp, dp):
 
 
 def memory(cluster, model, tp, dp):
-    """Bytes a rank: weights, gradients, two moments of AdamW, activations."""
-    return cluster.state * model.parameters(tp) + cluster.width * model.activations(tp, dp)
+    """Bytes a rank at most: weights, gradients, two moments of AdamW, activations, and what the last block works with."""
+    return cluster.state * model.parameters(tp) + cluster.width * (model.activations(tp, dp) + model.working(tp, dp))
 
 
 def useful(model):

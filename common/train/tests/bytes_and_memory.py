@@ -1,6 +1,12 @@
 #!/usr/bin/python3
 """What a step sends is what the formulas say, to the byte, and replicas need no more memory than one."""
+import os
+import sys
+
 from runs import check, metrics_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../bench"))
+import cost
 
 L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # every part a multiple of 16 numbers, to which the arena pads it
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
@@ -56,3 +62,14 @@ for seq, tp in ((32, 1), (32, 2), (256, 1)):
     grown = activations(5, seq, tp) - activations(3, seq, tp)
     check(grown == 2 * kept(seq, tp), f"at {seq} positions, tp {tp}, a layer keeps what the formula says, no square of the positions",
           f"{grown / 2} bytes, {kept(seq, tp)} by formula")
+
+link = cost.Link(0.0, 1e9)
+rates = cost.Cluster(1.0, 1.0, 1.0, 1.0, link, link)
+for tp, seq in ((1, 128), (2, 128), (4, 256)):
+    lines = metrics_of(tp, "--layers", 2, "--hidden-dim", 256, "--heads", 4, "--seq", seq, "--samples", 64, "--steps", 1, "--test", "",
+                       "--threads", 1, "--check", 0, "--batch-size", 8, "--tp", tp)
+    held = lines[-1]["ranks"][0]
+    vocabulary = round((held["parameters"] - 2 * 4 * 256) * tp / 256 - 2 * 12 * 256 - 258)
+    paper = cost.memory(rates, cost.Model(2, 256, 4, seq, 8, vocabulary, classifies=True), tp, 1)
+    check(abs(held["peak_bytes"] / paper - 1) < 0.02, f"at tp {tp} and {seq} positions a rank's peak is what make model says, to 2 %",
+          f"{held['peak_bytes']} bytes, {paper:.0f} on paper")
