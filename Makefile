@@ -289,7 +289,7 @@ TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/t
 $(eval $(call list_rule,$(TRAIN),$(TRAIN_PARTS)))
 # What AMP=bf16 opens; made where oneDNN's header is there.
 ONEDNN := $(if $(wildcard $(addsuffix /dnnl.h,/usr/include $(subst :, ,$(CPATH)))),$(BUILD)/balise-onednn.so)
-$(call float,common/backend/cpu/bf16.c): CPPFLAGS += -DONEDNN_FILE='"$(abspath $(BUILD))/balise-onednn.so"'
+$(call float,common/backend/cpu/products.c): CPPFLAGS += -DONEDNN_FILE='"$(abspath $(BUILD))/balise-onednn.so"'
 ONEDNN_OBJECT = $(if $(ONEDNN),$(call float,common/backend/onednn/onednn.c))
 $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)

@@ -45,8 +45,9 @@ typedef enum Precision { FP32, BF16 } Precision;
 enum { BF16_LEAST = 1 << 19 };
 
 /** The precision in which the kernels of y = x W^T multiply from now on; all other kernels keep to FP32.
+ *  @param width the least size of the matrices of most products to come: for large ones another library may be the best; or 0
  *  @return false with `problem`, and FP32 as before, where this machine has no BF16 */
-bool backend_set_products(Precision precision, Problem *problem);
+bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
 /** Says that weights [count] have changed, and will not change before the next call: BF16 products round each matrix among
  *  them once, into `room` [count], and what is no weight each time. NULL, 0, NULL: there are none any more. */

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     bool good = agree(world,
                       train_config(&config, argc, argv, &problem) &&
                           train_config_check(&config, group_size(world), &problem) &&
-                          backend_set_products(config.amp, &problem),
+                          backend_set_products(config.amp, config.bert.hidden / config.tp, &problem),
                       &problem);
     if (good) {
         Problem slow;

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/bf16.h"
 #include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/products.h"
 
 /* The library multiplies with one thread (linear.c says why). It is told first, since where it uses OpenMP it
  * sets the number of our threads too. */
@@ -31,8 +31,8 @@ const char *backend_description(void)
         sscanf(openblas_get_config(), "OpenBLAS %15s",
                version + snprintf(version, sizeof version, "OpenBLAS "));
     const int threads = omp_get_max_threads();
-    snprintf(text, sizeof text, "cpu (%s%s%s, %s%d thread%s)", version, openblas_get_corename ? ", " : "",
-             openblas_get_corename ? openblas_get_corename() : "", bf16_description(), threads,
+    snprintf(text, sizeof text, "cpu (%s%s%s%s, %d thread%s)", version, openblas_get_corename ? ", " : "",
+             openblas_get_corename ? openblas_get_corename() : "", products_description(), threads,
              threads == 1 ? "" : "s");
     return text;
 }
@@ -74,7 +74,7 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    if (!bf16_check(problem))
+    if (!products_check(problem))
         return false;
     if (!openblas_get_corename)
         return true;
@@ -102,6 +102,6 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return bf16_check(problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
+    return products_check(problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
 }
 #endif

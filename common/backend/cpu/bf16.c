@@ -1,21 +1,16 @@
 #include "backend/cpu/bf16.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/products.h"
 
 enum {
     PRODUCTS_OF_A_NUMBER = 64, /**< multiply-adds that take as long as one number of a pass over memory */
     ALIGNMENT = 64,
 };
-
-/** Process-wide, as the number of threads is: no kernel takes it as an argument. */
-static const OneDnn *onednn; /**< NULL: products are FP32 */
-static Bf16Support support;
 
 /* ---- rounding ------------------------------------------------------------------------------------------ */
 
@@ -108,59 +103,13 @@ static const uint16_t *rounded(int64_t count, const real *x, Room *room)
 
 bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner)
 {
-    return onednn && rows * columns * inner >= BF16_LEAST;
+    return products_in_bf16() && rows * columns * inner >= BF16_LEAST;
 }
 
 void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     static Room room_of_a, room_of_b;
     product.threads = threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
-    onednn->multiply(&product, rounded(product.rows * product.inner, a, &room_of_a),
-                     rounded(product.inner * product.columns, b, &room_of_b), bias, c);
-}
-
-/* ---- choosing it --------------------------------------------------------------------------------------- */
-
-static const OneDnn *open_library(Problem *problem)
-{
-    void *library = dlopen(ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
-    const OneDnn *found = library ? dlsym(library, ONEDNN_SYMBOL) : NULL;
-    if (!found)
-        problem_set(problem, NULL, "make setup installs it (libdnnl-dev), then make train again; or AMP=off",
-                    "AMP=bf16 needs oneDNN, which this machine does not have (%.300s)", dlerror());
-    return found;
-}
-
-bool backend_set_products(Precision precision, Problem *problem)
-{
-    onednn = NULL;
-    if (precision == FP32)
-        return true;
-    const OneDnn *library = open_library(problem);
-    if (!library)
-        return false;
-    support = library->start();
-    if (support == BF16_NONE)
-        return problem_set(problem, NULL, "train with AMP=off, or on another machine",
-                           "AMP=bf16: oneDNN %s cannot multiply in bf16 on this processor", library->version);
-    onednn = library;
-    return true;
-}
-
-bool bf16_check(Problem *problem)
-{
-    return !onednn || support == BF16_FAST ||
-           problem_set(problem, NULL, "AMP=off is faster here",
-                       "AMP=bf16 on a processor without instructions for it (avx512_bf16 or amx_bf16): "
-                       "oneDNN imitates "
-                       "them slowly");
-}
-
-const char *bf16_description(void)
-{
-    static char text[64];
-    text[0] = '\0';
-    if (onednn)
-        snprintf(text, sizeof text, "AMP=bf16 by oneDNN %s, ", onednn->version);
-    return text;
+    products_in_bf16()->multiply(&product, rounded(product.rows * product.inner, a, &room_of_a),
+                                 rounded(product.inner * product.columns, b, &room_of_b), bias, c);
 }

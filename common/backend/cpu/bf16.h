@@ -5,7 +5,6 @@
 #define BALISE_BACKEND_CPU_BF16_H
 
 #include "backend/onednn/onednn.h"
-#include "base/problem.h"
 #include "base/real.h"
 
 /** Is a product of this size multiplied in bf16? */
@@ -13,11 +12,5 @@ bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner);
 
 /** The product (whose `threads` are chosen here) of matrices that are rounded to bf16 before. */
 void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c);
-
-/** False with `problem`, a warning, where bf16 was chosen and this processor only imitates it. */
-bool bf16_check(Problem *problem);
-
-/** "AMP=bf16 by oneDNN 2.6.3, ", or an empty text. */
-const char *bf16_description(void);
 
 #endif

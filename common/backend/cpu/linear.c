@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/products.h"
 
 enum {
     PRODUCTS_OF_A_NUMBER = 32, /**< multiply-adds that take as long as one number of a pass over memory */
@@ -22,6 +23,7 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
         bf16_multiply(shape, a, b, bias, c);
         return;
     }
+    SingleMultiply *const large = products_of_large(rows, columns, inner);
     const int64_t a_row = a_flag == CblasNoTrans ? inner : 1, blocks = rows / ROWS_OF_A_BLOCK;
     const int64_t a_stride = a_flag == CblasNoTrans ? inner : rows,
                   b_stride = b_flag == CblasNoTrans ? columns : inner;
@@ -34,9 +36,14 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
         /* Costs nothing more: with a factor of 0 the library would fill c with zeros first. */
         for (int64_t r = begin; bias && r < end; r++)
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
-        cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner, 1,
-                    a + begin * a_row, (int)a_stride, b, (int)b_stride, bias || accumulate ? 1 : 0,
-                    c + begin * columns, (int)columns);
+        const real factor = bias || accumulate ? 1 : 0;
+        if (large)
+            large(a_flag == CblasTrans ? 'T' : 'N', b_flag == CblasTrans ? 'T' : 'N', end - begin, columns,
+                  inner, a + begin * a_row, a_stride, b, b_stride, factor, c + begin * columns, columns);
+        else
+            cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner, 1,
+                        a + begin * a_row, (int)a_stride, b, (int)b_stride, factor, c + begin * columns,
+                        (int)columns);
     }
 }
 

@@ -22,7 +22,8 @@ static void must(dnnl_status_t status)
 {
     if (status == dnnl_success)
         return;
-    fprintf(stderr, "error: oneDNN failed with status %d\n  HINT: train with AMP=off\n", (int)status);
+    fprintf(stderr, "error: oneDNN failed with status %d\n  HINT: report it with your processor (lscpu)\n",
+            (int)status);
     abort();
 }
 
@@ -179,9 +180,22 @@ static Bf16Support start(void)
     return (instructions & wanted) == wanted ? BF16_FAST : BF16_SLOW;
 }
 
+static bool has_avx512(void)
+{
+    const int wanted = dnnl_cpu_isa_avx512_core;
+    return ((int)dnnl_get_effective_cpu_isa() & wanted) == wanted;
+}
+
+static void multiply_single(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
+                            const float *a, int64_t a_step, const float *b, int64_t b_step, float factor,
+                            float *c, int64_t c_step)
+{
+    must(dnnl_sgemm(a_flag, b_flag, rows, columns, inner, 1, a, a_step, b, b_step, factor, c, c_step));
+}
+
 #define TEXT_OF(number)                 #number
 #define VERSION_OF(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
 extern const OneDnn balise_onednn;
 const OneDnn balise_onednn = {VERSION_OF(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH), start,
-                              multiply};
+                              multiply, has_avx512, multiply_single};

@@ -1,6 +1,6 @@
 /** @file
- * Matrix products in bf16 by oneDNN: a shared object of its own, which the cpu backend opens where AMP=bf16 asks for it. To load
- * oneDNN takes 26 ms, which no other run and no verdict shall pay for.
+ * Matrix products by oneDNN, in bf16 and of large matrices: a shared object of its own, which the cpu backend opens where AMP=bf16 or
+ * a wide model asks for it. To load oneDNN takes 26 ms, which no other run and no verdict shall pay for.
  */
 #ifndef BALISE_BACKEND_ONEDNN_H
 #define BALISE_BACKEND_ONEDNN_H
@@ -19,6 +19,12 @@ typedef struct Product {
 
 typedef enum Bf16Support { BF16_NONE, BF16_SLOW, BF16_FAST } Bf16Support;
 
+/** c [rows,columns] = a · b + factor · c, row-major, in single precision. Flags 'T': what lies there is the transpose; 'N'. Steps
+ *  lead from row to row of what lies there. With as many threads as OpenMP would take; one in a parallel region. */
+typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
+                            const float *a, int64_t a_step, const float *b, int64_t b_step, float factor,
+                            float *c, int64_t c_step);
+
 /** What the shared object gives. */
 typedef struct OneDnn {
     char version[16];
@@ -28,6 +34,8 @@ typedef struct OneDnn {
      *  but for its sizes. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b, const float *bias,
                      float *c);
+    bool (*has_avx512)(void);
+    SingleMultiply *multiply_single;
 } OneDnn;
 
 /** The name of the OneDnn in the shared object, which is ONEDNN_FILE (see the Makefile). */

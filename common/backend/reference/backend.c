@@ -12,7 +12,7 @@ const char *backend_description(void)
     return "reference (double precision, plain loops, 1 thread)";
 }
 
-bool backend_set_products(Precision precision, Problem *problem)
+bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
     (void)problem; /* plain loops can do either */
     reference_set_products(precision);

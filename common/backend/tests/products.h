@@ -30,4 +30,16 @@ static inline void call_linear_backward_input(const Comparison *c, bool referenc
                                      c->accumulate);
 }
 
+/** The sizes are those of the result, a gradient. */
+static inline void call_backward_weight(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number, t[2].number,
+                                         c->accumulate);
+    else
+        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single, t[2].single,
+                                      c->accumulate);
+}
+
 #endif

@@ -16,7 +16,7 @@ static bool choose_bf16(void)
 {
     Problem problem;
     reference_set_products(BF16);
-    const bool good = backend_set_products(BF16, &problem);
+    const bool good = backend_set_products(BF16, 0, &problem);
     if (!good)
         printf("skip - products in bf16: %s\n", problem.what);
     return good;
@@ -26,7 +26,7 @@ static void back_to_fp32(void)
 {
     Problem problem;
     reference_set_products(FP32);
-    backend_set_products(FP32, &problem);
+    backend_set_products(FP32, 0, &problem);
     backend_set_weights(NULL, 0, NULL);
 }
 
@@ -35,17 +35,6 @@ static Comparison product_of(const char *kernel, int test)
     const int64_t *size = PRODUCTS[test / 2];
     return (Comparison){
         .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
-}
-
-static void call_backward_weight(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number, t[2].number,
-                                         c->accumulate);
-    else
-        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single, t[2].single,
-                                      c->accumulate);
 }
 
 static void add_bias_and_result(Comparison *c)

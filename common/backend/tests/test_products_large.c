@@ -1,0 +1,88 @@
+/* Products of large matrices in single precision, which another library than the CBLAS may multiply, against their definition. */
+#include "backend/tests/products.h"
+
+/* rows, columns of the result, inner size: on both sides of where a product is large; the last ones are not. */
+static const int64_t PRODUCTS[][3] = {{384, 384, 384}, {401, 387, 385}, {384, 515, 384}, {384, 384, 383}};
+enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, WIDE = 768 };
+
+static void choose_wide(void)
+{
+    Problem problem;
+    ck_assert(backend_set_products(FP32, WIDE, &problem));
+}
+
+static void back(void)
+{
+    Problem problem;
+    backend_set_products(FP32, 0, &problem);
+}
+
+static Comparison product_of(const char *kernel, int test)
+{
+    const int64_t *size = PRODUCTS[test / 2];
+    return (Comparison){
+        .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
+}
+
+START_TEST(forward_is_its_definition_with_and_without_bias)
+{
+    Comparison c = product_of("linear_forward", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.columns * c.inner, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    compare(&c, call_linear_forward);
+}
+END_TEST
+
+START_TEST(backward_input_is_its_definition_written_or_added)
+{
+    Comparison c = product_of("linear_backward_input", _i);
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_linear_backward_input);
+}
+END_TEST
+
+START_TEST(backward_weight_is_its_definition_written_or_added)
+{
+    Comparison c = product_of("linear_backward_weight", _i);
+    add_twin(&c, c.inner * c.rows, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_backward_weight);
+}
+END_TEST
+
+static bool says_large(void)
+{
+    return strstr(backend_description(), "for large products") != NULL;
+}
+
+START_TEST(only_wide_models_load_another_library)
+{
+    Problem problem;
+    backend_set_products(FP32, 383, &problem);
+    ck_assert(!says_large());
+    backend_set_products(FP32, 384, &problem);
+    if (!says_large())
+        printf("skip - large products: no oneDNN here, or no AVX-512\n");
+}
+END_TEST
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("large products");
+    TCase *products = tcase_create("products");
+    tcase_set_timeout(products, 120);
+    tcase_add_checked_fixture(products, choose_wide, back);
+    tcase_add_loop_test(products, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
+    tcase_add_loop_test(products, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
+    tcase_add_loop_test(products, backward_weight_is_its_definition_written_or_added, 0, EACH_TWICE);
+    tcase_add_test(products, only_wide_models_load_another_library);
+    suite_add_tcase(s, products);
+    return s;
+}
