@@ -281,6 +281,13 @@ TRAIN_PARTS = $(if $(call from,9),$(call lab_object,9),$(call slot,1)) $(call sl
     $(if $(call from,7),$(call lab_object,6) $(call lab_object,7),$(call slot,5,$(call start_object,5,float)) \
         $(if $(call from,5),$(call lab_object,2)) $(call start_object,7,float)) \
     $(foreach lab,8 10 11,$(call slot,$(lab),$(call start_object,$(lab),float)))
+# Of the student's labs, those that belong to a later stage; and what is missing for the next one.
+NEXT_STAGE_0 = 5
+NEXT_STAGE_5 = 7
+NEXT_STAGE_7 = 9
+NEXT_STAGE_9 = 11
+TOO_EARLY = $(strip $(foreach n,$(LABS),$(if $(call started,$(n)),$(if $(call from,$(n)),,$(n)))))
+LACKING = $(strip $(foreach n,$(NEEDED_$(NEXT_STAGE_$(STAGE))),$(if $(call started,$(n)),,$(n))))
 # The labs in it, and those of them that the student has not started.
 TRAIN_LABS = $(filter $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS)))),$(LABS))
 referenced = $(strip $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab))))
@@ -340,6 +347,7 @@ model: $(BUILD)/bench-collectives $(BUILD)/train
 .PHONY: train
 train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
 	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')
+	$(if $(filter mine,$(STACK)),$(if $(UPTO),,$(if $(TOO_EARLY),printf 'not used  your labs: $(TOO_EARLY); the next stage needs labs that are not started: $(LACKING)\n')))
 	common/train/launch.sh '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
 
 .PHONY: no-such-stack no-such-stage

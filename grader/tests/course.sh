@@ -26,6 +26,11 @@ column() { # column NUMBER RANK
     awk -v rank="$2" -v n="$1" '/^rank +loss/ { table = 1; next } table && $1 == rank { print $n }' out
 }
 
+copy_solution 8
+train STACK=mine NTASKS=1 TP=1 STEPS=1 BATCH_SIZE=2
+check "a lab that comes too early is named, with what is missing before it" \
+    grep -q "^not used  your labs: 8; the next stage needs labs that are not started: 1 2 3 4 5$" out
+
 declare -A reference peak
 solved=0
 seen() {
