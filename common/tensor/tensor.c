@@ -61,9 +61,21 @@ const char *placement_text(Placement placement, char text[32])
     return text;
 }
 
+/* A lab that takes x for its numbers writes over what stands here. */
+static bool is_intact(const Tensor *x)
+{
+    const int kind = (int)x->placement.kind;
+    return x->shape.rank >= 0 && x->shape.rank <= (int)(sizeof x->shape.size / sizeof *x->shape.size) &&
+           kind >= WHOLE && kind <= UNDECIDED;
+}
+
 const char *tensor_text(const Tensor *x, char text[96])
 {
     char shape[64], placement[32];
+    if (!is_intact(x)) {
+        snprintf(text, 96, "a tensor that was written over: its numbers are at tensor_data(x), not at x");
+        return text;
+    }
     snprintf(text, 96, "%s %s", shape_text(x->shape, shape), placement_text(x->placement, placement));
     return text;
 }

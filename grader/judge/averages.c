@@ -71,13 +71,19 @@ typedef struct Brought {
     double mean, own[3];
 } Brought;
 
-static Brought brought(const Trial *t)
+static Brought brought(const Trial *t, const char *name)
 {
     Play play = {.c = *t->c};
     Brought all = {0};
+    char one[NAME_SIZE];
+    int evaluation = 0;
+    for (int i = 0; i < LAB11_EVALUATIONS; i++) {
+        lab11_metrics_name(one, i);
+        evaluation = strcmp(one, name) == 0 ? i : evaluation;
+    }
     int dp = replicas_of(t->c);
     for (int replica = 0; replica < dp; replica++) {
-        Metrics m = lab11_metrics(&play, replica);
+        Metrics m = lab11_metrics(&play, replica, evaluation);
         all.mean += m.loss_sum / m.count / dp;
         if (replica == t->rank / t->c->tp)
             memcpy(all.own, (double[]){m.loss_sum, m.correct, m.count}, sizeof all.own);
@@ -126,7 +132,7 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     int dp = replicas_of(e->trial->c);
     if (e->want->check != METRICS || e->count != 3)
         return false;
-    Brought all = brought(e->trial);
+    Brought all = brought(e->trial, e->want->name);
     int alone = left_alone(e, all.own);
     double loss = e->is[0];
     int divided = divided_alone(e, dp);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "grader/judge/calls.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 
@@ -29,6 +30,19 @@ static int64_t count_right(const double *is, const Evidence *e)
     return first;
 }
 
+/* Did a rank exchange fewer than all numbers, in one piece or in several, that end there? */
+static bool exchange_ends_at(const Evidence *e, int64_t end)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    for (int r = 0; calls && r < calls->ranks; r++)
+        for (int64_t i = 0; i < calls->rank[r].count; i++) {
+            int64_t count = calls->rank[r].call[i].sent[0].count;
+            if (count > 0 && count < e->count && end % count == 0)
+                return true;
+        }
+    return false;
+}
+
 /* Do all ranks hold the right numbers up to the same one, and from there on each its own? */
 bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
 {
@@ -47,7 +61,7 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
             return false;
         differ = differ || !close_to(numbers_of(one), numbers_of(first), 1, first->count, e->tolerance);
     }
-    if (!differ)
+    if (!differ || !exchange_ends_at(e, right))
         return false;
     snprintf(text, size,
              "the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "

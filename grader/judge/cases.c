@@ -83,9 +83,19 @@ static Case single(const Lab *lab, Draw *d, int world)
         c.H = c.out = 292; /* more than a byte counts */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
-    c.flat = lab->number == 6; /* as a classifier has it */
+    c.flat = lab->number == 6; /* as a classifier has it, of a few classes */
+    if (lab->number == 6 && world > 2)
+        c.out = 2;
     c.delay = 1;
     c.V = 9; /* four parts of 3, 3, 3 and 0 rows */
+    return c;
+}
+
+/* Fewer than there are ranks: not every one has a part of its own. */
+static Case few_numbers(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual(lab, d, world);
+    c.B = c.S = c.H = 1;
     return c;
 }
 
@@ -182,6 +192,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
     if (lab->number == 1) {
         cases[count++] = one_side(lab, d, world);
         cases[count++] = large(lab, d, world);
+        cases[count++] = few_numbers(lab, d, world);
     }
     if (lab->number == 3) {
         cases[count] = one_side(lab, d, world);

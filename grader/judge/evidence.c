@@ -245,13 +245,16 @@ bool of_another_rank(const Evidence *e, char *text, size_t size)
 
 bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
 {
+    int64_t zeros = 0; /* more of them than there should be are no numbers in a wrong place */
     if (e->count < 4 || e->count > 4096)
         return false;
+    for (int64_t i = 0; i < e->count; i++)
+        zeros += (e->is[i] == 0) - (e->right[i] == 0);
     for (int64_t i = 0; i < e->count; i++) {
         bool found = false;
         for (int64_t k = 0; k < e->want->count && !found; k++)
             found = fabs(e->is[i] - numbers_of(e->want)[k]) <= e->tolerance;
-        if (!found)
+        if (!found || zeros > 0)
             return false;
     }
     snprintf(text, size,

@@ -9,6 +9,12 @@ typedef struct Look {
     Parts together, messages;
 } Look;
 
+/* MPI refuses a call: it was entered, and its rank has left the case without returning from it. */
+static bool was_refused(const Look *look, const Part *part)
+{
+    return look->calls->rank[part->rank].left && !part->call->returned;
+}
+
 /* Which ranks of its group have entered this call, and with something that fits. */
 static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
 {
@@ -16,7 +22,7 @@ static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
     *fits = true;
     for (int64_t i = 0; i < look->together.count; i++) {
         const Part *other = &look->together.part[i];
-        if (!same_number(mine, other))
+        if (!same_number(mine, other) || was_refused(look, other))
             continue;
         in |= (uint64_t)1 << other->rank;
         *fits = *fits && misfit(mine, other) == NO_DIFFERENCE;

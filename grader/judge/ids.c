@@ -38,7 +38,7 @@ static bool row_is(const double *row, const double *right, int64_t columns, doub
 typedef struct Lookup {
     char table[NAME_SIZE];
     const Entry *ids;
-    int64_t columns;
+    int64_t rows, columns;
 } Lookup;
 
 static bool find_lookup(const Evidence *e, Lookup *l)
@@ -50,6 +50,7 @@ static bool find_lookup(const Evidence *e, Lookup *l)
         return false;
     snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
     snprintf(l->table, sizeof l->table, "%.15s.weight", layer);
+    l->rows = table_rows_of(e->trial->c, strcmp(layer, "second") == 0);
     l->columns = shape_last(e->want->shape);
     l->ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
     return l->ids && l->ids->count * l->columns == e->count;
@@ -89,9 +90,9 @@ static double *table_of(const Evidence *e, const Lookup *l)
 {
     const Case *c = e->trial->c;
     const char *step = strstr(e->want->name, ", step ");
-    const Parameter p = {.name = l->table, .shape = SHAPE(c->V, l->columns)};
-    double *rows = calloc((size_t)(c->V * l->columns), sizeof *rows);
-    for (int64_t i = 0; i < c->V * l->columns; i++)
+    const Parameter p = {.name = l->table, .shape = SHAPE(l->rows, l->columns)};
+    double *rows = calloc((size_t)(l->rows * l->columns), sizeof *rows);
+    for (int64_t i = 0; i < l->rows * l->columns; i++)
         rows[i] = weight_in_step(c, &p, step ? atoi(step + 7) - 1 : 1, i);
     return rows;
 }
@@ -102,12 +103,12 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
 {
     double *rest = calloc((size_t)l->columns, sizeof *rest);
     int rows = row_is(row, NULL, l->columns, 0) ? 0 : -1;
-    for (int a = 0; a < e->trial->c->V && rows < 0; a++) {
+    for (int a = 0; a < l->rows && rows < 0; a++) {
         for (int64_t i = 0; i < l->columns; i++)
             rest[i] = row[i] - table[a * l->columns + i];
         found[0] = found[1] = a;
         rows = row_is(rest, NULL, l->columns, e->tolerance) ? 1 : -1;
-        for (int b = a; b < e->trial->c->V && rows < 0; b++)
+        for (int b = a; b < l->rows && rows < 0; b++)
             if (row_is(rest, table + b * l->columns, l->columns, 2 * e->tolerance)) {
                 found[1] = b;
                 rows = 2;
@@ -174,15 +175,16 @@ bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
         return false;
     snprintf(name, sizeof name, "input of the %.15s layer, %.15s", layer, step);
     const Entry *ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
+    bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
-        int64_t id = global_index(e->got, i) / columns;
-        if (fabs(e->is[i] - e->right[i]) <= e->tolerance)
-            continue;
-        if (times_of(ids, id) < 2)
+        int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);
+        bool right = fabs(e->is[i] - e->right[i]) <= e->tolerance;
+        if (!right && times < 2)
             return false;
-        repeated = id;
+        others_right = others_right || (right && times == 1);
+        repeated = right ? repeated : id;
     }
-    if (repeated < 0)
+    if (repeated < 0 || !others_right)
         return false;
     snprintf(text, size,
              "only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "

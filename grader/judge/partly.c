@@ -10,15 +10,27 @@ static bool is_right(const Evidence *e, int64_t i)
     return fabs(e->is[i] - e->right[i]) <= e->tolerance;
 }
 
+/* Of what has several rows or samples along its first dimension, the numbers of one; or 0. */
+static int64_t numbers_of_one(const Evidence *e)
+{
+    const Shape *shape = &e->want->shape;
+    int64_t one = shape->size[0] > 1 ? shape_count(*shape) / shape->size[0] : 0;
+    if (e->got->placement_kind == SHARD && e->got->placement_dim > 0)
+        one = one / shape->size[e->got->placement_dim] * (e->got->end - e->got->begin);
+    return shape->rank > 1 && one < e->count ? one : 0;
+}
+
 bool first_ones_right(const Evidence *e, char *text, size_t size)
 {
     enum { ENOUGH = 8 };
-    int64_t first = 0, wrong = 0;
-    while (first < e->count && is_right(e, first))
-        first++;
+    int64_t first = 0, wrong = 0, told = 0, one = numbers_of_one(e);
+    for (; first < e->count && is_right(e, first); first++)
+        told += e->right[first] != 0;
     for (int64_t i = first; i < e->count; i++)
         wrong += !is_right(e, i);
-    if (first < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
+    if (one > 0 && first % one == 0)
+        return false; /* whole samples, or rows of a table, may be right for another reason */
+    if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
         return false;
     snprintf(text, size,
              "the first %lld of %lld numbers are right, and those that follow are not: something has room "
@@ -99,10 +111,31 @@ static bool nothing_left(const Evidence *e, char *text, size_t size)
     return true;
 }
 
+static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 4 };
+    int64_t lost = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        bool is_lost = e->is[i] == 0 && e->right[i] < -e->tolerance;
+        if (!is_lost && !is_right(e, i))
+            return false;
+        if (!is_lost && e->right[i] < -e->tolerance)
+            return false;
+        lost += is_lost;
+    }
+    if (lost < ENOUGH)
+        return false;
+    snprintf(text, size,
+             "every negative number has become 0: of what the ranks hold the largest is taken (MPI_MAX), and "
+             "not the sum; or "
+             "what is below 0 is cut off");
+    return true;
+}
+
 bool partly_right(const Evidence *e, char *text, size_t size)
 {
     bool made_of_sums = !play_of_case(e->trial->c);
     return e->want->check != METRICS &&
-           (cut_off(e, text, size) || some_scaled(e, text, size) ||
+           (cut_off(e, text, size) || negative_ones_lost(e, text, size) || some_scaled(e, text, size) ||
             (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));
 }

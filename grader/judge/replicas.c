@@ -53,14 +53,15 @@ static void expect_buckets(Play *play, int rank, int suspect, int round)
     }
 }
 
-static void expect_metrics(Play *play, int rank, int suspect)
+static void expect_metrics(Play *play, int rank, int suspect, int evaluation)
 {
+    char name[NAME_SIZE];
     double *values;
     Sizes sizes = {0};
     Metrics sum = {0};
     int dp = play->c.world / play->c.tp, mine = rank / play->c.tp;
     for (int replica = 0; replica < dp; replica++) {
-        Metrics m = lab11_metrics(play, replica);
+        Metrics m = lab11_metrics(play, replica, evaluation);
         double times = suspect == OVER_THE_WORLD ? play->c.tp
                        : suspect == OVER_TP      ? play->c.tp * (replica == mine)
                        : suspect == ONE_REPLICA  ? replica == mine
@@ -69,8 +70,10 @@ static void expect_metrics(Play *play, int rank, int suspect)
         sum.correct += times * m.correct;
         sum.count += times * m.count;
     }
-    traffic_end(play, "metrics", FORWARD_BUDGET, &sizes);
-    stream_entry(&play->stream, VALUES, METRICS, "loss sum, correct, count", 3, &values)->shape = SHAPE(3);
+    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
+    traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    lab11_metrics_name(name, evaluation);
+    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
     values[0] = sum.loss_sum;
     values[1] = sum.correct;
     values[2] = sum.count;
@@ -86,13 +89,16 @@ void expect_replicas(const Case *c, int rank, int suspect, Stream stream)
     play.pool = pool_new(0, false);
     play.tape = tape_new(play.pool, &mesh);
     for (int i = 0; c->kind == DEALING && lab11_deal(c, i, &deal); i++) {
+        lab11_sampler_name(name, &deal);
+        stream_entry(&play.stream, TRAFFIC, COMMUNICATION, name, 3, &none);
+        none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
         lab11_deal_name(name, &deal);
         stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
     }
     for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
         expect_buckets(&play, rank, suspect, round);
-    if (c->kind == COUNTING)
-        expect_metrics(&play, rank, suspect);
+    for (int i = 0; c->kind == COUNTING && i < LAB11_EVALUATIONS; i++)
+        expect_metrics(&play, rank, suspect, i);
     tape_free(play.tape);
     pool_free(play.pool);
 }

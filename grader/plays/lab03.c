@@ -2,7 +2,7 @@
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return embedding_new(for_embedding(b), c->V, width_of(c, which));
+    return embedding_new(for_embedding(b), table_rows_of(c, which), width_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)

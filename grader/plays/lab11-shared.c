@@ -59,6 +59,13 @@ void lab11_order_name(char text[NAME_SIZE], const Deal *deal)
     snprintf(text, NAME_SIZE, "order, %.56s", name);
 }
 
+void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal)
+{
+    char name[NAME_SIZE];
+    lab11_deal_name(name, deal);
+    snprintf(text, NAME_SIZE, "sampler, %.54s", name);
+}
+
 int lab11_buckets(int round)
 {
     static const int buckets[ROUNDS] = {3, 1, MOST_BUCKETS};
@@ -76,11 +83,17 @@ void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round)
     snprintf(text, NAME_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
+void lab11_metrics_name(char text[NAME_SIZE], int evaluation)
+{
+    snprintf(text, NAME_SIZE, "loss sum, correct, count of evaluation %d", evaluation + 1);
+}
+
 /* Numbers that single precision does not hold, as those of much data; and the last of four replicas has had no row. */
-Metrics lab11_metrics(const Play *play, int replica)
+Metrics lab11_metrics(const Play *play, int replica, int evaluation)
 {
     if (replicas_of(&play->c) == 4 && replica == 3)
         return (Metrics){0};
+    replica += evaluation * MAX_RANKS;
     double count = 0x1p24 * (double)(1 + random_below(play, "share", replica, 3)) +
                    (double)(2 * random_below(play, "count", replica, 1 << 20) + 1);
     return (Metrics){count * (0.5 + (double)random_below(play, "loss", replica, 64) / 64),

@@ -50,7 +50,10 @@ static void write_deal(Play *play, const Deal *deal)
     Sampler before = sampler;
     lab11_deal_name(name, deal);
     at(play, "sampler_set_epoch, %s", name);
+    traffic_begin(play);
     record[0] = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
+    lab11_sampler_name(name, deal);
+    traffic_end(play, name, FORWARD_BUDGET, &(Sizes){0});
     if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
         sampler.order != before.order || sampler.mine != before.mine)
         misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
@@ -59,6 +62,7 @@ static void write_deal(Play *play, const Deal *deal)
         misuse("the first row is mine[0]",
                "sampler_set_epoch: rows are written before the beginning of `mine`");
     record[1] = room;
+    lab11_deal_name(name, deal);
     write_numbers(play, name, record, written(record, 2 + room, mine_guard));
     lab11_order_name(name, deal);
     write_numbers(play, name, order, written(order, deal->rows, order_guard));
@@ -98,16 +102,19 @@ static void play_buckets(Play *play, int round)
 
 /* ---- the metrics ---- */
 
-static void play_metrics(Play *play)
+static void play_metrics(Play *play, int evaluation)
 {
     double *values;
-    Metrics metrics = lab11_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree);
+    char name[NAME_SIZE];
+    Metrics metrics = lab11_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree, evaluation);
     Sizes sizes = {0};
-    at(play, "metrics_synchronise");
+    at(play, "metrics_synchronise, evaluation %d", evaluation + 1);
     traffic_begin(play);
     metrics_synchronise(&metrics, play->mesh);
-    traffic_end(play, "metrics", FORWARD_BUDGET, &sizes);
-    stream_entry(&play->stream, VALUES, METRICS, "loss sum, correct, count", 3, &values)->shape = SHAPE(3);
+    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
+    traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    lab11_metrics_name(name, evaluation);
+    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
     values[0] = metrics.loss_sum;
     values[1] = metrics.correct;
     values[2] = metrics.count;
@@ -118,8 +125,8 @@ void PLAY(Play *play)
     Deal deal;
     if (play->c.kind == WHOLE_MODEL)
         play_model(play);
-    else if (play->c.kind == COUNTING)
-        play_metrics(play);
+    for (int i = 0; play->c.kind == COUNTING && i < LAB11_EVALUATIONS; i++)
+        play_metrics(play, i);
     for (int i = 0; play->c.kind == DEALING && lab11_deal(&play->c, i, &deal); i++)
         write_deal(play, &deal);
     for (int round = 0; play->c.kind == AVERAGING && round < ROUNDS; round++)

@@ -25,6 +25,7 @@ bool lab11_deal(const Case *c, int i, Deal *deal);
 /** "20 rows, PAD, epoch 1", and the name of what the sampler left in `order`. */
 void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
 void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
+void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal);
 
 /** How many buckets a round has. */
 int lab11_buckets(int round);
@@ -33,8 +34,10 @@ int lab11_buckets(int round);
 int64_t lab11_bucket_size(const Case *c, int bucket);
 void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round);
 
-/** The metrics of replica `replica`, whose rows differ in number. */
-Metrics lab11_metrics(const Play *play, int replica);
+/** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
+enum { LAB11_EVALUATIONS = 5 };
+Metrics lab11_metrics(const Play *play, int replica, int evaluation);
+void lab11_metrics_name(char text[NAME_SIZE], int evaluation);
 
 /** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see lab11-model.c. */
 void play_model(Play *play);

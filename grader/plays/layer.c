@@ -25,6 +25,11 @@ int width_of(const Case *c, int which)
     return c->lab == 4 || c->lab == 7 ? c->H + c->A : c->H + 1; /* which heads and ranks divide, or nothing */
 }
 
+int table_rows_of(const Case *c, int which)
+{
+    return which == 1 && c->tp > 2 ? c->V + c->tp + 1 : c->V;
+}
+
 /* After the steps come the evaluations. */
 static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
 {
@@ -45,8 +50,10 @@ static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which,
     if (layer->takes_mask)
         pass->mask = random_mask(play, name);
     name_it(name, "x", which, step);
-    if (layer->takes_ids) /* in cases of integers all ids lie on the first rank's side */
-        return pass->x = random_ids(play, name, c->integers && c->V > c->tp ? c->V / c->tp : c->V);
+    if (layer->takes_ids) { /* in cases of integers all ids lie on the first rank's side */
+        int rows = table_rows_of(c, which);
+        return pass->x = random_ids(play, name, c->integers && rows > c->tp ? rows / c->tp : rows);
+    }
     pass->u =
         random_input(play, name, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
     pass->x = gelu(pass->u);

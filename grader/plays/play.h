@@ -137,6 +137,9 @@ void play_layers(Play *play, const LayerPlay *layer);
 /** What x is as wide as: another number for the second layer than for the first, so that each has to keep its own. */
 int width_of(const Case *c, int which);
 
+/** The rows of the table of one of the two layers of lab 3. */
+int table_rows_of(const Case *c, int which);
+
 /** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);
 

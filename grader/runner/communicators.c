@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
+#include "base/run.h"
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
@@ -118,7 +119,9 @@ static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 {
     charge_communicator();
     if (call && result == MPI_SUCCESS && *out != MPI_COMM_NULL) {
-        call->made = remember(*out, call->group ^ names.number << 32, (uint64_t)call->number)->id;
+        CommName *name = remember(*out, call->group ^ names.number << 32, (uint64_t)call->number);
+        name->own = maker == callsite();
+        call->made = name->id;
         object_made(COMMUNICATOR, *out, maker);
     }
     return leave(result);
@@ -180,8 +183,18 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out
     return made(this, out, __builtin_return_address(0), PMPI_Comm_create_group(comm, group, tag, out));
 }
 
+/* Freed by a group's owner it would be missing in every later call, and end the program there. */
+static void must_be_own(MPI_Comm comm)
+{
+    if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF && !named(comm)->own)
+        misuse("a group frees its communicator itself; free those that you have made and kept for yourself",
+               "MPI_Comm_free: this communicator belongs to a group");
+}
+
 int MPI_Comm_free(MPI_Comm *comm)
 {
+    if (recorder_active() && callsite() == __builtin_return_address(0))
+        must_be_own(*comm);
     Call *call = call_of("free", *comm, LOCAL);
     enter(call);
     forget(*comm);
@@ -189,8 +202,12 @@ int MPI_Comm_free(MPI_Comm *comm)
     return leave(PMPI_Comm_free(comm));
 }
 
+/* A group asks for its rank when it adopts a communicator. */
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
+    if (recorder_active() && callsite() != __builtin_return_address(0) && comm != MPI_COMM_WORLD &&
+        comm != MPI_COMM_SELF)
+        named(comm)->own = false;
     return PMPI_Comm_rank(substituted(comm), rank);
 }
 

@@ -2,11 +2,13 @@
 #include "base/run.h"
 #include "grader/runner/record.h"
 
-static void charge_message(int to, double count, MPI_Datatype type)
+/* What a rank sends to itself leaves it for nowhere. */
+static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype type)
 {
-    if (to != MPI_PROC_NULL)
-        charge(false, count, type);
-    if (to != MPI_PROC_NULL && bytes_of(to, count, type) == 0)
+    if (to == MPI_PROC_NULL || to == rank_in(comm))
+        return;
+    charge(false, count, type);
+    if (bytes_of(to, count, type) == 0)
         charge_nothing();
 }
 
@@ -15,7 +17,7 @@ static void charge_message(int to, double count, MPI_Datatype type)
     Call *this = call_of(name, comm, MESSAGE);                                                               \
     describe;                                                                                                \
     enter(this);                                                                                             \
-    charge_message(charged, share, type);                                                                    \
+    charge_message(comm, charged, share, type);                                                              \
     int result = call;
 
 #define SEND(name, manner, call)                                                                             \

@@ -89,6 +89,7 @@ typedef struct CommName {
     uint64_t id, members;
     int32_t size, order[MAX_RANKS]; /**< rank in the launch of each of its ranks */
     int64_t collectives;            /**< since the case began */
+    bool own;                       /**< a lab has made it itself, and no group has adopted it */
 } CommName;
 
 /** @param world the case's; @param number of the case, the same on every rank */

@@ -26,6 +26,19 @@ START_TEST(where_one_has_left_the_others_wait_for_ever)
 }
 END_TEST
 
+START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
+{
+    sum(0, 1, 6);
+    sum(1, 1, 6);
+    waits(0);
+    waits(1);
+    leaves(1); /* from within it */
+    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    calls->rank[1].call[0].returned = 1;
+    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+}
+END_TEST
+
 START_TEST(two_groups_crosswise_wait_for_ever)
 {
     sum(0, 1, 6);
@@ -182,6 +195,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, where_all_have_come_mpi_is_at_work);
     tcase_add_test(tcase, where_one_has_left_the_others_wait_for_ever);
+    tcase_add_test(tcase, where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever);
     tcase_add_test(tcase, two_groups_crosswise_wait_for_ever);
     tcase_add_test(tcase, calls_that_do_not_fit_may_come_to_something);
     tcase_add_test(tcase, the_root_of_a_broadcast_may_go_on_alone_and_the_others_not);

@@ -1,7 +1,21 @@
 #include <check.h>
+#include <string.h>
 
 #include "base/tests/run_for_tests.h"
 #include "tensor/tensor.h"
+
+START_TEST(a_tensor_that_was_written_over_is_called_so)
+{
+    char text[96];
+    Tensor x = {.shape = SHAPE(2, 3), .placement = whole()};
+    ck_assert_str_eq(tensor_text(&x, text), "[2,3] whole");
+    x.shape.rank = 7;
+    ck_assert_ptr_nonnull(strstr(tensor_text(&x, text), "written over"));
+    x.shape.rank = 2;
+    memset(&x.placement, 0x41, sizeof x.placement);
+    ck_assert_ptr_nonnull(strstr(tensor_text(&x, text), "written over"));
+}
+END_TEST
 
 START_TEST(a_shape_knows_its_count_and_its_last_size)
 {
@@ -94,6 +108,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("tensor");
     TCase *tcase = tcase_create("tensor");
+    tcase_add_test(tcase, a_tensor_that_was_written_over_is_called_so);
     tcase_add_test(tcase, a_shape_knows_its_count_and_its_last_size);
     tcase_add_test(tcase, shapes_are_equal_when_rank_and_sizes_are);
     tcase_add_test(tcase, dimensions_count_from_either_end);
