@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/run.h"
 #include "grader/plays/draws.h"
@@ -72,6 +73,22 @@ static void must_be_whole(const Play *play, const Tensor *y)
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
 }
 
+/* The weights of this step, as they were filled in. */
+static real *filled;
+
+static void remember_weights(Play *play)
+{
+    size_t bytes = (size_t)model_arena_size(play->model) * sizeof *filled;
+    filled = realloc(filled, bytes + 1);
+    memcpy(filled, model_weights(play->model), bytes);
+}
+
+static bool weights_have_changed(Play *play)
+{
+    return memcmp(filled, model_weights(play->model),
+                  (size_t)model_arena_size(play->model) * sizeof *filled) != 0;
+}
+
 static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *pass, int which, int step)
 {
     char name[NAME_SIZE];
@@ -87,6 +104,10 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
     traffic_end(play, name, FORWARD_BUDGET, &sizes);
     work_end(play, name);
     must_be_whole(play, pass->y);
+    if (weights_have_changed(play))
+        misplaced(
+            "the optimiser changes weights, between two steps: compute with a copy, tensor_copy(weight)",
+            "the forward pass of the %s layer has changed its weights", which_layer[which]);
     if (pass->u)
         pass->other = add(pass->x, pass->u);
 }
@@ -207,6 +228,7 @@ static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS
     Pass pass[LAYERS];
     Weights weights = weights_of_step(&play->c, step);
     model_fill(play->model, begin_weights, any_weight, &weights);
+    remember_weights(play);
     model_use_tape(play->model, play->tape);
     if (step > 0) {
         evaluate(play, layer, made);
