@@ -83,9 +83,7 @@ static Case single(const Lab *lab, Draw *d, int world)
         c.H = c.out = 292; /* more than a byte counts */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
-    c.flat = lab->number == 6; /* as a classifier has it, of a few classes */
-    if (lab->number == 6 && world > 2)
-        c.out = 2;
+    c.flat = lab->number == 6; /* as a classifier has it */
     c.delay = 1;
     c.V = 9; /* four parts of 3, 3, 3 and 0 rows */
     return c;
