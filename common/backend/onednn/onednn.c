@@ -180,10 +180,15 @@ static Bf16Support start(void)
     return (instructions & wanted) == wanted ? BF16_FAST : BF16_SLOW;
 }
 
+/* On other processors oneDNN says that it has all instructions. */
 static bool has_avx512(void)
 {
+#ifdef __x86_64__
     const int wanted = dnnl_cpu_isa_avx512_core;
     return ((int)dnnl_get_effective_cpu_isa() & wanted) == wanted;
+#else
+    return false;
+#endif
 }
 
 static void multiply_single(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
