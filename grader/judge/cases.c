@@ -190,7 +190,8 @@ static int cases_at(const Lab *lab, Draw *d, int world, Case *cases)
     if (lab->number == 1) {
         cases[count++] = one_side(lab, d, world);
         cases[count++] = large(lab, d, world);
-        cases[count++] = few_numbers(lab, d, world);
+        if (world > 2)
+            cases[count++] = few_numbers(lab, d, world);
     }
     if (lab->number == 3) {
         cases[count] = one_side(lab, d, world);
