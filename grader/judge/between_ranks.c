@@ -49,10 +49,8 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
     enum { ENOUGH = 8 };
     const Case *c = e->trial->c;
     const Entry *first = as_seen_by(e, 0);
-    int64_t right = count_right(e->is, e), wrong = 0;
+    int64_t right = count_right(e->is, e), wrong = count_wrong(e, right);
     bool differ = false;
-    for (int64_t i = right; i < e->count; i++)
-        wrong += !(fabs(e->is[i] - e->right[i]) <= e->tolerance);
     if (right < ENOUGH || wrong == 0 || 2 * wrong < e->count - right)
         return false;
     for (int rank = 0; rank < c->world && first && play_of_case(c); rank++) {

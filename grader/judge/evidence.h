@@ -18,6 +18,10 @@ typedef struct Evidence {
 /** Is a[i] = factor * b[i] for all i, up to the tolerance? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 
+bool is_right(const Evidence *e, int64_t i);
+/** How many numbers are wrong from `first` on. */
+int64_t count_wrong(const Evidence *e, int64_t first);
+
 /** Do these numbers, of the undivided tensor, give what came out? */
 bool gives(const Evidence *e, const double *whole);
 

@@ -5,9 +5,17 @@
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 
-static bool is_right(const Evidence *e, int64_t i)
+bool is_right(const Evidence *e, int64_t i)
 {
     return fabs(e->is[i] - e->right[i]) <= e->tolerance;
+}
+
+int64_t count_wrong(const Evidence *e, int64_t first)
+{
+    int64_t wrong = 0;
+    for (int64_t i = first; i < e->count; i++)
+        wrong += !is_right(e, i);
+    return wrong;
 }
 
 /* Of what has several rows or samples along its first dimension, the numbers of one; or 0. */
@@ -23,11 +31,10 @@ static int64_t numbers_of_one(const Evidence *e)
 bool first_ones_right(const Evidence *e, char *text, size_t size)
 {
     enum { ENOUGH = 8 };
-    int64_t first = 0, wrong = 0, told = 0, one = numbers_of_one(e);
+    int64_t first = 0, told = 0, one = numbers_of_one(e);
     for (; first < e->count && is_right(e, first); first++)
         told += e->right[first] != 0;
-    for (int64_t i = first; i < e->count; i++)
-        wrong += !is_right(e, i);
+    int64_t wrong = count_wrong(e, first);
     if (one > 0 && first % one == 0)
         return false; /* whole samples, or rows of a table, may be right for another reason */
     if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)

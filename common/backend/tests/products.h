@@ -42,4 +42,31 @@ static inline void call_backward_weight(const Comparison *c, bool reference)
                                       c->accumulate);
 }
 
+/* What each product is called with: random numbers, and where a result is written, not added, junk before it. */
+
+static inline void compare_linear_forward(Comparison c)
+{
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.columns * c.inner, NORMAL);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
+    compare(&c, call_linear_forward);
+}
+
+static inline void compare_linear_backward_input(Comparison c)
+{
+    add_twin(&c, c.rows * c.inner, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_linear_backward_input);
+}
+
+static inline void compare_backward_weight(Comparison c)
+{
+    add_twin(&c, c.inner * c.rows, NORMAL);
+    add_twin(&c, c.inner * c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
+    compare(&c, call_backward_weight);
+}
+
 #endif

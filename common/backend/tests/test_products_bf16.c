@@ -37,21 +37,11 @@ static Comparison product_of(const char *kernel, int test)
         .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
 }
 
-static void add_bias_and_result(Comparison *c)
-{
-    add_twin(c, c->columns, NORMAL);
-    add_twin(c, c->rows * c->columns, JUNK);
-}
-
 START_TEST(forward_is_its_definition_with_and_without_bias)
 {
     if (!choose_bf16())
         return;
-    Comparison c = product_of("linear_forward", _i);
-    add_twin(&c, c.rows * c.inner, NORMAL);
-    add_twin(&c, c.columns * c.inner, NORMAL);
-    add_bias_and_result(&c);
-    compare(&c, call_linear_forward);
+    compare_linear_forward(product_of("linear_forward", _i));
 }
 END_TEST
 
@@ -59,11 +49,7 @@ START_TEST(backward_input_is_its_definition_written_or_added)
 {
     if (!choose_bf16())
         return;
-    Comparison c = product_of("linear_backward_input", _i);
-    add_twin(&c, c.rows * c.inner, NORMAL);
-    add_twin(&c, c.inner * c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    compare(&c, call_linear_backward_input);
+    compare_linear_backward_input(product_of("linear_backward_input", _i));
 }
 END_TEST
 
@@ -71,11 +57,7 @@ START_TEST(backward_weight_is_its_definition_written_or_added)
 {
     if (!choose_bf16())
         return;
-    Comparison c = product_of("linear_backward_weight", _i);
-    add_twin(&c, c.inner * c.rows, NORMAL);
-    add_twin(&c, c.inner * c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    compare(&c, call_backward_weight);
+    compare_backward_weight(product_of("linear_backward_weight", _i));
 }
 END_TEST
 
@@ -89,7 +71,8 @@ START_TEST(nan_and_infinity_come_out_as_such)
     x->start[2 * NAN_AT] = INFINITY;
     x->start[3 * NAN_AT] = 3.4e38F; /* rounds to infinity */
     add_twin(&c, c.columns * c.inner, NORMAL);
-    add_bias_and_result(&c);
+    add_twin(&c, c.columns, NORMAL);
+    add_twin(&c, c.rows * c.columns, JUNK);
     compare(&c, call_linear_forward);
 }
 END_TEST

@@ -26,32 +26,19 @@ static Comparison product_of(const char *kernel, int test)
 
 START_TEST(forward_is_its_definition_with_and_without_bias)
 {
-    Comparison c = product_of("linear_forward", _i);
-    add_twin(&c, c.rows * c.inner, NORMAL);
-    add_twin(&c, c.columns * c.inner, NORMAL);
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, JUNK);
-    compare(&c, call_linear_forward);
+    compare_linear_forward(product_of("linear_forward", _i));
 }
 END_TEST
 
 START_TEST(backward_input_is_its_definition_written_or_added)
 {
-    Comparison c = product_of("linear_backward_input", _i);
-    add_twin(&c, c.rows * c.inner, NORMAL);
-    add_twin(&c, c.inner * c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    compare(&c, call_linear_backward_input);
+    compare_linear_backward_input(product_of("linear_backward_input", _i));
 }
 END_TEST
 
 START_TEST(backward_weight_is_its_definition_written_or_added)
 {
-    Comparison c = product_of("linear_backward_weight", _i);
-    add_twin(&c, c.inner * c.rows, NORMAL);
-    add_twin(&c, c.inner * c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    compare(&c, call_backward_weight);
+    compare_backward_weight(product_of("linear_backward_weight", _i));
 }
 END_TEST
 
