@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh fast|slow [NAME]: runs the tests whose path has NAME in it, and says how they went: a line a program, details of
-# what failed, the reason of each skip. What a test printed stays in $BUILD/tests/log, the lines below in
-# $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
+# what failed, the reason of each skip; what failed stands once more at the end, where it is looked for. What a test printed stays
+# in $BUILD/tests/log, the lines below in $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
 #
 # A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun) or a script.
 # Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
@@ -113,7 +113,7 @@ print_details() {
     grep '^skip' "$log" | sed 's/^/    /'
 }
 
-total_passed=0 total_failed=0 total_skipped=0
+total_passed=0 total_failed=0 total_skipped=0 failures=
 report() {
     local passed failed skipped status seconds mark=✓ title=$2
     read -r passed failed skipped status seconds <"$logs/$1/$2.log.result"
@@ -121,10 +121,15 @@ report() {
     ((failed == 0)) || mark=✗
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + (failed < 0 ? 1 : failed)))
     total_skipped=$((total_skipped + skipped))
-    printf '%s %-72s %4d passed%s%s  %6s s\n' "$mark" "$title" "$passed" \
-        "$( ((failed == 0)) || echo ", $((failed < 0 ? 1 : failed)) failed")" \
-        "$( ((skipped == 0)) || echo ", $skipped skipped")" "$seconds"
-    print_details "$1" "$2" "$failed" "$status"
+    local lines
+    lines=$(
+        printf '%s %-72s %4d passed%s%s  %6s s\n' "$mark" "$title" "$passed" \
+            "$( ((failed == 0)) || echo ", $((failed < 0 ? 1 : failed)) failed")" \
+            "$( ((skipped == 0)) || echo ", $skipped skipped")" "$seconds"
+        print_details "$1" "$2" "$failed" "$status"
+    )
+    printf '%s\n' "$lines"
+    ((failed == 0)) || failures+=$lines$'\n'
 }
 
 # Two at a time, each reported when it has ended, in the order of starting.
@@ -164,6 +169,7 @@ main() {
         # shellcheck disable=SC2086
         report $test
     done
+    [[ -z $failures ]] || printf '\nWhat failed:\n%s' "$failures"
     echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
     ((total_failed == 0 && total_passed + total_skipped > 0))
 }
