@@ -212,9 +212,11 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
 
 static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
 {
+    Deal earlier;
     const char *wrong = wrong_beside(t, dealt, 0);
-    for (int epoch = 1; !wrong && epoch < dealt->deal.epoch; epoch++)
-        wrong = wrong_beside(t, dealt, epoch);
+    for (int i = 0; !wrong && lab11_deal(t->c, i, &earlier); i++)
+        if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch && earlier.rows == dealt->deal.rows)
+            wrong = wrong_beside(t, dealt, earlier.epoch);
     return wrong;
 }
 

@@ -12,8 +12,9 @@ static int64_t rows_of(const Case *c, int set)
     return rows[set];
 }
 
-/* Any two of these differ by another number: an order that comes again after so many epochs, or twice as many, is seen. */
-static const int epochs[] = {0, 1, 4, 10, 18, 23, 25};
+/* An order that comes again after so many epochs is seen: two of these differ by each number up to 25, or by a multiple of it;
+ * and by one of the larger powers of two and ten. */
+static const int epochs[] = {0, 1, 4, 10, 18, 23, 25, 41, 25600};
 enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
 
 /* Beside the usual ones: another seed; the first epoch once more; later epochs; what is left out in each; and much data, in
