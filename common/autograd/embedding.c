@@ -55,7 +55,7 @@ Tensor *ids_between(Tensor *ids, int first, int end)
     Tape *tape = tape_of("ids_between", ids, NULL);
     if (ids->dtype != INT32)
         misuse("it takes ids", "ids_between: %s are not ids", tensor_text(ids, text));
-    Tensor *mine = tape_tensor(tape, INT32, ids->shape, ids->placement);
+    Tensor *mine = tape_host_tensor(tape, INT32, ids->shape, ids->placement);
     int64_t count = tensor_count(ids);
     for (int64_t i = 0; i < count; i++) {
         int32_t id = ints(ready(ids))[i];

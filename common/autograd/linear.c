@@ -16,6 +16,9 @@ typedef struct RowsInUse {
 static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
 {
     RowsInUse use = {.rows = tensor_count(dy) / (columns ? columns : 1)};
+    use.count = use.rows;
+    if (!backend_looks_for_zeros())
+        return use;
     Tensor *index = tape_tensor(dy->tape, INT32, SHAPE(use.rows), whole());
     use.count = kernel_rows_in_use(use.rows, columns, reals(dy), ints(index));
     use.index = use.count < use.rows ? ints(index) : NULL;

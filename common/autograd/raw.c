@@ -1,4 +1,6 @@
 /* The doors of balise.h to what the words do not cover: own operations, and the numbers themselves. */
+#include <string.h>
+
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -40,9 +42,33 @@ Tensor *placed(Tensor *x, Placement placement)
 Tensor *tensor_copy(Tensor *x)
 {
     Tape *tape = tape_of("tensor_copy", x, NULL);
-    Tensor *y = tape_tensor(tape, x->dtype, x->shape, x->placement);
-    kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y)); /* ids are as wide as single precision */
+    ready(x);
+    if (x->dtype == INT32) {
+        Tensor *ids = tape_host_tensor(tape, INT32, x->shape, x->placement);
+        memcpy(ints(ids), ints(x), (size_t)tensor_count(x) * sizeof(int32_t));
+        return ids;
+    }
+    Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
+    kernel_vector_copy(tensor_count(x), reals(x), reals(y));
     return y;
+}
+
+/* Numbers that kernels alone reach move to where the host reaches them too, and stay there. */
+static void bring_to_host(Tensor *x)
+{
+    char text[96];
+    if (backend_on_host(x->data))
+        return;
+    if (x->buffer->category != ACTIVATIONS)
+        misuse("use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
+               "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
+               "reach",
+               tensor_text(x, text));
+    Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, ACTIVATIONS);
+    backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
+    buffer_release(x->buffer);
+    x->buffer = reached;
+    x->data = reached->data;
 }
 
 float *tensor_data(Tensor *x)
@@ -53,5 +79,8 @@ float *tensor_data(Tensor *x)
     changed_in_place(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;
+    bring_to_host(x);
+    backend_wait();
+    backend_wait_always(true); /* nobody tells when the pointer is used */
     return x->data;
 }

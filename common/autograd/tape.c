@@ -32,6 +32,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
 {
     for (int64_t i = 0; i < tape->tensors; i++)
         tape_release_value(tensor_at(tape, i));
+    backend_wait_always(false); /* pointers into the tensors end with them */
     tape->tensors = tape->nodes = 0;
     tape->last = NULL;
     tape->recording = true;
@@ -119,6 +120,16 @@ Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement)
     Tensor *x = tape_later(tape, shape, placement);
     x->dtype = dtype;
     tape_allocate(x);
+    return x;
+}
+
+Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placement)
+{
+    Tensor *x = tape_later(tape, shape, placement);
+    x->dtype = dtype;
+    x->buffer = pool_get_for_host(tape->pool, bytes_of(dtype, shape), ACTIVATIONS);
+    x->data = x->buffer->data;
+    backend_wait(); /* for kernels that read what the buffer held before */
     return x;
 }
 
@@ -237,12 +248,12 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
-void unshare(Tensor *x)
+void unshare(Tensor *x) /* a gradient: of reals */
 {
     if (x->buffer->references == 1)
         return;
     Buffer *own = pool_get(x->buffer->pool, x->buffer->bytes, x->buffer->category);
-    memcpy(own->data, x->data, (size_t)bytes_of(x->dtype, x->shape));
+    kernel_vector_copy(tensor_count(x), x->data, own->data);
     buffer_release(x->buffer);
     x->buffer = own;
     x->data = own->data;

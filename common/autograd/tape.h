@@ -107,6 +107,10 @@ void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 /** A new tensor, its numbers unset. */
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
+/** A new tensor whose numbers the host sets now, before any kernel reads them. All ids, labels and masks are such tensors, so that
+ *  the host may read them without waiting. */
+Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
+
 /** A new tensor that shares x's buffer. It does not need a gradient and has no producer. */
 Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement);
 

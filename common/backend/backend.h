@@ -13,10 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cxx.h"
 #include "base/ids.h"
 #include "base/philox.h"
 #include "base/problem.h"
 #include "base/real.h"
+
+BEGIN_C
 
 /** To be called first in main. Where the BLAS is older than the machine, does not know it and fell back to kernels with narrow
  *  vectors, starts the program again with OPENBLAS_CORETYPE set to the nearest machine that it knows. Otherwise, and where
@@ -32,6 +35,38 @@ const char *backend_description(void);
 
 /** How many threads the kernels of this process use from now on. */
 void backend_set_threads(int threads);
+
+/* ---- memory ------------------------------------------------------------------------------------------- */
+
+/** Two kinds of memory, which are one where kernels run on the host. */
+typedef enum MemoryKind {
+    DEVICE_MEMORY, /**< a GPU's: only kernels reach it. Numbers come and go by backend_read() and backend_write() */
+    HOST_MEMORY /**< kernels and the host reach it, the host while no kernel works on it (see backend_wait()) */
+} MemoryKind;
+
+/** Memory for tensors, 64-byte aligned, its contents unset; NULL if there is not so much. */
+void *backend_memory(int64_t bytes, MemoryKind kind);
+void backend_memory_free(void *memory, MemoryKind kind);
+
+/** Kernels run in the order in which they were called, but perhaps not before the call returns. This returns when all have
+ *  ended: the host may then read what they wrote, and write what they read. */
+void backend_wait(void);
+
+/** From now on a kernel has ended when its call returns, or not any more. For whoever holds a pointer to a tensor's numbers. */
+void backend_wait_always(bool always);
+
+/** The address at which the host reaches this memory, where it does; otherwise NULL. */
+void *backend_on_host(void *memory);
+
+/** Copies from a tensor's memory to the host's, or the other way round, after all kernels that were called before. */
+void backend_read(void *host, const void *memory, int64_t bytes);
+void backend_write(void *memory, const void *host, int64_t bytes);
+
+/** Sets each byte, in the order of the kernels. */
+void backend_set_bytes(void *memory, int byte, int64_t bytes);
+
+/** Do the kernels look for rows of zeros, so that it is worth asking (kernel_rows_in_use, AdamW.seen)? */
+bool backend_looks_for_zeros(void);
 
 /* ---- precision of matrix products ------------------------------------------------------------------------ */
 
@@ -199,5 +234,7 @@ enum { ADAMW_BLOCK = 128 };
 /** PyTorch's AdamW (Loshchilov and Hutter, arXiv:1711.05101): w -= rate · weight_decay · w; m and v are the decaying
  *  means of g and g²; w -= rate · m̂ / (√v̂ + epsilon), with m̂ = m/(1 - beta1^step), v̂ = v/(1 - beta2^step). */
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw);
+
+END_C
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#include "base/cxx.h"
+
+BEGIN_C
+
 typedef struct PhiloxKey {
     uint32_t word[2];
 } PhiloxKey;
@@ -16,7 +20,8 @@ typedef struct Philox4 {
 } Philox4;
 
 /** The four 32-bit numbers at the 128-bit counter (c0, c1, c2, c3). */
-static inline Philox4 philox(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+HOST_AND_DEVICE static inline Philox4 philox(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c2,
+                                             uint32_t c3)
 {
     uint32_t k0 = key.word[0], k1 = key.word[1];
     for (int round = 0; round < 10; round++) {
@@ -28,7 +33,8 @@ static inline Philox4 philox(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return (Philox4){{c0, c1, c2, c3}};
+    const Philox4 four = {{c0, c1, c2, c3}};
+    return four;
 }
 
 /** A key for each use of randomness: `seed` of the run, `name` of what is drawn ("block.0.up.weight"), and
@@ -46,5 +52,7 @@ double philox_uniform_at(PhiloxKey key, uint64_t index);
 
 /** One number of the standard normal distribution for element `index` (Box-Muller). */
 double philox_normal_at(PhiloxKey key, uint64_t index);
+
+END_C
 
 #endif

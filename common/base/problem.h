@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/cxx.h"
+
+BEGIN_C
+
 typedef struct Problem {
     char what[768];  /**< one sentence: what is wrong, with the numbers in it */
     char where[256]; /**< file, line or row; empty when there is no such place */
@@ -23,5 +27,7 @@ bool problem_set(Problem *problem, const char *where, const char *hint, const ch
 
 /** Prints `problem` as `error: what`, `  at where`, `  HINT: hint`, with one write. */
 void problem_print(FILE *stream, const Problem *problem);
+
+END_C
 
 #endif

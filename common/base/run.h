@@ -5,7 +5,10 @@
 #ifndef BALISE_BASE_RUN_H
 #define BALISE_BASE_RUN_H
 
+#include "base/cxx.h"
 #include "base/problem.h"
+
+BEGIN_C
 
 /** The innermost return address on the stack that lies in a lab's object file; NULL when there is none.
  *  Labs are linked in sections of their own (see the Makefile), so that their code can be told apart. */
@@ -31,5 +34,7 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 _Noreturn void run_ends(Problem *problem, void *address);
 void run_noted(Problem *problem, void *address);
 _Noreturn void run_todo(int balise, const char *function, void *address);
+
+END_C
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/host_view.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
@@ -26,6 +27,7 @@ struct Group {
 
 struct CommRequest {
     Group *group;
+    HostView view;
     int64_t pieces;
     MPI_Request request[];
 };
@@ -163,9 +165,13 @@ static int piece_at(int64_t begin, int64_t count)
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
 {
     double begin = MPI_Wtime();
+    HostView from = host_view_read(x, numbers), to = x == result ? from : host_view_write(result, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
-        MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(x + i), result + i, piece_at(i, numbers),
-                      MPI_REAL_TYPE, MPI_SUM, group->comm);
+        MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(from.numbers + i), to.numbers + i,
+                      piece_at(i, numbers), MPI_REAL_TYPE, MPI_SUM, group->comm);
+    if (x != result)
+        host_view_end(&from);
+    host_view_store(&to);
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
 }
 
@@ -199,11 +205,15 @@ static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
 {
     double begin = MPI_Wtime();
+    HostView from = host_view_read(x, rows * columns),
+             to = host_view_write(result, rows * columns * group->size);
     MPI_Datatype mine = columns_of(rows, columns, columns),
                  each = columns_of(rows, columns, columns * group->size);
-    MPI_Allgather(x, 1, mine, result, 1, each, group->comm);
+    MPI_Allgather(from.numbers, 1, mine, to.numbers, 1, each, group->comm);
     MPI_Type_free(&mine);
     MPI_Type_free(&each);
+    host_view_end(&from);
+    host_view_store(&to);
     count(group, ALL_GATHER, (group->size - 1) * rows * columns, begin);
 }
 
@@ -221,43 +231,53 @@ static real *blocks_of(const real *x, int64_t rows, int64_t columns, int size)
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
 {
     double begin = MPI_Wtime();
-    bool copy = rows > 1 && group->size > 1;
-    real *blocks = copy ? blocks_of(x, rows, columns, group->size) : NULL;
-    const real *from = copy ? blocks : x;
     int64_t each = rows * columns;
+    HostView whole = host_view_read(x, each * group->size), mine = host_view_write(result, each);
+    bool copy = rows > 1 && group->size > 1;
+    real *blocks = copy ? blocks_of(whole.numbers, rows, columns, group->size) : NULL;
+    const real *from = copy ? blocks : whole.numbers;
     if (each <= PIECE) {
-        MPI_Reduce_scatter_block(from, result, (int)each, MPI_REAL_TYPE, MPI_SUM, group->comm);
+        MPI_Reduce_scatter_block(from, mine.numbers, (int)each, MPI_REAL_TYPE, MPI_SUM, group->comm);
     } else {
         for (int k = 0; k < group->size; k++)
             for (int64_t i = 0; i < each; i += PIECE)
-                MPI_Reduce(from + k * each + i, result + i, piece_at(i, each), MPI_REAL_TYPE, MPI_SUM, k,
-                           group->comm);
+                MPI_Reduce(from + k * each + i, mine.numbers + i, piece_at(i, each), MPI_REAL_TYPE, MPI_SUM,
+                           k, group->comm);
     }
     free(blocks);
+    host_view_end(&whole);
+    host_view_store(&mine);
     count(group, REDUCE_SCATTER, (group->size - 1) * each, begin);
 }
 
 void comm_broadcast(Group *group, real *x, int64_t numbers, int root)
 {
     double begin = MPI_Wtime();
+    HostView view = host_view_read(x, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
-        MPI_Bcast(x + i, piece_at(i, numbers), MPI_REAL_TYPE, root, group->comm);
+        MPI_Bcast(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, root, group->comm);
+    host_view_store(&view);
     count(group, BROADCAST, group->rank == root ? (group->size - 1) * numbers : 0, begin);
 }
 
 void comm_send(Group *group, const real *x, int64_t numbers, int to)
 {
     double begin = MPI_Wtime();
+    HostView view = host_view_read(x, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
-        MPI_Send(x + i, piece_at(i, numbers), MPI_REAL_TYPE, to, 0, group->comm);
+        MPI_Send(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, to, 0, group->comm);
+    host_view_end(&view);
     count(group, SEND, numbers, begin);
 }
 
 void comm_receive(Group *group, real *x, int64_t numbers, int from)
 {
     double begin = MPI_Wtime();
+    HostView view = host_view_write(x, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
-        MPI_Recv(x + i, piece_at(i, numbers), MPI_REAL_TYPE, from, 0, group->comm, MPI_STATUS_IGNORE);
+        MPI_Recv(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, from, 0, group->comm,
+                 MPI_STATUS_IGNORE);
+    host_view_store(&view);
     count(group, RECEIVE, 0, begin);
 }
 
@@ -273,10 +293,10 @@ CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
     double begin = MPI_Wtime();
     int64_t pieces = numbers ? (numbers + PIECE - 1) / PIECE : 1;
     CommRequest *request = malloc(sizeof *request + (size_t)pieces * sizeof(MPI_Request));
-    *request = (CommRequest){.group = group, .pieces = pieces};
+    *request = (CommRequest){.group = group, .view = host_view_read(x, numbers), .pieces = pieces};
     for (int64_t i = 0; i < pieces; i++)
-        MPI_Iallreduce(MPI_IN_PLACE, x + i * PIECE, piece_at(i * PIECE, numbers), MPI_REAL_TYPE, MPI_SUM,
-                       group->comm, &request->request[i]);
+        MPI_Iallreduce(MPI_IN_PLACE, request->view.numbers + i * PIECE, piece_at(i * PIECE, numbers),
+                       MPI_REAL_TYPE, MPI_SUM, group->comm, &request->request[i]);
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
     return request;
 }
@@ -286,6 +306,7 @@ void comm_wait(CommRequest *request)
     double begin = MPI_Wtime();
     for (int64_t i = 0; i < request->pieces; i++)
         MPI_Wait(&request->request[i], MPI_STATUS_IGNORE);
+    host_view_store(&request->view);
     request->group->counter[ALL_REDUCE].seconds += MPI_Wtime() - begin;
     free(request);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/host_view.h"
 #include "model/parts.h"
 
 enum { PADDING = 16 };
@@ -64,7 +65,7 @@ int64_t parameter_global_index(const Parameter *p, int64_t local)
 }
 
 /* Four neighbours come out of one call of the generator. */
-static void draw_uniform(const Parameter *p, PhiloxKey key, double bound)
+static void draw_uniform(const Parameter *p, PhiloxKey key, double bound, real *values)
 {
     int64_t count = tensor_count(p->value);
 #pragma omp parallel if (count > 10000)
@@ -78,36 +79,34 @@ static void draw_uniform(const Parameter *p, PhiloxKey key, double bound)
                 known = index / 4;
                 four = philox(key, (uint32_t)known, (uint32_t)(known >> 32), 0, 0);
             }
-            reals(p->value)[i] = (real)(bound * (2 * philox_uniform(four.word[index % 4]) - 1));
+            values[i] = (real)(bound * (2 * philox_uniform(four.word[index % 4]) - 1));
         }
     }
 }
 
-static void draw_normal(const Parameter *p, PhiloxKey key, double deviation)
+static void draw_normal(const Parameter *p, PhiloxKey key, double deviation, real *values)
 {
     int64_t count = tensor_count(p->value);
 #pragma omp parallel for schedule(static) if (count > 10000)
     for (int64_t i = 0; i < count; i++)
-        reals(p->value)[i] =
-            (real)(deviation * philox_normal_at(key, (uint64_t)parameter_global_index(p, i)));
+        values[i] = (real)(deviation * philox_normal_at(key, (uint64_t)parameter_global_index(p, i)));
 }
 
 static void draw_initial(const Parameter *p, uint64_t seed)
 {
+    if (p->initial == ZEROS)
+        return; /* the arena is zero from the start */
     PhiloxKey key = philox_key(seed, p->name, 0);
-    switch (p->initial) {
-    case LINEAR_WEIGHT:
-        draw_uniform(p, key, 1 / sqrt((double)shape_last(p->shape)));
-        break;
-    case EMBEDDING_WEIGHT:
-        draw_normal(p, key, 0.02);
-        break;
-    case ONES:
-        kernel_vector_fill(tensor_count(p->value), 1, reals(p->value));
-        break;
-    case ZEROS:
-        break; /* the arena is zero from the start */
-    }
+    int64_t count = tensor_count(p->value);
+    HostView view = host_view_write(reals(p->value), count);
+    if (p->initial == LINEAR_WEIGHT)
+        draw_uniform(p, key, 1 / sqrt((double)shape_last(p->shape)), view.numbers);
+    else if (p->initial == EMBEDDING_WEIGHT)
+        draw_normal(p, key, 0.02, view.numbers);
+    else
+        for (int64_t i = 0; i < count; i++)
+            view.numbers[i] = 1;
+    host_view_store(&view);
 }
 
 void model_fill(Model *model, void (*begin)(void *, const Parameter *),
@@ -117,9 +116,11 @@ void model_fill(Model *model, void (*begin)(void *, const Parameter *),
         if (begin)
             begin(context, p);
         int64_t count = tensor_count(p->value);
+        HostView view = host_view_write(reals(p->value), count);
 #pragma omp parallel for schedule(static) if (count > 10000)
         for (int64_t i = 0; i < count; i++)
-            reals(p->value)[i] = (real)value(context, p, parameter_global_index(p, i));
+            view.numbers[i] = (real)value(context, p, parameter_global_index(p, i));
+        host_view_store(&view);
     }
 }
 

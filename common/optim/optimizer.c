@@ -7,14 +7,14 @@ struct Optimizer {
     Model *model;
     OptimizerConfig config;
     Buffer *m, *v; /* the decaying means of g and of its square (AdamW) */
-    Buffer *seen;  /* see AdamW */
+    Buffer *seen;  /* see AdamW; NULL where kernels do not look for zeros */
     int64_t steps;
 };
 
 static Buffer *zeros(const Model *model, int64_t bytes)
 {
     Buffer *state = pool_get(model_pool(model), bytes, OPTIMISER);
-    memset(state->data, 0, (size_t)bytes);
+    backend_set_bytes(state->data, 0, bytes);
     return state;
 }
 
@@ -27,7 +27,8 @@ Optimizer *optimizer_new(Model *model, const OptimizerConfig *config)
         int64_t size = model_arena_size(model);
         optimizer->m = zeros(model, size * (int64_t)sizeof(real));
         optimizer->v = zeros(model, size * (int64_t)sizeof(real));
-        optimizer->seen = zeros(model, size / ADAMW_BLOCK + 1);
+        if (backend_looks_for_zeros())
+            optimizer->seen = zeros(model, size / ADAMW_BLOCK + 1);
     }
     return optimizer;
 }
@@ -75,10 +76,11 @@ static void adamw_step(const Optimizer *optimizer, double rate)
                    .epsilon = config->epsilon,
                    .weight_decay = config->weight_decay,
                    .step = optimizer->steps,
-                   .seen = optimizer->seen->data};
+                   .seen = optimizer->seen ? optimizer->seen->data : NULL};
     kernel_adamw_step(model_arena_size(model), model_weights(model), model_gradients(model),
                       optimizer->m->data, optimizer->v->data, &adamw);
-    clear_tables(model, optimizer->seen->data);
+    if (adamw.seen)
+        clear_tables(model, adamw.seen);
 }
 
 void optimizer_step(Optimizer *optimizer, double rate)
@@ -97,7 +99,7 @@ void optimizer_step(Optimizer *optimizer, double rate)
 void optimizer_resume(Optimizer *optimizer, int64_t steps)
 {
     optimizer->steps = steps;
-    if (!optimizer->m)
+    if (!optimizer->seen)
         return;
     const real *m = optimizer->m->data, *v = optimizer->v->data;
     uint8_t *seen = optimizer->seen->data;

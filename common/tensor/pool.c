@@ -2,30 +2,30 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/run.h"
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { ALIGNMENT = 64 };
 
 typedef struct SizeClass {
     int64_t bytes;
+    MemoryKind kind;
     Buffer *free;
     struct SizeClass *next;
 } SizeClass;
 
 struct Pool {
     int64_t limit, held, reserved; /* held by tensors; taken from the system */
-    bool poison;
+    bool watched;
     SizeClass *classes;
     PoolUse use;
 };
 
-Pool *pool_new(int64_t limit, bool poison)
+Pool *pool_new(int64_t limit, bool watched)
 {
     Pool *pool = calloc(1, sizeof *pool);
     pool->limit = limit;
-    pool->poison = poison;
+    pool->watched = watched;
     return pool;
 }
 
@@ -36,7 +36,7 @@ static void drop_free_buffers(Pool *pool)
             Buffer *buffer = class->free;
             class->free = buffer->next;
             pool->reserved -= buffer->bytes;
-            free(buffer->data);
+            backend_memory_free(buffer->data, buffer->kind);
             free(buffer);
         }
 }
@@ -63,14 +63,14 @@ void pool_begin_peak(Pool *pool)
     memcpy(pool->use.peak, pool->use.now, sizeof pool->use.peak);
 }
 
-static SizeClass *class_of(Pool *pool, int64_t bytes)
+static SizeClass *class_of(Pool *pool, int64_t bytes, MemoryKind kind)
 {
     SizeClass **link = &pool->classes;
-    while (*link && (*link)->bytes < bytes)
+    while (*link && ((*link)->bytes < bytes || ((*link)->bytes == bytes && (*link)->kind < kind)))
         link = &(*link)->next;
-    if (!*link || (*link)->bytes != bytes) {
+    if (!*link || (*link)->bytes != bytes || (*link)->kind != kind) {
         SizeClass *class = calloc(1, sizeof *class);
-        *class = (SizeClass){bytes, NULL, *link};
+        *class = (SizeClass){bytes, kind, NULL, *link};
         *link = class;
     }
     return *link;
@@ -91,21 +91,20 @@ static _Noreturn void refuse(const Pool *pool, int64_t bytes, Category category)
            (double)now[OPTIMISER] / mb, (double)now[ACTIVATIONS] / mb);
 }
 
-static Buffer *take_from_system(Pool *pool, int64_t bytes, Category category)
+static Buffer *take_from_system(Pool *pool, int64_t bytes, Category category, MemoryKind kind)
 {
     if (pool->limit && pool->reserved + bytes > pool->limit)
         drop_free_buffers(pool);
     if (pool->limit && pool->reserved + bytes > pool->limit)
         refuse(pool, bytes, category);
     Buffer *buffer = calloc(1, sizeof *buffer);
-    size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    if (posix_memalign(&buffer->data, alignment, bytes ? (size_t)bytes : 1) != 0) {
+    buffer->data = backend_memory(bytes, kind);
+    if (!buffer->data) {
         free(buffer);
         refuse(pool, bytes, category);
     }
-    if (bytes >= HUGE_PAGE)
-        madvise(buffer->data, (size_t)bytes, MADV_HUGEPAGE);
     buffer->bytes = bytes;
+    buffer->kind = kind;
     buffer->pool = pool;
     pool->reserved += bytes;
     pool->use.allocations++;
@@ -123,22 +122,31 @@ static void count(Pool *pool, Category category, int64_t bytes)
     }
 }
 
-Buffer *pool_get(Pool *pool, int64_t bytes, Category category)
+static Buffer *get(Pool *pool, int64_t bytes, Category category, MemoryKind kind)
 {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    SizeClass *class = class_of(pool, bytes);
+    SizeClass *class = class_of(pool, bytes, kind);
     Buffer *buffer = class->free;
     if (buffer)
         class->free = buffer->next;
     else
-        buffer = take_from_system(pool, bytes, category);
+        buffer = take_from_system(pool, bytes, category, kind);
     buffer->references = 1;
     buffer->category = category;
     count(pool, category, bytes);
-    if (pool->poison)
-        memset(buffer->data, 0xff,
-               (size_t)bytes); /* all bits set is a NaN, in single and in double precision */
+    if (pool->watched) /* all bits set is a NaN, in single and in double precision */
+        backend_set_bytes(buffer->data, 0xff, bytes);
     return buffer;
+}
+
+Buffer *pool_get(Pool *pool, int64_t bytes, Category category)
+{
+    return get(pool, bytes, category, pool->watched ? HOST_MEMORY : DEVICE_MEMORY);
+}
+
+Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Category category)
+{
+    return get(pool, bytes, category, HOST_MEMORY);
 }
 
 Buffer *buffer_hold(Buffer *buffer)
@@ -153,7 +161,7 @@ void buffer_release(Buffer *buffer)
         return;
     Pool *pool = buffer->pool;
     count(pool, buffer->category, -buffer->bytes);
-    SizeClass *class = class_of(pool, buffer->bytes);
+    SizeClass *class = class_of(pool, buffer->bytes, buffer->kind);
     buffer->next = class->free;
     class->free = buffer;
 }

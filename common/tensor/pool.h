@@ -6,8 +6,7 @@
 #ifndef BALISE_TENSOR_POOL_H
 #define BALISE_TENSOR_POOL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "backend/backend.h"
 
 typedef enum Category { WEIGHTS, GRADIENTS, OPTIMISER, ACTIVATIONS, CATEGORIES } Category;
 
@@ -18,6 +17,7 @@ typedef struct Buffer {
     int64_t bytes;
     int references;
     Category category;
+    MemoryKind kind;
     Pool *pool;
     struct Buffer *next; /**< in the pool's list of free buffers */
 } Buffer;
@@ -30,8 +30,9 @@ typedef struct PoolUse {
 } PoolUse;
 
 /** @param limit bytes, 0 for none
- *  @param poison fill each buffer that is handed out with NaN (grading: unset memory must be seen) */
-Pool *pool_new(int64_t limit, bool poison);
+ *  @param watched somebody looks at all numbers (grading, tests): the host reaches every buffer, and each that is handed out is
+ *         filled with NaN, so that unset memory is seen */
+Pool *pool_new(int64_t limit, bool watched);
 void pool_free(Pool *pool);
 PoolUse pool_use(const Pool *pool);
 
@@ -41,6 +42,9 @@ void pool_begin_peak(Pool *pool);
 /** A buffer with one reference, its contents unset. Ends the run with what is held and what was asked for
  * when the pool's limit or the machine's memory does not suffice. */
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
+
+/** The same, for numbers that the host writes or reads. Kernels that were called before may still read what it held last. */
+Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Category category);
 
 Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
 void buffer_release(

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include "backend/host_view.h"
 #include "train/agree.h"
 #include "train/checkpoint_metrics.h"
 #include "train/checkpoint_parts.h"
@@ -158,6 +159,13 @@ static bool is_written(const Trainer *t, const Parameter *p)
     return p->placement.kind == SHARD || t->mesh.tp_rank == 0;
 }
 
+static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
+{
+    HostView view = host_view_read(memory, count);
+    safetensors_put(writer, view.numbers, count);
+    host_view_end(&view);
+}
+
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder, Problem *problem)
 {
     char step[32], *path = shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree);
@@ -173,7 +181,7 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     for (int state = 0; writer && state < states; state++)
         for (const Parameter *p = model_parameters(t->model); p; p = p->next)
             if (is_written(t, p))
-                safetensors_put(writer, state_of(t, p, state), tensor_count(p->value));
+                put(writer, state_of(t, p, state), tensor_count(p->value));
     while (count > 0)
         free((char *)tensors[--count].name);
     free(tensors);
@@ -228,8 +236,11 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
     bool divided = p->placement.kind == SHARD, good = true;
     int dim = divided ? p->placement.dim : 0;
     Range held = divided ? p->held : (Range){0, p->shape.size[0]};
-    for (int state = 0; good && state < saved_states(&saved->index); state++)
-        good = saved_model_read(saved, state, found, dim, held, state_of(t, p, state), problem);
+    for (int state = 0; good && state < saved_states(&saved->index); state++) {
+        HostView view = host_view_write(state_of(t, p, state), tensor_count(p->value));
+        good = saved_model_read(saved, state, found, dim, held, view.numbers, problem);
+        host_view_store(&view);
+    }
     return good;
 }
 

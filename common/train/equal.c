@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include "backend/host_view.h"
 #include "comm/comm.h"
 
 enum { PIECES = 3, BITS = 21 }; /* a checksum as doubles whose sums over the ranks are exact */
@@ -22,7 +23,10 @@ static bool same_over(Group *group, uint64_t checksum)
 /* Continues a checksum over the parameter's numbers. */
 static uint64_t add_to(uint64_t checksum, const Parameter *p)
 {
-    return XXH3_64bits_withSeed(reals(p->value), (size_t)tensor_count(p->value) * sizeof(real), checksum);
+    HostView view = host_view_read(reals(p->value), tensor_count(p->value));
+    checksum = XXH3_64bits_withSeed(view.numbers, (size_t)view.count * sizeof(real), checksum);
+    host_view_end(&view);
+    return checksum;
 }
 
 /* Is the parameter (all of them where it is NULL) the same wherever it should be? */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend/host_view.h"
 #include "train/agree.h"
 #include "train/checkpoint.h"
 
@@ -64,10 +65,12 @@ static void perturb(Trainer *t)
 {
     for (Parameter *p = model_parameters(t->model); p; p = p->next) {
         PhiloxKey key = philox_key(t->config->perturb, p->name, 1);
-        for (int64_t i = 0, count = tensor_count(p->value); i < count; i++) {
+        HostView view = host_view_read(reals(p->value), tensor_count(p->value));
+        for (int64_t i = 0; i < view.count; i++) {
             bool down = philox_uniform_at(key, (uint64_t)parameter_global_index(p, i)) < 0.5;
-            reals(p->value)[i] = (real)nextafterf((float)reals(p->value)[i], down ? -INFINITY : INFINITY);
+            view.numbers[i] = (real)nextafterf((float)view.numbers[i], down ? -INFINITY : INFINITY);
         }
+        host_view_store(&view);
     }
 }
 

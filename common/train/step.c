@@ -1,4 +1,5 @@
 /* One step of training, and the evaluation. */
+#include "backend/host_view.h"
 #include "base/laps.h"
 #include "optim/clip.h"
 #include "train/parts.h"
@@ -24,8 +25,10 @@ static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
     Tensor *loss = cross_entropy_mean(logits, labels, t->local_batch, NULL);
     metrics->loss_sum += (double)reals(loss)[0] * (double)t->local_batch;
     metrics->count += (double)b->count;
+    HostView view = host_view_read(reals(logits), tensor_count(logits));
     for (int64_t i = 0; i < b->count; i++)
-        metrics->correct += (reals(logits)[2 * i + 1] > reals(logits)[2 * i]) == (b->labels[i] == 1);
+        metrics->correct += (view.numbers[2 * i + 1] > view.numbers[2 * i]) == (b->labels[i] == 1);
+    host_view_end(&view);
     return loss;
 }
 

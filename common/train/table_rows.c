@@ -18,7 +18,7 @@ struct TableRows {
 
 bool has_table_rows(const Tensor *parameter)
 {
-    return parameter->is_table && tensor_count(parameter) >= WORTH_IT;
+    return backend_looks_for_zeros() && parameter->is_table && tensor_count(parameter) >= WORTH_IT;
 }
 
 static int64_t bytes_for(int64_t rows)

@@ -80,11 +80,12 @@ static void remember_weights(Play *play)
 {
     size_t bytes = (size_t)model_arena_size(play->model) * sizeof *filled;
     filled = realloc(filled, bytes + 1);
-    memcpy(filled, model_weights(play->model), bytes);
+    backend_read(filled, model_weights(play->model), (int64_t)bytes);
 }
 
 static bool weights_have_changed(Play *play)
 {
+    backend_wait();
     return memcmp(filled, model_weights(play->model),
                   (size_t)model_arena_size(play->model) * sizeof *filled) != 0;
 }

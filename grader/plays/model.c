@@ -18,9 +18,9 @@ static Tensor *logits_of(Play *play, const Bert *bert, int step, Tensor **labels
     int64_t local = c->B / mesh->dp_degree;
     tape_reset(play->tape, (TapeBatch){c->key, step, local, play->samples, true});
     model_use_tape(play->model, play->tape);
-    Tensor *ids = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
-    Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
-    *labels = tape_tensor(play->tape, INT32, SHAPE(local), whole());
+    Tensor *ids = tape_host_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
+    Tensor *mask = tape_host_tensor(play->tape, INT32, SHAPE(local, c->S), whole());
+    *labels = tape_host_tensor(play->tape, INT32, SHAPE(local), whole());
     for (int64_t b = 0; b < local; b++) {
         int64_t row = (int64_t)step * c->B + mesh->dp_rank + b * mesh->dp_degree;
         int64_t tokens = 1 + random_below(play, "tokens", row, c->S);

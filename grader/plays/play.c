@@ -32,6 +32,7 @@ static void write_tensor(Play *play, EntryKind kind, Check check, const char *na
     entry->shape = x->shape;
     x->summing = NULL; /* what was not waited for, the recorder says with its line */
     ready(x);
+    backend_wait();
     for (int64_t i = 0; i < count; i++)
         numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];
 }
@@ -84,7 +85,7 @@ Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool n
     char full[NAME_SIZE];
     snprintf(full, sizeof full, "%s of rank %d", name, rank);
     PhiloxKey key = key_of(play, full);
-    Tensor *x = tape_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
+    Tensor *x = tape_host_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
     const double *uniform = drawn(play->c.key, key, count);
     bool nothing = play->c.integers && rank > 0 &&
@@ -106,7 +107,7 @@ int64_t random_below(const Play *play, const char *name, int64_t index, int64_t 
 Tensor *random_ids(Play *play, const char *name, int64_t limit)
 {
     const Case *c = &play->c;
-    Tensor *ids = tape_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    Tensor *ids = tape_host_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
     int64_t count = tensor_count(ids);
     for (int64_t i = 0; i < count; i++)
         ints(ids)[i] = (int32_t)random_below(play, name, i, limit);
@@ -121,7 +122,7 @@ Tensor *random_ids(Play *play, const char *name, int64_t limit)
 Tensor *random_mask(Play *play, const char *name)
 {
     const Case *c = &play->c;
-    Tensor *mask = tape_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    Tensor *mask = tape_host_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
     int64_t draws = 0;
     for (int64_t b = 0; b < c->B; b++) {
         int32_t *row = ints(mask) + b * c->S;

@@ -28,6 +28,7 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
     Value *value = &rings->value[index];
     *value = (Value){.address = address, .count = tensor_count(x), .gradient = gradient != NULL};
     snprintf(value->word, sizeof value->word, "%s", word);
+    backend_wait();
     for (int64_t i = 0; i < value->count; i++) {
         double part = weight(i) * (double)reals(numbers)[i];
         value->sum += part;
