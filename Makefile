@@ -71,6 +71,8 @@ all: build
 	cat common/setup/help.txt
 build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize $(BUILD)/checkpoint
 
+include common/backend/backend.mk
+
 $(BUILD)/float/%.o: %.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
@@ -157,9 +159,10 @@ counted = $(addprefix -Wl$(comma)--wrap=,$(COUNTED_KERNELS))
 FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(counted) -Wl,--wrap=tensor_data -Wl,--export-dynamic-symbol=sched_yield
 RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
+RUNNERS = $(BUILD)/runners$(OF_BACKEND)
 define runner_rules
-$(BUILD)/runners/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
+$(RUNNERS)/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
@@ -172,9 +175,9 @@ $(1).list: always
 endef
 mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o)
 define mine_rules
-$(call list_rule,$(BUILD)/runners/$(call nn,$(1))-mine,$(call mine_labs,$(1)))
-$(BUILD)/runners/$(call nn,$(1))-mine: $(BUILD)/runners/$(call nn,$(1))-mine.list $(BUILD)/labs/student/$(1).o $(call mine_labs,$(1)) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(BUILD)/libbalise.a grader/link-runner.sh
+$(call list_rule,$(RUNNERS)/$(call nn,$(1))-mine,$(call mine_labs,$(1)))
+$(RUNNERS)/$(call nn,$(1))-mine: $(RUNNERS)/$(call nn,$(1))-mine.list $(BUILD)/labs/student/$(1).o $(call mine_labs,$(1)) \
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
@@ -200,23 +203,23 @@ GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
 OWN = $(if $(filter mine,$(AUTHOR)),$(strip $(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab)))))
 BELOW = $(if $(OWN),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners
-runners: $(foreach lab,$(BELOW),$(BUILD)/runners/$(call nn,$(lab))-student) $(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR))
+runners: $(foreach lab,$(BELOW),$(RUNNERS)/$(call nn,$(lab))-student) $(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR))
 # SAN=1: the lab, the kit and the runner with sanitizers, in a build of their own. A report does not end a rank: the runner does.
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 runners \
 	    SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
-GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners
+GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
-grade: $(BUILD)/grade $(if $(SAN),checked-,)runners \
+grade: $(GPU_PROBE) $(BUILD)/grade $(if $(SAN),checked-,)runners \
        $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
 	$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') \
-	    $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
 
 # The calls of MPI of one case, ranks as columns.
 .PHONY: trace
-trace: $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(BUILD)/runners/$(call nn,$(lab))-$(AUTHOR)))
-	$(BUILD)/grade --trace --author $(AUTHOR) --runners $(BUILD)/runners $(if $(LAB),--lab '$(LAB)') \
+trace: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
+	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
 
 # A lab number that does not exist is one error; nothing else is built for it.
@@ -291,7 +294,7 @@ LACKING = $(strip $(foreach n,$(NEEDED_$(NEXT_STAGE_$(STAGE))),$(if $(call start
 # The labs in it, and those of them that the student has not started.
 TRAIN_LABS = $(filter $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS)))),$(LABS))
 referenced = $(strip $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab))))
-TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)
+TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)$(OF_BACKEND)
 
 $(eval $(call list_rule,$(TRAIN),$(TRAIN_PARTS)))
 # What AMP=bf16 opens; made where oneDNN's header is there.
@@ -302,7 +305,7 @@ $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl
 
-$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(BUILD)/libbalise.a grader/link-train.sh | $(ONEDNN)
+$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh | $(ONEDNN)
 	mkdir -p $(@D)
 	CC='$(CC)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-train.sh $@ $(filter %.o %.a,$^)
 

@@ -152,7 +152,7 @@ typedef struct DropoutMask {
 enum { DROPOUT_BITS = 32 };
 
 /** How many words hold the bits of a row. */
-static inline int64_t dropout_words(int64_t columns)
+HOST_AND_DEVICE static inline int64_t dropout_words(int64_t columns)
 {
     return (columns + DROPOUT_BITS - 1) / DROPOUT_BITS;
 }

@@ -74,7 +74,7 @@ packaged_version() {
 
 # version_of INDEX: by its first probe.
 version_of() {
-    local first=${probe[$1]%%+*} version=''
+    local first=${probe[$1]%%,*} version=''
     local name=${first#*:}
     case $first in
     cmd:*) version=$(command_version "$name") ;;

@@ -133,13 +133,13 @@ gpu_table() {
     version=$(nvcc_version)
     gpus=$(gpu_names)
     if [[ -n $version ]]; then
-        row good nvcc "$version" 'CUDA compiler, not needed for the labs'
+        row good nvcc "$version" 'for BACKEND=cuda; the labs need none'
     else
-        row plain nvcc none 'CUDA compiler, not needed for the labs'
+        row plain nvcc none 'for BACKEND=cuda; the labs need none'
     fi
     if [[ -n $gpus ]]; then
         row good GPU "$(wc -l <<<"$gpus")" "$(head -n 1 <<<"$gpus" | cut -c 1-38)"
     else
-        row plain GPU none 'not needed for the labs'
+        row plain GPU none 'for BACKEND=cuda; the labs need none'
     fi
 }

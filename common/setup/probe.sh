@@ -27,7 +27,7 @@ read_packages() {
 names_of() {
     local kind=$1 probes single
     for probes in "${probe[@]}"; do
-        for single in ${probes//+/ }; do
+        for single in ${probes//,/ }; do
             if [[ $single == "$kind":* ]]; then printf '%s\n' "${single#*:}"; fi
         done
     done
@@ -105,7 +105,7 @@ probe_all() {
 # is_present INDEX: do all probes of that line hold?
 is_present() {
     local single
-    for single in ${probe[$1]//+/ }; do
+    for single in ${probe[$1]//,/ }; do
         [[ -n ${found[$single]:-} ]] || return 1
     done
 }

@@ -28,7 +28,7 @@ static void nap(long microseconds)
 static Place place_of(const Crew *crew, const char *runner, bool sandboxed)
 {
     enum { FIRST = 61184, COUNT = 4336 }; /* set aside for this by systemd, within what containers have */
-    Place place = {runner, crew->folder, geteuid(), getegid(), sandboxed};
+    Place place = {runner, crew->folder, geteuid(), getegid(), sandboxed, false};
     if (place.user == 0)
         place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
     return place;
@@ -231,8 +231,11 @@ static bool try_start(Crew *crew, const Sandbox *sandbox, const char *runner, bo
 {
     char copy[256], log[LOG_PATH];
     const char *slash = strrchr(runner, '/');
-    Start start = {
-        .place = place_of(crew, runner, sandboxed), .ranks = crew->ranks, .sanitized = sandbox->sanitized};
+    Start start = {.place = place_of(crew, runner, sandboxed),
+                   .ranks = crew->ranks,
+                   .many_addresses = sandbox->sanitized || sandbox->gpu};
+    start.place.gpu = sandbox->gpu;
+    crew->memory = sandbox->gpu ? GPU_MEMORY : RANK_MEMORY;
     printed_path(runner, log);
     snprintf(copy, sizeof copy, "/tmp/balise.%d.%.200s", (int)getpid(), slash ? slash + 1 : runner);
     bool good = prepare(crew, &start, log, why, size);
@@ -285,7 +288,7 @@ static bool is_too_big(const Crew *crew, int pid, int64_t resident, char *story,
 {
     int rank = rank_of(crew, pid);
     long long megabytes = (long long)(resident >> 20);
-    if (resident <= RANK_MEMORY)
+    if (resident <= crew->memory)
         return false;
     if (pid == crew->mpirun)
         snprintf(story, size, "the ranks print more than can be taken down: mpirun held %lld MB of it",
@@ -293,7 +296,7 @@ static bool is_too_big(const Crew *crew, int pid, int64_t resident, char *story,
     else
         snprintf(story, size,
                  "the memory allowed was exceeded: %s %d held %lld MB, where a rank may hold %d MB",
-                 rank < 0 ? "process" : "rank", rank < 0 ? pid : rank, megabytes, RANK_MEMORY >> 20);
+                 rank < 0 ? "process" : "rank", rank < 0 ? pid : rank, megabytes, (int)(crew->memory >> 20));
     return true;
 }
 
@@ -315,10 +318,10 @@ bool crew_is_too_big(Crew *crew, char *story, size_t size)
         if (is_too_big(crew, found[i], resident, story, size))
             return true;
     }
-    if (sum <= (int64_t)RANK_MEMORY * (crew->ranks + 1))
+    if (sum <= crew->memory * (crew->ranks + 1))
         return false;
     snprintf(story, size,
              "the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed",
-             count, (long long)(sum >> 20), RANK_MEMORY >> 20);
+             count, (long long)(sum >> 20), (int)(crew->memory >> 20));
     return true;
 }

@@ -12,7 +12,8 @@
 /** Is there a sandbox? The first crew finds out. */
 typedef struct Sandbox {
     enum { SANDBOX_IF_ALLOWED, SANDBOX_OFF, SANDBOX_DEMANDED } wish;
-    bool sanitized;    /**< the runners are built with sanitizers, which take more addresses and time */
+    bool sanitized; /**< the runners are built with sanitizers, which take more addresses and time */
+    bool gpu;       /**< the runners compute on one: they see it, and take more addresses, memory and time */
     char missing[256]; /**< why there is none; empty while there is one */
     bool used;         /**< a crew has started in it */
 } Sandbox;
@@ -29,6 +30,7 @@ typedef struct Crew {
     int said; /**< what mpirun and the ranks print comes here */
     int log;  /**< and is written there, up to LOG_BYTES */
     int64_t logged;
+    int64_t memory; /**< bytes that a rank may hold */
     double weighed; /**< when crew_is_too_big() has looked last */
 } Crew;
 

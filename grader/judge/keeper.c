@@ -22,7 +22,7 @@ static _Noreturn void become_mpirun(const Start *start)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(count, sizeof count, "%d", start->ranks);
-    limits_set(start->already, start->sanitized);
+    limits_set(start->already, start->many_addresses);
     limits_environment(&start->seen);
     if (!become(start->place.user, start->place.group, false))
         dprintf(start->trouble, "the ranks' user: %s", strerror(errno));

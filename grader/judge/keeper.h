@@ -11,8 +11,8 @@ typedef struct Start {
     Place place;
     Seen seen;
     int ranks, already;
-    bool sanitized;
-    int trouble; /* a pipe: what cannot be done; closed without a word when mpirun starts */
+    bool many_addresses; /* see limits_set() */
+    int trouble;         /* a pipe: what cannot be done; closed without a word when mpirun starts */
     int said;
 } Start;
 

@@ -109,7 +109,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
         Watch watch = watch_begin(launch, crew.pid, &cases[i], i - first + 1, runs->cpu_limit,
-                                  (runs->looped ? 0.25 : 1) * (runs->sandbox->sanitized ? slower : 1));
+                                  (runs->looped ? 0.25 : 1) *
+                                      (runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1));
         outcome->ending = wait_for_case(runs, &crew, &watch, outcome->story, sizeof outcome->story);
         failures += outcome->ending != COMPLETE;
         runs->looped = runs->looped || outcome->ending == LOOPED;

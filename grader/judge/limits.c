@@ -17,21 +17,22 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &(struct rlimit){value, value});
 }
 
-void limits_set(int already, bool sanitized)
+void limits_set(int already, bool many_addresses)
 {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, file_bytes);
     limit(RLIMIT_STACK, stack_bytes);
-    if (!sanitized) /* these reserve terabytes of addresses for what they know of each byte */
+    if (!many_addresses)
         limit(RLIMIT_AS, addresses);
     limit(RLIMIT_NPROC, (rlim_t)PROCESSES + (rlim_t)already);
     limit(RLIMIT_MEMLOCK, 0);
     limit(RLIMIT_NOFILE, 1024);
 }
 
-static bool is_for_mpi(const char *variable)
+static bool is_for_libraries(const char *variable)
 {
-    static const char *const kept[] = {"PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_"};
+    static const char *const kept[] = {"PATH=",     "LD_LIBRARY_PATH=",      "OPAL_PREFIX=",  "OMPI_MCA_",
+                                       "PMIX_MCA_", "CUDA_VISIBLE_DEVICES=", "EMULATED_GPUS="};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i])))
             return true;
@@ -43,7 +44,7 @@ void limits_environment(const Seen *seen)
     char *kept[256];
     int count = 0;
     for (char **at = environ; *at && count < 256; at++)
-        if (is_for_mpi(*at))
+        if (is_for_libraries(*at))
             kept[count++] = *at; /* the strings outlive the list of them */
     clearenv();
     for (int i = 0; i < count; i++)

@@ -124,6 +124,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'z':
         o->sandbox->sanitized = true;
         break;
+    case 'g':
+        o->sandbox->gpu = true;
+        break;
     case 'b':
         wish_for(o->sandbox, value);
         break;
@@ -144,16 +147,25 @@ static void set_option(Options *o, int option, const char *value)
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"lab", required_argument, NULL, 'l'},       {"author", required_argument, NULL, 'a'},
-        {"seed", required_argument, NULL, 's'},      {"case", required_argument, NULL, 'c'},
-        {"runners", required_argument, NULL, 'r'},   {"start", required_argument, NULL, 't'},
-        {"labs", required_argument, NULL, 'f'},      {"own", required_argument, NULL, 'w'},
-        {"format", required_argument, NULL, 'k'},    {"out", required_argument, NULL, 'o'},
-        {"cpu-limit", required_argument, NULL, 'u'}, {"sandbox", required_argument, NULL, 'b'},
-        {"margins", no_argument, NULL, 'm'},         {"trace", no_argument, NULL, 'T'},
-        {"cases", required_argument, NULL, 'i'},     {"sanitized", no_argument, NULL, 'z'},
-        {"since", required_argument, NULL, 'n'},     {0}};
+    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
+                                          {"author", required_argument, NULL, 'a'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"case", required_argument, NULL, 'c'},
+                                          {"runners", required_argument, NULL, 'r'},
+                                          {"start", required_argument, NULL, 't'},
+                                          {"labs", required_argument, NULL, 'f'},
+                                          {"own", required_argument, NULL, 'w'},
+                                          {"format", required_argument, NULL, 'k'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {"cpu-limit", required_argument, NULL, 'u'},
+                                          {"sandbox", required_argument, NULL, 'b'},
+                                          {"margins", no_argument, NULL, 'm'},
+                                          {"trace", no_argument, NULL, 'T'},
+                                          {"cases", required_argument, NULL, 'i'},
+                                          {"sanitized", no_argument, NULL, 'z'},
+                                          {"since", required_argument, NULL, 'n'},
+                                          {"gpu", no_argument, NULL, 'g'},
+                                          {0}};
     Options o = defaults();
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)

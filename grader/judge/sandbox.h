@@ -27,6 +27,7 @@ typedef struct Place {
     uid_t user;         /**< whom the ranks run as */
     gid_t group;
     bool sandboxed;
+    bool gpu; /**< the GPUs' devices are shown too */
 } Place;
 
 /** Paths as the ranks see them. */

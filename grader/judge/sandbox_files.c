@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <linux/mount.h> /* not sys/mount.h: they do not go together, and the younger calls are not in it everywhere */
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_HIDDEN = 256, MAX_SHOWN = 32 };
+enum { MAX_HIDDEN = 256, MAX_SHOWN = 64 };
 
 /* A tree of files that is kept while what lies above it is hidden, and shown again at `path`. */
 typedef struct Shown {
@@ -218,6 +219,18 @@ static bool lay_memory(Files *files)
     return good;
 }
 
+static bool keep_gpus(Files *files)
+{
+    glob_t found;
+    bool good = true;
+    if (glob("/dev/nvidia*", 0, NULL, &found) == 0) {
+        for (size_t i = 0; good && i < found.gl_pathc; i++)
+            good = keep(files, found.gl_pathv[i], found.gl_pathv[i]);
+        globfree(&found);
+    }
+    return good;
+}
+
 static bool keep_all(Files *files, const Place *place, const Seen *seen)
 {
     char launch[PATH_MAX];
@@ -231,7 +244,7 @@ static bool keep_all(Files *files, const Place *place, const Seen *seen)
            keep(files, launch, seen->launch);
     for (int i = 0; good && i < DEVICES; i++)
         good = keep(files, devices[i], devices[i]);
-    return good;
+    return good && (!place->gpu || keep_gpus(files));
 }
 
 bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)

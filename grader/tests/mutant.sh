@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$ROOT" || exit 2
 # shellcheck source=/dev/null # made by make
-. "$BUILD/generated/grading.sh"
+. "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh"
 file=$1
 name=$(basename "${file%.*}")
 lab=$((10#${name%%-*}))

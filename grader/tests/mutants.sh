@@ -9,7 +9,7 @@
 #     # says: words                must be in the report (several lines: each of them)
 #     # layout: 2                  the report must speak of a case on this many ranks
 #     # expects: full              of an accept: "full" or "all but communication"
-# SEED chooses the cases (default 1).
+# SEED chooses the cases (default 1), BACKEND what the labs stand on (see common/backend/backend.mk).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export ROOT=${ROOT:-$(cd "$here/../.." && pwd)}
@@ -17,7 +17,7 @@ BUILD=${BUILD:-build}
 export BUILD=${BUILD#"$ROOT"/}
 cd "$ROOT" || exit 2
 unset MAKEFLAGS MAKELEVEL
-make --silent BUILD="$BUILD" "$BUILD/generated/grading.sh" "$BUILD/grade" > /dev/null || exit 2
+make --silent BUILD="$BUILD" "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh" "$BUILD/grade" > /dev/null || exit 2
 
 files=()
 for file in grader/mutants/*.patch grader/mutants/*.c grader/accepts/*.patch grader/accepts/*.c; do

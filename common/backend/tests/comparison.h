@@ -1,5 +1,5 @@
 /** @file
- * Runs a kernel of the cpu backend and its definition on the same numbers, and compares them. The tolerance
+ * Runs a kernel of the backend at hand and its definition on the same numbers, and compares them. The tolerance
  * is measured on the case itself: 8 times the largest error of three emulations in single precision, each
  * with its own order of summation, and half a unit in the last place of the largest result.
  */
@@ -13,11 +13,31 @@
 
 #include "backend/tests/twin.h"
 
+/** Memory that the kernels reach, which have ended when their call returns, and the host too. */
+static inline void *tensor_memory(size_t bytes)
+{
+    backend_wait_always(true);
+    void *memory = backend_memory((int64_t)bytes, HOST_MEMORY);
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+static inline void tensor_memory_free(void *memory)
+{
+    backend_memory_free(memory, HOST_MEMORY);
+}
+
+/** Is this a backend whose kernels run on the host, in its threads? */
+static inline bool kernels_run_on_the_host(void)
+{
+    return backend_looks_for_zeros();
+}
+
 /** One tensor that a kernel reads or writes, twice. */
 typedef struct Twin {
     int64_t count;
     float *start;   /**< before each run */
-    float *single;  /**< what the cpu backend makes of it */
+    float *single;  /**< what the backend makes of it */
     double *number; /**< what the reference makes of it in the run at hand */
     double *exact;  /**< what it makes of it in double precision */
 } Twin;
@@ -44,8 +64,8 @@ static inline Twin *add_twin(Comparison *comparison, int64_t count, int content)
     const PhiloxKey key = philox_key(7, comparison->kernel, (uint64_t)comparison->twin_count);
     Twin *twin = &comparison->twins[comparison->twin_count++];
     const size_t n = (size_t)(count > 0 ? count : 1);
-    *twin = (Twin){count, malloc(n * sizeof(float)), malloc(n * sizeof(float)), malloc(n * sizeof(double)),
-                   malloc(n * sizeof(double))};
+    *twin = (Twin){count, malloc(n * sizeof(float)), tensor_memory(n * sizeof(float)),
+                   malloc(n * sizeof(double)), malloc(n * sizeof(double))};
     for (int64_t i = 0; i < count; i++)
         twin->start[i] = content == NORMAL    ? (float)philox_normal_at(key, (uint64_t)i)
                          : content == UNIFORM ? (float)philox_uniform_at(key, (uint64_t)i)
@@ -57,13 +77,13 @@ static inline void free_twins(Comparison *comparison)
 {
     for (int t = 0; t < comparison->twin_count; t++) {
         free(comparison->twins[t].start);
-        free(comparison->twins[t].single);
+        tensor_memory_free(comparison->twins[t].single);
         free(comparison->twins[t].number);
         free(comparison->twins[t].exact);
     }
 }
 
-/** Calls the kernel of the reference backend on `number`, or that of the cpu backend on `single`. */
+/** Calls the kernel of the reference backend on `number`, or that of the backend on `single`. */
 typedef void Call(const Comparison *comparison, bool reference);
 
 static inline void run(Comparison *comparison, Call *call, bool reference)

@@ -62,7 +62,7 @@ static DropoutMask mask_of(double probability, int64_t column_begin, int64_t sam
 
 static uint32_t *drawn(int64_t rows, int64_t columns, const DropoutMask *mask)
 {
-    uint32_t *kept = malloc((size_t)(rows * dropout_words(columns)) * sizeof *kept);
+    uint32_t *kept = tensor_memory((size_t)(rows * dropout_words(columns)) * sizeof *kept);
     kernel_dropout_draw(rows, columns, mask, kept);
     return kept;
 }
@@ -84,7 +84,7 @@ static Comparison case_of(const char *kernel, int size, int arguments)
 static void compare_case(Comparison *c, Call *call)
 {
     compare(c, call);
-    free((void *)c->kept);
+    tensor_memory_free((void *)c->kept);
 }
 
 START_TEST(gelu_is_its_definition)
@@ -104,13 +104,13 @@ START_TEST(dropout_draws_its_definition)
     int64_t samples[SAMPLES];
     for (int begin = 0; begin < 6; begin++) {
         const DropoutMask mask = mask_of(PROBABILITY, begin, samples);
-        uint32_t *kept = malloc(bytes), *expected = malloc(bytes);
+        uint32_t *kept = tensor_memory(bytes), *expected = malloc(bytes);
         memset(kept, 0x55, bytes);
         memset(expected, 0xAA, bytes);
         kernel_dropout_draw(rows, columns, &mask, kept);
         reference_dropout_draw(rows, columns, &mask, expected);
         ck_assert_mem_eq(kept, expected, bytes);
-        free(kept);
+        tensor_memory_free(kept);
         free(expected);
     }
 }
@@ -158,7 +158,9 @@ END_TEST
 START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
 {
     enum { COUNT = 4001 };
-    static float x[COUNT], y[COUNT], slope[COUNT], ones[COUNT];
+    const size_t bytes = COUNT * sizeof(float);
+    float *x = tensor_memory(bytes), *y = tensor_memory(bytes);
+    float *slope = tensor_memory(bytes), *ones = tensor_memory(bytes);
     const double root_half = sqrt(0.5);
     for (int from = -20; from < 20; from += 1) {
         for (int i = 0; i < COUNT; i++) {
@@ -177,19 +179,26 @@ START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
                 ck_abort_msg("gelu'(%.9g) is %.9g instead of %.9g", a, (double)slope[i], exact_slope);
         }
     }
+    tensor_memory_free(x);
+    tensor_memory_free(y);
+    tensor_memory_free(slope);
+    tensor_memory_free(ones);
 }
 END_TEST
 
 START_TEST(gelu_of_what_is_not_finite)
 {
-    const float x[] = {INFINITY, -INFINITY, NAN, -0.0f, 3e38f, -3e38f}, ones[] = {1, 1, 1, 1, 1, 1};
-    float y[6], slope[6];
+    static const float numbers[] = {INFINITY, -INFINITY, NAN, -0.0f, 3e38f, -3e38f};
+    float *x = tensor_memory(4 * sizeof numbers), *ones = x + 6, *y = x + 12, *slope = x + 18;
+    memcpy(x, numbers, sizeof numbers);
+    kernel_vector_fill(6, 1, ones);
     kernel_gelu_forward(6, x, y);
     kernel_gelu_backward(6, ones, x, slope);
     ck_assert(y[0] == INFINITY && isnan(y[2]) && y[3] == 0 && y[4] == 3e38f);
     ck_assert(fabsf(y[1]) < 1e-30f && fabsf(y[5]) < 1e-30f);
     ck_assert(slope[0] == 1 && fabsf(slope[1]) < 1e-30f && isnan(slope[2]) && slope[3] == 0.5f &&
               slope[4] == 1);
+    tensor_memory_free(x);
 }
 END_TEST
 
@@ -207,7 +216,7 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
     enum { ROWS_HERE = 15, COLUMNS_HERE = 701 };
     static const double probabilities[] = {0, 0x1p-24, 0.1, 0.5, 1 - 0x1p-24, 1};
     static const int64_t begins[] = {0, 1, 2, 3, 4, 255, 768};
-    static float x[ROWS_HERE * COLUMNS_HERE], y[ROWS_HERE * COLUMNS_HERE];
+    float *x = tensor_memory(2 * ROWS_HERE * COLUMNS_HERE * sizeof *x), *y = x + ROWS_HERE * COLUMNS_HERE;
     int64_t samples[SAMPLES], wrong = 0, zeros = 0;
     const DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
     const float factor = (float)(1 / (1 - mask.probability));
@@ -215,7 +224,7 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
         x[i] = 1;
     uint32_t *kept = drawn(ROWS_HERE, COLUMNS_HERE, &mask);
     kernel_dropout_apply(ROWS_HERE, COLUMNS_HERE, mask.probability, kept, x, y);
-    free(kept);
+    tensor_memory_free(kept);
     for (int64_t r = 0; r < ROWS_HERE; r++)
         for (int64_t c = 0; c < COLUMNS_HERE; c++) {
             wrong += y[r * COLUMNS_HERE + c] != (is_kept(&mask, r, c) ? factor : 0);
@@ -224,6 +233,7 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
     ck_assert_int_eq(wrong, 0);
     const double count = ROWS_HERE * COLUMNS_HERE, p = mask.probability;
     ck_assert(fabs((double)zeros - p * count) <= 4 * sqrt(count * p * (1 - p)) + 1);
+    tensor_memory_free(x);
 }
 END_TEST
 
@@ -231,16 +241,17 @@ START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
 {
     int64_t samples[SAMPLES];
     DropoutMask mask = mask_of(0, 0, samples);
-    uint32_t kept;
+    uint32_t *kept = tensor_memory(sizeof *kept);
     for (int column = 0; column < 4; column++) {
         const Philox4 drawn = philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
         mask.probability = philox_uniform(drawn.word[column]);
-        kernel_dropout_draw(1, 4, &mask, &kept);
-        ck_assert(kept >> column & 1);
+        kernel_dropout_draw(1, 4, &mask, kept);
+        ck_assert(*kept >> column & 1);
         mask.probability += 0x1p-26;
-        kernel_dropout_draw(1, 4, &mask, &kept);
-        ck_assert(!(kept >> column & 1));
+        kernel_dropout_draw(1, 4, &mask, kept);
+        ck_assert(!(*kept >> column & 1));
     }
+    tensor_memory_free(kept);
 }
 END_TEST
 
@@ -249,13 +260,13 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
 {
     enum { WIDTH = 103, HEIGHT = 3 };
     static const int64_t first[] = {0, 37, 70, WIDTH};
-    float x[HEIGHT * WIDTH], y[HEIGHT * WIDTH], shard[HEIGHT * WIDTH], together[HEIGHT * WIDTH];
+    enum { ALL = HEIGHT * WIDTH };
+    float *x = tensor_memory(4 * ALL * sizeof *x), *y = x + ALL, *shard = y + ALL, *together = shard + ALL;
     int64_t samples[SAMPLES];
     DropoutMask mask = mask_of(0.4, 0, samples);
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         x[i] = (float)(i + 1);
-    uint32_t kept[HEIGHT * ((WIDTH + DROPOUT_BITS - 1) / DROPOUT_BITS)];
-    kernel_dropout_draw(HEIGHT, WIDTH, &mask, kept);
+    uint32_t *kept = drawn(HEIGHT, WIDTH, &mask);
     kernel_dropout_apply(HEIGHT, WIDTH, mask.probability, kept, x, y);
     for (int s = 0; s < 3; s++) {
         const int64_t columns = first[s + 1] - first[s];
@@ -265,14 +276,17 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
         kernel_dropout_apply(HEIGHT, columns, mask.probability, kept, shard, shard);
         kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
     }
-    ck_assert_mem_eq(together, y, sizeof y);
+    ck_assert_mem_eq(together, y, ALL * sizeof *y);
+    tensor_memory_free(x);
+    tensor_memory_free(kept);
 }
 END_TEST
 
 START_TEST(results_may_be_written_over_arguments)
 {
     enum { COUNT = 5 * 331 };
-    static float x[COUNT], dy[COUNT], y[COUNT], z[COUNT];
+    const size_t bytes = COUNT * sizeof(float);
+    float *x = tensor_memory(4 * bytes), *dy = x + COUNT, *y = dy + COUNT, *z = y + COUNT;
     int64_t samples[SAMPLES];
     const DropoutMask mask = mask_of(0.4, 2, samples);
     for (int i = 0; i < COUNT; i++) {
@@ -281,29 +295,30 @@ START_TEST(results_may_be_written_over_arguments)
     }
     uint32_t *kept = drawn(5, 331, &mask);
     kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, x, y);
-    memcpy(z, dy, sizeof z);
+    memcpy(z, dy, bytes);
     kernel_gelu_dropout_backward(5, 331, 0.4, kept, z, x, z);
-    ck_assert_mem_eq(y, z, sizeof y);
-    memcpy(z, x, sizeof z);
+    ck_assert_mem_eq(y, z, bytes);
+    memcpy(z, x, bytes);
     kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, z, z);
-    ck_assert_mem_eq(y, z, sizeof y);
+    ck_assert_mem_eq(y, z, bytes);
     kernel_gelu_dropout_forward(5, 331, 0.4, kept, x, y);
-    memcpy(z, x, sizeof z);
+    memcpy(z, x, bytes);
     kernel_gelu_dropout_forward(5, 331, 0.4, kept, z, z);
-    ck_assert_mem_eq(y, z, sizeof y);
+    ck_assert_mem_eq(y, z, bytes);
     kernel_dropout_apply(5, 331, 0.4, kept, x, y);
-    memcpy(z, x, sizeof z);
+    memcpy(z, x, bytes);
     kernel_dropout_apply(5, 331, 0.4, kept, z, z);
-    ck_assert_mem_eq(y, z, sizeof y);
-    free(kept);
+    ck_assert_mem_eq(y, z, bytes);
+    tensor_memory_free(kept);
     kernel_gelu_forward(COUNT, x, y);
-    memcpy(z, x, sizeof z);
+    memcpy(z, x, bytes);
     kernel_gelu_forward(COUNT, z, z);
-    ck_assert_mem_eq(y, z, sizeof y);
+    ck_assert_mem_eq(y, z, bytes);
     kernel_gelu_backward(COUNT, dy, x, y);
-    memcpy(z, dy, sizeof z);
+    memcpy(z, dy, bytes);
     kernel_gelu_backward(COUNT, z, x, z);
-    ck_assert_mem_eq(y, z, sizeof y);
+    ck_assert_mem_eq(y, z, bytes);
+    tensor_memory_free(x);
 }
 END_TEST
 
@@ -328,7 +343,8 @@ Suite *suite(void)
 {
     Suite *s = suite_create("kernels: GELU and dropout");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
-    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    if (kernels_run_on_the_host())
+        suite_add_tcase(s, all_kernels("two threads", two_threads));
     TCase *tests = tcase_create("properties");
     tcase_add_checked_fixture(tests, one_thread, NULL);
     tcase_add_test(tests, gelu_is_within_an_ulp_of_one_everywhere);

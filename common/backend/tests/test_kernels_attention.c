@@ -10,10 +10,10 @@ static void call_forward(const Comparison *c, bool reference)
                                     t[4].number, t[5].number, work);
         free(work);
     } else {
-        float *work = malloc((size_t)kernel_attention_work(c->shape) * sizeof *work);
+        float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
         kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[3].single,
                                  t[4].single, t[5].single, work);
-        free(work);
+        tensor_memory_free(work);
     }
 }
 
@@ -28,10 +28,10 @@ static void call_backward(const Comparison *c, bool reference)
                                      t[5].number, t[6].number, t[7].number, t[8].number, t[9].number, work);
         free(work);
     } else {
-        float *work = malloc((size_t)kernel_attention_work(c->shape) * sizeof *work);
+        float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
         kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[4].single,
                                   t[5].single, t[6].single, t[7].single, t[8].single, t[9].single, work);
-        free(work);
+        tensor_memory_free(work);
     }
 }
 
@@ -60,7 +60,7 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 }
 
 /** q, k, v, y, and what is kept of each row of scores. */
-static Comparison forward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEYS])
+static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);
     fill_mask(shape, i % MASKS, mask);
@@ -80,14 +80,15 @@ static Comparison forward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEY
 START_TEST(attention_forward_is_its_definition)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = forward_of(_i, &shape, mask);
     compare(&c, call_forward);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 /** Then dy, dq, dk and dv. */
-static Comparison backward_of(int i, AttentionShape *shape, int32_t mask[MOST_KEYS])
+static Comparison backward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     Comparison c = forward_of(i, shape, mask);
     add_twin(&c, c.twins[3].count, NORMAL);
@@ -106,7 +107,7 @@ static bool is_hidden(const AttentionShape *shape, const int32_t *mask, int64_t 
 START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = backward_of(_i, &shape, mask);
     run(&c, call_backward, false);
     const size_t bytes = (size_t)c.twins[0].count * sizeof(float);
@@ -129,13 +130,14 @@ START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
     free(y);
     free(dq);
     free_twins(&c);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 START_TEST(probabilities_are_at_most_1_and_add_up_to_1)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = forward_of(_i, &shape, mask);
     for (int64_t i = 0; i < c.twins[0].count; i++) {
         c.twins[0].start[i] *= 100;
@@ -149,13 +151,14 @@ START_TEST(probabilities_are_at_most_1_and_add_up_to_1)
         wrong += !(c.twins[5].single[i] >= 1);
     ck_assert_int_eq(wrong, 0);
     free_twins(&c);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 START_TEST(attention_with_scores_far_from_zero_does_not_overflow)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = forward_of(_i, &shape, mask);
     for (int64_t i = 0; i < c.twins[0].count; i++)
         c.twins[0].start[i] *= 1000;
@@ -165,36 +168,40 @@ START_TEST(attention_with_scores_far_from_zero_does_not_overflow)
         wrong += !isfinite(c.twins[3].single[i]);
     ck_assert_int_eq(wrong, 0);
     free_twins(&c);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 START_TEST(nan_of_a_query_stays_in_its_row)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = forward_of(_i, &shape, mask);
     c.twins[0].start[c.twins[0].count / 2] = NAN;
     compare(&c, call_forward);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 START_TEST(attention_backward_is_its_definition)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     Comparison c = backward_of(_i, &shape, mask);
     compare(&c, call_backward);
+    tensor_memory_free(mask);
 }
 END_TEST
 
 START_TEST(attention_backward_of_queries_of_which_nothing_depends_is_its_definition)
 {
     AttentionShape shape;
-    int32_t mask[MOST_KEYS];
+    int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
     const int pattern = _i % ZERO_PATTERNS, at = _i / ZERO_PATTERNS;
     Comparison c = backward_of(at * MASKS + (pattern + at) % MASKS, &shape, mask);
     make_zeros(&c.twins[6], pattern, c.rows, shape.positions);
     compare(&c, call_backward);
+    tensor_memory_free(mask);
 }
 END_TEST
 
@@ -211,6 +218,8 @@ START_TEST(each_thread_has_work_space_of_its_own)
     static float x[COUNT], dy[COUNT], dx[3][COUNT], kept[2][4 * 128], work[THREADS * EACH];
     static int32_t mask[2 * 128];
     const AttentionShape shape = {2, 128, 2, 32, 1};
+    if (!kernels_run_on_the_host())
+        return;
     for (int i = 0; i < 2 * 128; i++)
         mask[i] = 1;
     backend_set_threads(THREADS);
@@ -233,7 +242,7 @@ static void call_cross_entropy(const Comparison *c, bool reference)
         kernel_cross_entropy(c->rows, c->columns, t[0].single, c->ids, t[1].single, t[2].single);
 }
 
-static Comparison loss_of(int size, float spread, int32_t labels[301])
+static Comparison loss_of(int size, float spread, int32_t *labels)
 {
     Comparison c = comparison_of("cross_entropy", size);
     Twin *logits = add_twin(&c, c.rows * c.columns, NORMAL);
@@ -249,19 +258,21 @@ static Comparison loss_of(int size, float spread, int32_t labels[301])
 
 START_TEST(cross_entropy_is_its_definition)
 {
-    int32_t labels[301];
+    int32_t *labels = tensor_memory(301 * sizeof *labels);
     static const float spread[] = {1, 30, 1000};
     Comparison c = loss_of(_i / 3, spread[_i % 3], labels);
     compare(&c, call_cross_entropy);
+    tensor_memory_free(labels);
 }
 END_TEST
 
 START_TEST(cross_entropy_of_nan_is_nan_in_its_row)
 {
-    int32_t labels[301];
+    int32_t *labels = tensor_memory(301 * sizeof *labels);
     Comparison c = loss_of(_i, 1, labels);
     c.twins[0].start[c.twins[0].count / 2] = NAN;
     compare(&c, call_cross_entropy);
+    tensor_memory_free(labels);
 }
 END_TEST
 
@@ -289,7 +300,8 @@ Suite *suite(void)
 {
     Suite *s = suite_create("kernels: attention and cross entropy");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
-    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    if (kernels_run_on_the_host())
+        suite_add_tcase(s, all_kernels("two threads", two_threads));
     TCase *threads = tcase_create("threads");
     tcase_add_test(threads, each_thread_has_work_space_of_its_own);
     tcase_add_test(threads, work_space_grows_no_faster_than_positions);

@@ -82,9 +82,8 @@ START_TEST(numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one)
 {
     enum { BETWEEN = 8, COUNT = BETWEEN << 16 };
     static const uint32_t between[BETWEEN] = {0, 1, 0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
-    static float x[COUNT], y[COUNT];
+    float *x = tensor_memory((2 * COUNT + 1) * sizeof *x), *y = x + COUNT, *one = y + COUNT;
     static double exact[COUNT], defined[COUNT];
-    const float one = 1;
     const double exact_one = 1;
     if (!choose_bf16())
         return;
@@ -93,19 +92,35 @@ START_TEST(numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one)
         memcpy(&x[i], &bits, sizeof x[i]);
         exact[i] = x[i];
     }
-    kernel_linear_forward(COUNT, 1, 1, x, &one, NULL, y);
+    kernel_vector_fill(1, 1, one);
+    kernel_linear_forward(COUNT, 1, 1, x, one, NULL, y);
     reference_linear_forward(COUNT, 1, 1, exact, &exact_one, NULL, defined);
     for (int i = 0; i < COUNT; i++)
         ck_assert_msg(isnan(defined[i]) ? isnan(y[i]) : fabs(exact[i]) < 0x1p-126 || y[i] == defined[i],
                       "%a becomes %a instead of %a", exact[i], (double)y[i], defined[i]);
+    tensor_memory_free(x);
 }
 END_TEST
 
 /* ---- weights are rounded once ---- */
 
 enum { SIDE = 128, NUMBERS = SIDE * SIDE };
-static float ones[NUMBERS], result[NUMBERS], weights[2 * NUMBERS];
-static uint16_t room[2 * NUMBERS];
+static float *ones, *result, *weights;
+static uint16_t *room;
+
+static void allocate(void)
+{
+    ones = tensor_memory(4 * NUMBERS * sizeof *ones);
+    result = ones + NUMBERS;
+    weights = result + NUMBERS;
+    room = tensor_memory(2 * NUMBERS * sizeof *room);
+}
+
+static void release(void)
+{
+    tensor_memory_free(ones);
+    tensor_memory_free(room);
+}
 
 static float product_with(const float *weight)
 {
@@ -122,6 +137,7 @@ START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
 {
     if (!choose_bf16())
         return;
+    allocate();
     fill(ones, 1);
     fill(weights, 1);
     fill(weights + NUMBERS, 2);
@@ -133,6 +149,7 @@ START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
     ck_assert(product_with(weights) == 3 * SIDE && product_with(weights + NUMBERS) == 2 * SIDE);
     kernel_linear_backward_input(SIDE, SIDE, SIDE, ones, weights, result, false);
     ck_assert(result[NUMBERS - 1] == 3 * SIDE);
+    release();
 }
 END_TEST
 
@@ -140,13 +157,16 @@ START_TEST(what_is_no_weight_is_rounded_each_time)
 {
     if (!choose_bf16())
         return;
-    static float other[NUMBERS];
+    allocate();
+    float *other = tensor_memory(NUMBERS * sizeof *other);
     backend_set_weights(weights, 2 * NUMBERS, room);
     fill(ones, 1);
     fill(other, 5);
     ck_assert(product_with(other) == 5 * SIDE);
     fill(other, 7);
     ck_assert(product_with(other) == 7 * SIDE);
+    tensor_memory_free(other);
+    release();
 }
 END_TEST
 
@@ -169,9 +189,14 @@ START_TEST(a_rank_of_one_thread_stays_one)
     backend_set_threads(1);
     if (!choose_bf16())
         return;
-    static float x[1024 * SIDE], y[1024 * SIDE];
+    allocate();
+    float *x = tensor_memory(2 * 1024 * SIDE * sizeof *x), *y = x + 1024 * SIDE;
+    kernel_vector_fill(1024 * SIDE, 1, x);
     kernel_linear_forward(1024, SIDE, SIDE, x, ones, NULL, y);
-    ck_assert_int_eq(threads_of_this_process(), before);
+    if (kernels_run_on_the_host())
+        ck_assert_int_eq(threads_of_this_process(), before);
+    tensor_memory_free(x);
+    release();
 }
 END_TEST
 
@@ -200,6 +225,7 @@ Suite *suite(void)
     tcase_add_test(process, a_rank_of_one_thread_stays_one);
     suite_add_tcase(s, process);
     suite_add_tcase(s, all_kernels("one thread", one_thread));
-    suite_add_tcase(s, all_kernels("two threads", two_threads));
+    if (kernels_run_on_the_host())
+        suite_add_tcase(s, all_kernels("two threads", two_threads));
     return s;
 }

@@ -3,7 +3,8 @@
 # what failed, the reason of each skip; what failed stands once more at the end, where it is looked for. What a test printed stays
 # in $BUILD/tests/log, the lines below in $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
 #
-# A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun) or a script.
+# A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun; those in
+# ON_EMULATED_GPU both ways on that too) or a script.
 # Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
 # says nothing has failed.
 set -uo pipefail
@@ -37,6 +38,7 @@ list_tests() {
         */test_*.c)
             echo "program ${path%.c}"
             is_slow "$path" || echo "sanitized ${path%.c}"
+            [[ " ${ON_EMULATED_GPU:-} " != *" $path "* ]] || printf '%s %s\n' emulated "${path%.c}" emulated-sanitized "${path%.c}"
             ;;
         *.sh | *.py)
             [[ ! -x $path ]] || echo "script $path"
@@ -54,6 +56,8 @@ runs_alone() {
 
 launch() {
     local program=$BUILD/tests/$2 ranks
+    # Tests of kernels read what these wrote at once.
+    [[ $1 != emulated* ]] || export CUDA_LAUNCH_BLOCKING=1
     case $1 in
     script)
         timeout -k 5 "$limit" "./$2"
@@ -63,6 +67,11 @@ launch() {
         # A program that ends on an error gives nothing back.
         BUILD=$BUILD/sanitized ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 "$limit" "./$2"
         return
+        ;;
+    emulated) program=$BUILD/tests/emulated/$2 ;;
+    emulated-sanitized)
+        program=$BUILD/sanitized/tests/emulated/$2
+        export CK_FORK=no
         ;;
     sanitized)
         # One process for all tests of a program, so that leaks are looked for once.
@@ -117,7 +126,11 @@ total_passed=0 total_failed=0 total_skipped=0 failures=
 report() {
     local passed failed skipped status seconds mark=✓ title=$2
     read -r passed failed skipped status seconds <"$logs/$1/$2.log.result"
-    [[ $1 != sanitized* ]] || title+=' (sanitized)'
+    case $1 in
+    sanitized*) title+=' (sanitized)' ;;
+    emulated) title+=' (emulated GPU)' ;;
+    emulated-sanitized) title+=' (emulated GPU, sanitized)' ;;
+    esac
     ((failed == 0)) || mark=✗
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + (failed < 0 ? 1 : failed)))
     total_skipped=$((total_skipped + skipped))

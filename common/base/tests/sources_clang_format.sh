@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Every C file is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, and the labs
+# Every file of C, C++ and CUDA is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, and the labs
 # with their solutions.
 set -euo pipefail
 cd -- "${ROOT:?}"
-sentence="C files are laid out as clang-format does"
+sentence="files of C, C++ and CUDA are laid out as clang-format does"
 if ! type -P clang-format >/dev/null; then
     echo "skip - $sentence: clang-format is not installed"
     exit
 fi
-mapfile -t files < <(find common grader -name '*.[ch]' ! -path common/balise.h | sort)
+mapfile -t files < <(find common grader \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) ! -path common/balise.h | sort)
 if words=$(clang-format --dry-run -Werror "${files[@]}" 2>&1); then
     echo "ok - $sentence"
 else

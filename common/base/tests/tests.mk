@@ -26,6 +26,15 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) -lm
 
+# The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for rows of zeros, and
+# what takes long.
+ON_EMULATED_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_table_rows_ranks2.c \
+    common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
+TESTS_EMULATED := $(patsubst %.c,$(BUILD)/tests/emulated/%,$(ON_EMULATED_GPU))
+$(TESTS_EMULATED): $(BUILD)/tests/emulated/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-emulated.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_emulated)
+
 SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
@@ -71,12 +80,18 @@ test test-slow: test%:
 	common/setup/setup.sh core data test
 	$(MAKE) run-tests$(if $*,-slow,-fast)
 
-test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(DUMP_MODEL)
+# What the emulation itself promises.
+EMULATION_TEST = $(BUILD)/tests/emulated/emulation
+$(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/base/tests/stop_at_misuse.c) $(BUILD)/libbalise-emulated.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
+
+test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(TESTS_EMULATED) $(EMULATION_TEST) $(DUMP_MODEL)
 
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) build test-programs $(BUILD)/generated/grading.sh
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh $* '$(TESTS)'
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_EMULATED_GPU='$(ON_EMULATED_GPU)' common/base/tests/run.sh $* '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)

@@ -65,7 +65,7 @@ verdict() {
 
 doctor PATH="$PATH"
 expect_status 0
-expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'not needed for the labs' \
+expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'the labs need none' \
     'The labs can be done here'
 verdict 'a machine that can do the labs is told so'
 

@@ -14,7 +14,7 @@ mkdir "$setup"
 cp "$root"/common/setup/{setup,probe,apt_install}.sh "$setup"
 cat >"$setup/packages" <<'END'
 core   alpha                 cmd:alpha              does the first thing  (module load alphamod)
-core   beta-new/beta-old     cmd:beta+cmd:betac     does the second thing  (module load betamod)
+core   beta-new/beta-old     cmd:beta,cmd:betac     does the second thing  (module load betamod)
 test   delta                 cmd:delta              tests  (spack load delta)
 test?  gamma                 cmd:gamma              compares  (module load gammamod)
 END

@@ -1,0 +1,148 @@
+#include "backend/cuda/device.cuh"
+
+/* ---- GELU ------------------------------------------------------------------------------------------------ */
+
+/* What GELU and its slope are made of, at a = |x|. Taking the tail keeps small values exact, which 1 + erf(x/√2) would cancel;
+ * Φ(-13) is 6e-39: from there on x stands for infinity, and ∞ · 0 is kept away. */
+typedef struct Normal {
+    float a, tail, density; /* a, Φ(-a), φ(a) */
+} Normal;
+
+__device__ static Normal normal_at(float x)
+{
+    const float far = 13, a = far < fabsf(x) ? far : fabsf(x);
+    return {a, 0.5f * erfcf(a * 0.70710678118654752f), 0.39894228040143268f * expf(-0.5f * a * a)};
+}
+
+/* x Φ(x) = max(x, 0) - a Φ(-a) */
+__device__ static float gelu(float x)
+{
+    const Normal normal = normal_at(x);
+    return (0 > x ? 0 : x) - normal.a * normal.tail;
+}
+
+/* Φ(x) + x φ(x): t = Φ(-a) - a φ(a) for negative x, 1 - t for the others. */
+__device__ static float gelu_slope(float x)
+{
+    const Normal normal = normal_at(x);
+    const float t = normal.tail - normal.a * normal.density;
+    return x < 0 ? t : 1 - t;
+}
+
+__global__ static void gelu_forward(int64_t count, const float *x, float *y)
+{
+    FOR_EACH(i, count) y[i] = gelu(x[i]);
+}
+
+__global__ static void gelu_backward(int64_t count, const float *dy, const float *x, float *dx)
+{
+    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope(x[i]);
+}
+
+void kernel_gelu_forward(int64_t count, const real *x, real *y)
+{
+    launch_for("gelu_forward", count, gelu_forward, count, x, y);
+}
+
+void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    launch_for("gelu_backward", count, gelu_backward, count, dy, x, dx);
+}
+
+/* ---- dropout --------------------------------------------------------------------------------------------- */
+
+/* The samples of a launch travel as an argument: nothing is copied to the device beforehand. */
+enum { SAMPLES = 256 };
+typedef struct Samples {
+    int64_t of[SAMPLES];
+} Samples;
+
+/* A thread draws the bits of a word; philox gives four numbers for four neighbouring columns of the whole tensor. */
+__global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key, uint32_t threshold,
+                                    Samples samples, int64_t positions, int64_t column_begin, uint32_t *kept)
+{
+    const int64_t words = dropout_words(columns);
+    FOR_EACH(i, rows * words)
+    {
+        const int64_t row = i / words, first = i % words * DROPOUT_BITS;
+        const int64_t end = first + DROPOUT_BITS < columns ? first + DROPOUT_BITS : columns;
+        const uint64_t sample = (uint64_t)samples.of[row / positions];
+        uint32_t bits = 0;
+        for (int64_t block = (column_begin + first) / 4; block * 4 < column_begin + end; block++) {
+            const Philox4 four = philox(key, (uint32_t)sample, (uint32_t)(sample >> 32),
+                                        (uint32_t)(row % positions), (uint32_t)block);
+            for (int k = 0; k < 4; k++) {
+                const int64_t bit = block * 4 + k - column_begin - first;
+                if (bit >= 0 && first + bit < end && four.word[k] >> 8 >= threshold)
+                    bits |= UINT32_C(1) << bit;
+            }
+        }
+        kept[i] = bits;
+    }
+}
+
+__device__ static bool is_kept(int64_t columns, const uint32_t *kept, int64_t i)
+{
+    const int64_t column = i % columns;
+    return kept[i / columns * dropout_words(columns) + column / DROPOUT_BITS] >> column % DROPOUT_BITS & 1;
+}
+
+__global__ static void dropout_apply(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
+                                     const float *x, float *y)
+{
+    FOR_EACH(i, rows * columns) y[i] = is_kept(columns, kept, i) ? x[i] * factor : 0;
+}
+
+__global__ static void gelu_dropout_forward(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
+                                            const float *x, float *y)
+{
+    FOR_EACH(i, rows * columns) y[i] = is_kept(columns, kept, i) ? gelu(x[i]) * factor : 0;
+}
+
+__global__ static void gelu_dropout_backward(int64_t rows, int64_t columns, float factor,
+                                             const uint32_t *kept, const float *dy, const float *x, float *dx)
+{
+    FOR_EACH(i, rows * columns) dx[i] = gelu_slope(x[i]) * (is_kept(columns, kept, i) ? dy[i] * factor : 0);
+}
+
+void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
+{
+    const int64_t most = SAMPLES * mask->positions;
+    /* philox_uniform(w) is (w >> 8) 2^-24, so the comparison with the probability is one of integers. */
+    const uint32_t threshold = (uint32_t)ceil(mask->probability * 0x1p24);
+    for (int64_t first = 0; first < rows; first += most) {
+        const int64_t count = rows - first < most ? rows - first : most;
+        Samples samples = {};
+        for (int64_t s = 0; s * mask->positions < count; s++)
+            samples.of[s] = mask->samples[first / mask->positions + s];
+        launch_for("dropout_draw", count * dropout_words(columns), dropout_draw, count, columns, mask->key,
+                   threshold, samples, mask->positions, mask->column_begin,
+                   kept + first * dropout_words(columns));
+    }
+}
+
+static float factor_of(double probability)
+{
+    return (float)(1 / (1 - probability));
+}
+
+void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                          const real *x, real *y)
+{
+    launch_for("dropout_apply", rows * columns, dropout_apply, rows, columns, factor_of(probability), kept, x,
+               y);
+}
+
+void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                 const real *x, real *y)
+{
+    launch_for("gelu_dropout_forward", rows * columns, gelu_dropout_forward, rows, columns,
+               factor_of(probability), kept, x, y);
+}
+
+void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
+                                  const real *dy, const real *x, real *dx)
+{
+    launch_for("gelu_dropout_backward", rows * columns, gelu_dropout_backward, rows, columns,
+               factor_of(probability), kept, dy, x, dx);
+}

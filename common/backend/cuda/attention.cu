@@ -1,0 +1,343 @@
+#include <cmath>
+
+#include "backend/cuda/device.cuh"
+#include "base/run.h"
+
+/* Tiles of TILE queries against tiles of TILE keys, in shared memory, so that no matrix of scores is ever written (Dao et al.,
+ * arXiv:2205.14135). Eight neighbouring threads share a row of a tile; each holds every eighth number of that row's result. */
+
+enum { PARTS = 8 };
+
+typedef struct Shape {
+    int64_t positions, heads, size;
+    float factor;
+} Shape;
+
+/* Where head blockIdx.y lies: `first` of q, k, v and y, whose rows lie `width` numbers apart; `row` of what is kept a row. */
+typedef struct Head {
+    int64_t width, first, row;
+    const int32_t *shown; /* [positions], of the keys */
+} Head;
+
+__device__ static Head head_of(const Shape &shape, const int32_t *mask)
+{
+    const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size;
+    return {width, sample * shape.positions * width + n % shape.heads * shape.size, n * shape.positions,
+            mask + sample * shape.positions};
+}
+
+/* Rows first.. of one head into a tile whose rows lie size + 1 apart; zeros for positions that are hidden or not there.
+ * Returns whether this thread met a number other than zero. */
+template <int TILE>
+__device__ static bool load(const Shape &shape, const Head &head, const int32_t *shown, int64_t first,
+                            const float *x, float *tile)
+{
+    bool any = false;
+    for (int64_t i = threadIdx.x; i < TILE * shape.size; i += TILE * PARTS) {
+        const int64_t r = i / shape.size, d = i % shape.size, position = first + r;
+        const bool there = position < shape.positions && (!shown || shown[position]);
+        const float value = there ? x[head.first + position * head.width + d] : 0;
+        tile[r * (shape.size + 1) + d] = value;
+        any = any || value != 0;
+    }
+    return any;
+}
+
+__device__ static float dot(int64_t size, const float *x, const float *y)
+{
+    float sum = 0;
+    for (int64_t d = 0; d < size; d++)
+        sum += x[d] * y[d];
+    return sum;
+}
+
+/* Adds factor · weights [TILE] · tile to this thread's share of a row, d = part, part + PARTS, ... */
+template <int TILE, int SIZE>
+__device__ static void add_rows(int64_t size, float factor, const float *weights, const float *tile,
+                                float *share)
+{
+    const int part = threadIdx.x % PARTS;
+#pragma unroll 2
+    for (int j = 0; j < TILE; j++) {
+        const float weight = factor * weights[j];
+        const float *row = tile + j * (size + 1) + part;
+#pragma unroll
+        for (int i = 0; i < SIZE / PARTS; i++)
+            if (part + i * PARTS < size)
+                share[i] += weight * row[i * PARTS];
+    }
+}
+
+/* Writes factor · this thread's share of row `position`. */
+template <int SIZE>
+__device__ static void store(const Shape &shape, const Head &head, int64_t position, float factor,
+                             const float *share, float *y)
+{
+    const int part = threadIdx.x % PARTS;
+    if (position >= shape.positions)
+        return;
+#pragma unroll
+    for (int i = 0; i < SIZE / PARTS; i++)
+        if (part + i * PARTS < shape.size)
+            y[head.first + position * head.width + part + i * PARTS] = factor * share[i];
+}
+
+/* ---- forward --------------------------------------------------------------------------------------------- */
+
+template <int TILE, int SIZE>
+__global__ static void forward(Shape shape, const float *q, const float *k, const float *v,
+                               const int32_t *mask, float *y, float *highest, float *sums)
+{
+    DYNAMIC_SHARED(float, shared);
+    const int64_t stride = shape.size + 1, first = (int64_t)blockIdx.x * TILE;
+    float *queries = shared, *keys = queries + TILE * stride, *values = keys + TILE * stride,
+          *p = values + TILE * stride;
+    const Head head = head_of(shape, mask);
+    const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
+    float most = -INFINITY, sum = 0, share[SIZE / PARTS] = {};
+    load<TILE>(shape, head, NULL, first, q, queries);
+    for (int64_t key = 0; key < shape.positions; key += TILE) {
+        __syncthreads(); /* the tiles before are read */
+        load<TILE>(shape, head, head.shown, key, k, keys);
+        load<TILE>(shape, head, head.shown, key, v, values);
+        __syncthreads();
+        float score[TILE / PARTS], tile_most = most;
+        for (int j = 0; j < TILE / PARTS; j++) {
+            const int column = part + j * PARTS;
+            const bool shown = key + column < shape.positions && head.shown[key + column];
+            score[j] = shown ? shape.factor * dot(shape.size, queries + row * stride, keys + column * stride)
+                             : -INFINITY;
+            tile_most = higher(tile_most, score[j]);
+        }
+        tile_most = lanes_highest(tile_most, PARTS);
+        /* What was summed beside the highest score so far is worth less beside a higher one. */
+        const float kept = most == tile_most ? 1 : expf(most - tile_most);
+        float tile_sum = 0;
+        for (int j = 0; j < TILE / PARTS; j++) {
+            const float e = score[j] == -INFINITY ? 0 : expf(score[j] - tile_most);
+            p[row * (TILE + 1) + part + j * PARTS] = e;
+            tile_sum += e;
+        }
+        sum = kept * sum + lanes_sum(tile_sum, PARTS);
+        most = tile_most;
+        for (int i = 0; i < SIZE / PARTS; i++)
+            share[i] *= kept;
+        __syncwarp(); /* a row of p is written by neighbours */
+        add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), values, share);
+    }
+    store<SIZE>(shape, head, first + row, 1 / sum, share, y);
+    if (part == 0 && first + row < shape.positions) {
+        highest[head.row + first + row] = most;
+        sums[head.row + first + row] = sum;
+    }
+}
+
+/* ---- backward -------------------------------------------------------------------------------------------- */
+
+/* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), delta the sum of p dp over the row; dq = factor ds k,
+ * dk = factor ds^T q, dv = p^T dy. Scores are made again by a tile of queries (dq), then by a tile of keys (dk and dv), so that each
+ * result has one block that sums it. */
+
+/* What the forward pass kept of a query; nothing flows where there is none. */
+typedef struct Query {
+    float highest, inverse, delta;
+} Query;
+
+__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position, const float *highest,
+                                 const float *sums, const float *delta)
+{
+    if (position >= shape.positions)
+        return {INFINITY, 0, 0};
+    const int64_t at = head.row + position;
+    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
+}
+
+__device__ static float probability(const Shape &shape, const Query &query, const float *q, const float *k,
+                                    bool shown)
+{
+    return shown ? expf(shape.factor * dot(shape.size, q, k) - query.highest) * query.inverse : 0;
+}
+
+template <int TILE, int SIZE>
+__global__ static void query_gradient(Shape shape, const float *q, const float *k, const float *v,
+                                      const int32_t *mask, const float *highest, const float *sums,
+                                      const float *dy, float *dq, float *delta)
+{
+    DYNAMIC_SHARED(float, shared);
+    const int64_t stride = shape.size + 1, first = (int64_t)blockIdx.x * TILE;
+    float *queries = shared, *gradients = queries + TILE * stride, *keys = gradients + TILE * stride;
+    float *values = keys + TILE * stride, *ds = values + TILE * stride;
+    const Head head = head_of(shape, mask);
+    const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
+    const int64_t position = first + row;
+    Query query = query_at(shape, head, position, highest, sums, NULL);
+    float share[SIZE / PARTS] = {};
+    load<TILE>(shape, head, NULL, first, q, queries);
+    const bool any = load<TILE>(shape, head, NULL, first, dy, gradients);
+    const bool used = __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
+    /* The row's sum of p dp first, then what needs it. */
+    for (int pass = 0; used && pass < 2; pass++) {
+        float sum = 0;
+        for (int64_t key = 0; key < shape.positions; key += TILE) {
+            __syncthreads();
+            load<TILE>(shape, head, head.shown, key, k, keys);
+            load<TILE>(shape, head, head.shown, key, v, values);
+            __syncthreads();
+            for (int j = 0; j < TILE / PARTS; j++) {
+                const int column = part + j * PARTS;
+                const bool shown = key + column < shape.positions && head.shown[key + column];
+                const float p =
+                    probability(shape, query, queries + row * stride, keys + column * stride, shown);
+                const float dp = dot(shape.size, gradients + row * stride, values + column * stride);
+                sum += p * dp;
+                ds[row * (TILE + 1) + column] = p * (dp - query.delta);
+            }
+            __syncwarp();
+            if (pass == 1)
+                add_rows<TILE, SIZE>(shape.size, shape.factor, ds + row * (TILE + 1), keys, share);
+        }
+        if (pass == 0)
+            query.delta = lanes_sum(sum, PARTS);
+    }
+    store<SIZE>(shape, head, position, 1, share, dq);
+    if (part == 0 && position < shape.positions)
+        delta[head.row + position] = query.delta;
+}
+
+template <int TILE, int SIZE>
+__global__ static void key_gradients(Shape shape, const float *q, const float *k, const float *v,
+                                     const int32_t *mask, const float *highest, const float *sums,
+                                     const float *dy, const float *delta, float *dk, float *dv)
+{
+    DYNAMIC_SHARED(float, shared);
+    const int64_t stride = shape.size + 1, first = (int64_t)blockIdx.x * TILE;
+    float *keys = shared, *values = keys + TILE * stride, *queries = values + TILE * stride;
+    float *gradients = queries + TILE * stride, *p = gradients + TILE * stride, *ds = p + TILE * (TILE + 1);
+    const Head head = head_of(shape, mask);
+    const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
+    const int64_t position = first + row;
+    const bool shown = position < shape.positions && head.shown[position];
+    float key_share[SIZE / PARTS] = {}, value_share[SIZE / PARTS] = {};
+    load<TILE>(shape, head, head.shown, first, k, keys);
+    load<TILE>(shape, head, head.shown, first, v, values);
+    for (int64_t query = 0; query < shape.positions; query += TILE) {
+        __syncthreads();
+        const bool any = load<TILE>(shape, head, NULL, query, dy, gradients);
+        if (!__syncthreads_or(any))
+            continue;
+        load<TILE>(shape, head, NULL, query, q, queries);
+        __syncthreads();
+        for (int j = 0; j < TILE / PARTS; j++) {
+            const int column = part + j * PARTS;
+            const Query of = query_at(shape, head, query + column, highest, sums, delta);
+            const float p_ij = probability(shape, of, queries + column * stride, keys + row * stride, shown);
+            const float dp = dot(shape.size, gradients + column * stride, values + row * stride);
+            p[row * (TILE + 1) + column] = p_ij;
+            ds[row * (TILE + 1) + column] = p_ij * (dp - of.delta);
+        }
+        __syncwarp();
+        add_rows<TILE, SIZE>(shape.size, shape.factor, ds + row * (TILE + 1), queries, key_share);
+        add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), gradients, value_share);
+    }
+    store<SIZE>(shape, head, position, 1, key_share, dk);
+    store<SIZE>(shape, head, position, 1, value_share, dv);
+}
+
+/* ---- launches -------------------------------------------------------------------------------------------- */
+
+typedef struct Arguments {
+    const AttentionShape *shape;
+    const real *q, *k, *v;
+    const int32_t *mask;
+    const real *dy;
+    real *y, *highest, *sums, *dq, *dk, *dv, *work;
+} Arguments;
+
+static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
+{
+    return tiles * tile * (size + 1) + squares * tile * (tile + 1);
+}
+
+/* More than 48 KiB of shared memory has to be asked for; not every GPU has as much. */
+template <typename... P, typename... A>
+static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape, int tile,
+                         int tiles, int squares, A... arguments)
+{
+    const int64_t bytes = numbers_of_tiles(tile, shape->head_size, tiles, squares) * (int64_t)sizeof(float);
+    device_stream();
+    if (bytes > 48 << 10 &&
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) != cudaSuccess)
+        misuse("more HEADS make smaller ones",
+               "attention: this GPU has too little shared memory for heads of %lld numbers",
+               (long long)shape->head_size);
+    const Shape of = {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
+    const dim3 grid((unsigned)((shape->positions + tile - 1) / tile),
+                    (unsigned)(shape->batch * shape->heads));
+    launch(name, kernel, grid, (unsigned)(tile * PARTS), bytes, of, arguments...);
+}
+
+template <int TILE, int SIZE> static void launch_forward(const Arguments &a)
+{
+    launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q, a.k, a.v, a.mask, a.y,
+                 a.highest, a.sums);
+}
+
+template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
+{
+    launch_tiles("attention_backward", query_gradient<TILE, SIZE>, a.shape, TILE, 4, 1, a.q, a.k, a.v, a.mask,
+                 a.highest, a.sums, a.dy, a.dq, a.work);
+    launch_tiles("attention_backward", key_gradients<TILE, SIZE>, a.shape, TILE, 4, 2, a.q, a.k, a.v, a.mask,
+                 a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
+}
+
+enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: a grid's second dimension */ };
+
+/* The smallest tiles' rows that hold a head; the larger it is, the fewer rows fit in shared memory. */
+static void launch_by_size(const Arguments &a, bool backward)
+{
+    const int64_t size = a.shape->head_size;
+    if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
+        return;
+    if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
+        misuse(size > LARGEST_HEAD ? "more HEADS make smaller ones" : "take a smaller BATCH_SIZE",
+               "attention: on a GPU heads have up to %d numbers, and there are up to %d of them: %lld "
+               "samples with %lld of %lld",
+               LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
+               (long long)size);
+    if (size <= 32)
+        (backward ? launch_backward<32, 32> : launch_forward<32, 32>)(a);
+    else if (size <= 64)
+        (backward ? launch_backward<32, 64> : launch_forward<32, 64>)(a);
+    else if (size <= 128)
+        (backward ? launch_backward<16, 128> : launch_forward<32, 128>)(a);
+    else if (size <= 256)
+        (backward ? launch_backward<8, 256> : launch_forward<16, 256>)(a);
+    else
+        (backward ? launch_backward<8, 1024> : launch_forward<8, 1024>)(a);
+}
+
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
+                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
+{
+    (void)work;
+    Arguments a = {};
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest, a.sums = sums;
+    launch_by_size(a, false);
+}
+
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
+                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
+                               real *dq, real *dk, real *dv, real *work)
+{
+    Arguments a = {};
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk, a.dv = dv,
+    a.work = work;
+    a.highest = (real *)highest, a.sums = (real *)sums;
+    launch_by_size(a, true);
+}
+
+/* A number for each row of scores: delta. */
+int64_t kernel_attention_work(const AttentionShape *shape)
+{
+    return shape->batch * shape->heads * shape->positions;
+}

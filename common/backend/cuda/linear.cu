@@ -1,0 +1,143 @@
+#include <climits>
+
+#include <cublas_v2.h>
+
+#include "backend/cuda/column_sums.cuh"
+#include "backend/cuda/device.cuh"
+#include "base/run.h"
+
+/* cuBLAS stores by columns: its matrices are the transposes of ours, and y^T = W x^T. */
+
+static Precision precision = FP32;
+static struct {
+    const real *begin, *end;
+    uint16_t *rounded;
+} weights;
+
+static void check(cublasStatus_t status)
+{
+    if (status != CUBLAS_STATUS_SUCCESS)
+        misuse("it may lack memory: a smaller BATCH_SIZE or SEQ needs less",
+               "a matrix product failed in cuBLAS: %s", cublasGetStatusString(status));
+}
+
+static cublasHandle_t library(void)
+{
+    static cublasHandle_t handle;
+    static bool open = false;
+    if (!open) {
+        cudaStream_t stream = device_stream();
+        check(cublasCreate(&handle));
+        check(cublasSetStream(handle, stream));
+        open = true;
+    }
+    return handle;
+}
+
+/* ---- bf16 ------------------------------------------------------------------------------------------------ */
+
+/* The 16 higher bits, to the nearest, ties to even; a NaN stays one. */
+__device__ static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+__global__ static void round_to_bf16(int64_t count, const float *x, uint16_t *y)
+{
+    FOR_EACH(i, count) y[i] = bf16_of(x[i]);
+}
+
+bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
+{
+    (void)width, (void)problem;
+    precision = wanted;
+    return true;
+}
+
+void backend_set_weights(const real *first, int64_t count, uint16_t *room)
+{
+    weights = {first, first + count, room};
+    launch_for("round to bf16", count, round_to_bf16, count, first, room);
+}
+
+/* Matrix x [count] in bf16: a weight that is rounded already, or x rounded into `room`. */
+static const uint16_t *rounded(const real *x, int64_t count, uint16_t *room)
+{
+    if (weights.begin && x >= weights.begin && x + count <= weights.end)
+        return weights.rounded + (x - weights.begin);
+    launch_for("round to bf16", count, round_to_bf16, count, x, room);
+    return room;
+}
+
+/* ---- products -------------------------------------------------------------------------------------------- */
+
+typedef struct Matrix {
+    const real *numbers;
+    int64_t rows, columns; /* as it is stored, by rows */
+    cublasOperation_t flag;
+} Matrix;
+
+static int checked(int64_t size)
+{
+    if (size > INT_MAX)
+        misuse("take a smaller BATCH_SIZE", "a matrix of %lld rows or columns is more than cuBLAS counts",
+               (long long)size);
+    return (int)size;
+}
+
+/* c [columns,rows] by rows (so [rows,columns] by columns) = a · b, added to c if `accumulate`. */
+static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b, bool accumulate,
+                     real *c)
+{
+    const float one = 1, kept = accumulate ? 1 : 0;
+    const void *left = a.numbers, *right = b.numbers;
+    cudaDataType_t type = CUDA_R_32F;
+    if (rows * columns == 0)
+        return;
+    if (precision == BF16 && rows * columns * inner >= BF16_LEAST) {
+        const int64_t a_count = a.rows * a.columns, b_count = b.rows * b.columns;
+        const int64_t apart = (a_count + 127) / 128 * 128; /* tensor cores want them aligned */
+        uint16_t *room = (uint16_t *)device_work((apart + b_count) * (int64_t)sizeof *room);
+        left = rounded(a.numbers, a_count, room);
+        right = rounded(b.numbers, b_count, room + apart);
+        type = CUDA_R_16BF;
+    }
+    check(cublasGemmEx(library(), a.flag, b.flag, checked(rows), checked(columns), checked(inner), &one, left,
+                       type, checked(a.columns), right, type, checked(b.columns), &kept, c, CUDA_R_32F,
+                       checked(rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    device_started("matrix product");
+}
+
+__global__ static void repeat_row(int64_t rows, int64_t columns, const float *row, float *y)
+{
+    FOR_EACH(i, rows * columns) y[i] = row[i % columns];
+}
+
+void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
+                           const real *bias, real *y)
+{
+    if (bias)
+        launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
+    multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N}, bias != NULL, y);
+}
+
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
+                                  real *dx, bool accumulate)
+{
+    multiply(in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N}, accumulate, dx);
+}
+
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
+                                   real *dweight, bool accumulate)
+{
+    multiply(in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T}, accumulate, dweight);
+}
+
+void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
+{
+    add_column_sums(rows, out, dy, dbias);
+}

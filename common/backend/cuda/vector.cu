@@ -1,0 +1,94 @@
+#include "backend/cuda/device.cuh"
+
+__global__ static void fill(int64_t count, float value, float *y)
+{
+    FOR_EACH(i, count) y[i] = value;
+}
+
+__global__ static void sum_of_two(int64_t count, const float *x, const float *y, float *z)
+{
+    FOR_EACH(i, count) z[i] = x[i] + y[i];
+}
+
+__global__ static void scale(int64_t count, float factor, float *x)
+{
+    FOR_EACH(i, count) x[i] *= factor;
+}
+
+__global__ static void copy_rows(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y,
+                                 int64_t y_stride)
+{
+    FOR_EACH(i, rows * columns)
+    y[i / columns * y_stride + i % columns] = x[i / columns * x_stride + i % columns];
+}
+
+void kernel_vector_fill(int64_t count, double value, real *y)
+{
+    launch_for("vector_fill", count, fill, count, (float)value, y);
+}
+
+void kernel_vector_add(int64_t count, const real *x, const real *y, real *z)
+{
+    launch_for("vector_add", count, sum_of_two, count, x, y, z);
+}
+
+void kernel_vector_accumulate(int64_t count, const real *x, real *y)
+{
+    launch_for("vector_accumulate", count, sum_of_two, count, y, x, y);
+}
+
+void kernel_vector_scale(int64_t count, double factor, real *x)
+{
+    launch_for("vector_scale", count, scale, count, (float)factor, x);
+}
+
+void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y,
+                      int64_t y_stride)
+{
+    launch_for("copy_rows", rows * columns, copy_rows, rows, columns, x, x_stride, y, y_stride);
+}
+
+/* ---- the sum of squares: each block's, then the sum of these --------------------------------------------- */
+
+enum { SUMS = 256 };
+
+/* The sum over a block, on its first thread. */
+__device__ static double block_sum(double x, double *warps)
+{
+    x = lanes_sum(x);
+    if (threadIdx.x % WARP == 0)
+        warps[threadIdx.x / WARP] = x;
+    __syncthreads();
+    double sum = 0;
+    for (unsigned w = 0; threadIdx.x == 0 && w < blockDim.x / WARP; w++)
+        sum += warps[w];
+    return sum;
+}
+
+__global__ static void squares(int64_t count, const float *x, double *sums)
+{
+    DYNAMIC_SHARED(double, warps);
+    double sum = 0;
+    FOR_EACH(i, count) sum += (double)x[i] * (double)x[i];
+    sum = block_sum(sum, warps);
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+__global__ static void sum_of_sums(const double *sums, double *result)
+{
+    DYNAMIC_SHARED(double, warps);
+    const double sum = block_sum(sums[threadIdx.x], warps);
+    if (threadIdx.x == 0)
+        *result = sum;
+}
+
+double kernel_vector_square_sum(int64_t count, const real *x)
+{
+    const int64_t shared = SUMS / WARP * (int64_t)sizeof(double);
+    double sum, *sums = (double *)device_work((SUMS + 1) * (int64_t)sizeof(double));
+    launch("vector_square_sum", squares, SUMS, SUMS, shared, count, x, sums);
+    launch("vector_square_sum", sum_of_sums, 1, SUMS, shared, sums, sums + SUMS);
+    backend_read(&sum, sums + SUMS, sizeof sum);
+    return sum;
+}

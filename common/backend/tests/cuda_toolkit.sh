@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# With the CUDA Toolkit: do the kernels compile without a warning for every generation of GPUs that it knows (GPU_ARCH=all in
+# slow_cuda_toolkit.sh: for every GPU), and does what needs a GPU say so, once, where there is none?
+# shellcheck disable=SC2317 # functions are called by check
+set -uo pipefail
+cd "$ROOT" || exit 2
+unset MAKEFLAGS MAKELEVEL MFLAGS
+export BACKEND=cuda GPU_ARCH=${GPU_ARCH:-all-major}
+mkdir -p "$BUILD/tests"
+out=$BUILD/tests/cuda_toolkit.out
+
+if ! command -v nvcc > /dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
+    echo "skip - kernels compile for GPUs: there is no nvcc"
+    exit 0
+fi
+
+failures=0
+check() { # check SENTENCE COMMAND...
+    if "${@:2}"; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        sed 's/^/    | /' "$out"
+        failures=1
+    fi
+}
+builds() {
+    make -j2 BUILD="$BUILD" "$@" > "$out" 2>&1
+}
+errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2 (make says so itself)
+    "${@:2}" > "$out" 2>&1
+    [ $? = 2 ] && [ "$(grep -c '^error: ' "$out")" = 1 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && grep -qF "$1" "$out"
+}
+
+check "kernels compile and link for GPU_ARCH=$GPU_ARCH, warnings being errors" builds "$BUILD/train-cuda" "$BUILD/kernels-cuda" SOLUTION=1 LAB=6 runners
+if [ -e /dev/nvidia0 ]; then
+    echo "skip - what a machine without a GPU says: this one has a GPU"
+else
+    check "training without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" train NTASKS=2 TP=2
+    check "grading without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" grade SOLUTION=1 LAB=6
+fi
+exit "$failures"

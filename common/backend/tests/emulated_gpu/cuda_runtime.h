@@ -1,0 +1,173 @@
+/** @file
+ * A GPU that is none, for tests: the part of CUDA's language and runtime that common/backend/cuda uses, on the host. A C++ compiler
+ * takes this header where nvcc takes CUDA's own, and the kernels are the same sources.
+ *
+ * What it is strict about: what is put on the stream runs as late as it may, so that a host that does not wait reads what was
+ * there before. Memory of the device is out of the host's reach but while kernels run. A kernel may be given only
+ * pointers to memory of the runtime. A block's shared memory begins as NaN and ends where it ends (AddressSanitizer sees what lies
+ * behind); threads that wait at different barriers end the run. What it cannot show: races, and how fast anything is.
+ */
+#ifndef BALISE_EMULATED_CUDA_RUNTIME_H
+#define BALISE_EMULATED_CUDA_RUNTIME_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+/* ---- the language --------------------------------------------------------------------------------------- */
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
+};
+
+/** The thread that runs, in CUDA's words. */
+struct EmulatedPlace {
+    dim3 grid, block, at_block, at_thread;
+};
+extern EmulatedPlace emulated_place;
+#define gridDim   emulated_place.grid
+#define blockDim  emulated_place.block
+#define blockIdx  emulated_place.at_block
+#define threadIdx emulated_place.at_thread
+enum { warpSize = 32 };
+
+void *emulated_shared_memory();
+#define DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(emulated_shared_memory())
+
+void emulated_barrier(bool warp, unsigned kind);
+uint64_t *emulated_lanes();
+bool emulated_any(bool mine);
+
+static inline void __syncthreads()
+{
+    emulated_barrier(false, 0);
+}
+static inline void __syncwarp()
+{
+    emulated_barrier(true, 0);
+}
+static inline int __syncthreads_or(int mine)
+{
+    return emulated_any(mine != 0);
+}
+
+/** The lane's word of each thread of the warp, seen by all of it. */
+template <typename T> static inline T emulated_exchange(T value, int from)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle takes words");
+    uint64_t *lanes = emulated_lanes(), word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    lanes[threadIdx.x % warpSize] = word;
+    emulated_barrier(true, 1);
+    std::memcpy(&value, &lanes[from], sizeof value);
+    emulated_barrier(true, 2);
+    return value;
+}
+template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int other)
+{
+    return emulated_exchange(value, static_cast<int>(threadIdx.x % warpSize) ^ other);
+}
+
+static inline float rsqrtf(float x)
+{
+    return 1 / std::sqrt(x);
+}
+
+/* ---- the runtime ---------------------------------------------------------------------------------------- */
+
+enum cudaError_t {
+    cudaSuccess,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100
+};
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered,
+    cudaMemoryTypeHost,
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
+};
+enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaStreamNonBlocking = 1 };
+typedef struct EmulatedStream *cudaStream_t;
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    void *hostPointer;
+};
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor, multiProcessorCount;
+    size_t totalGlobalMem;
+};
+
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void *memory);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory);
+
+template <typename F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes)
+{
+    int most;
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    return bytes <= most ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------- */
+
+/** Puts something on the stream. */
+void emulated_later(std::function<void()> work);
+/** Runs a grid of blocks now. */
+void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
+/** Ends the run where a kernel gets what it cannot reach. */
+void emulated_check_pointer(const void *memory);
+
+template <typename T> static inline void emulated_check(const T &argument)
+{
+    if constexpr (std::is_pointer_v<T>)
+        emulated_check_pointer(argument);
+}
+
+template <typename... P>
+void emulated_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, P... arguments)
+{
+    (emulated_check(arguments), ...);
+    emulated_later([=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
+}
+
+#endif

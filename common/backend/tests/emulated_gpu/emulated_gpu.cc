@@ -1,0 +1,486 @@
+/* See cuda_runtime.h. A thread of a block is a fiber: it runs until it waits at a barrier, then the next one does. */
+#include "cuda_runtime.h"
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifndef __x86_64__
+#include <ucontext.h>
+#endif
+
+EmulatedPlace emulated_place;
+
+[[noreturn]] static void fail(const char *what)
+{
+    const dim3 b = emulated_place.at_block, t = emulated_place.at_thread;
+    fprintf(stderr, "emulated GPU: %s (block %u,%u,%u, thread %u,%u,%u)\n", what, b.x, b.y, b.z, t.x, t.y,
+            t.z);
+    abort();
+}
+
+/* ---- fibers --------------------------------------------------------------------------------------------- */
+
+enum { MOST_THREADS = 1024 };
+static const size_t STACK = 256 << 10;
+
+struct Fiber {
+    char *stack;
+    bool ended;
+    int waits_for; /* the generation of a barrier after which it goes on, -1: it can run */
+    bool waits_in_warp;
+    void *fake_stack; /* AddressSanitizer's */
+#ifdef __x86_64__
+    void *top;
+#else
+    ucontext_t context;
+#endif
+};
+
+static Fiber fibers[MOST_THREADS], scheduler;
+static const std::function<void()> *body;
+static int running;
+
+#ifdef __x86_64__
+/* Keeps what a call has to keep, leaves its stack pointer in *from, goes on with another stack. */
+extern "C" void emulated_switch(void **from, void *to);
+asm(R"(
+    .text
+    .globl emulated_switch
+    .type emulated_switch,@function
+emulated_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size emulated_switch,.-emulated_switch
+)");
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+/* AddressSanitizer has to know each stack: the scheduler's is the one that a fiber was entered from. */
+static const void *scheduler_bottom;
+static size_t scheduler_size;
+#endif
+
+static void go_to(Fiber *from, Fiber *to, bool from_ends)
+{
+    (void)from_ends;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(from_ends ? nullptr : &from->fake_stack,
+                                   to == &scheduler ? scheduler_bottom : to->stack,
+                                   to == &scheduler ? scheduler_size : STACK);
+#endif
+#ifdef __x86_64__
+    emulated_switch(&from->top, to->top);
+#else
+    swapcontext(&from->context, &to->context);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(from->fake_stack, nullptr, nullptr);
+#endif
+}
+
+static void fiber_main()
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom, &scheduler_size);
+#endif
+    (*body)();
+    fibers[running].ended = true;
+    go_to(&fibers[running], &scheduler, true);
+    abort();
+}
+
+static void begin_fiber(Fiber *fiber)
+{
+    if (!fiber->stack)
+        fiber->stack = static_cast<char *>(
+            mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    fiber->ended = false;
+    fiber->waits_for = -1;
+#ifdef __x86_64__
+    void **top = reinterpret_cast<void **>(fiber->stack + STACK - 64);
+    *--top =
+        nullptr; /* a return address of fiber_main, which does not return; calls find the stack aligned */
+    *--top = reinterpret_cast<void *>(fiber_main);
+    top -= 6;
+    std::memset(top, 0, 6 * sizeof *top);
+    fiber->top = top;
+#else
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = STACK;
+    makecontext(&fiber->context, fiber_main, 0);
+#endif
+}
+
+/* ---- a block -------------------------------------------------------------------------------------------- */
+
+struct Barrier {
+    int arrived, generation;
+    unsigned kind;
+};
+
+static int threads, living, living_in_warp[MOST_THREADS / 32];
+static Barrier block_barrier, warp_barrier[MOST_THREADS / 32];
+static uint64_t lanes[MOST_THREADS];
+static bool any_now, any_before;
+static void *shared_memory;
+
+void *emulated_shared_memory()
+{
+    return shared_memory;
+}
+
+uint64_t *emulated_lanes()
+{
+    return lanes + running / 32 * 32;
+}
+
+static void open_if_all_are_there(Barrier *barrier, int expected)
+{
+    if (barrier->arrived == 0 || barrier->arrived < expected)
+        return;
+    barrier->arrived = 0;
+    barrier->generation++;
+}
+
+void emulated_barrier(bool warp, unsigned kind)
+{
+    Barrier *barrier = warp ? &warp_barrier[running / 32] : &block_barrier;
+    if (barrier->arrived > 0 && barrier->kind != kind)
+        fail("threads of a warp wait at different shuffles");
+    Fiber *fiber = &fibers[running];
+    barrier->kind = kind;
+    barrier->arrived++;
+    fiber->waits_for = barrier->generation + 1;
+    fiber->waits_in_warp = warp;
+    open_if_all_are_there(barrier, warp ? living_in_warp[running / 32] : living);
+    if (barrier->generation < fiber->waits_for)
+        go_to(fiber, &scheduler, false);
+    fiber->waits_for = -1;
+}
+
+bool emulated_any(bool mine)
+{
+    any_now = any_now || mine;
+    emulated_barrier(false, 1);
+    any_before = any_now;
+    emulated_barrier(false, 2);
+    any_now = false;
+    return any_before;
+}
+
+static bool can_run(int i)
+{
+    const Fiber *fiber = &fibers[i];
+    const Barrier *barrier = fiber->waits_in_warp ? &warp_barrier[i / 32] : &block_barrier;
+    return !fiber->ended && (fiber->waits_for < 0 || barrier->generation >= fiber->waits_for);
+}
+
+static void run_thread(int i)
+{
+    running = i;
+    const dim3 b = emulated_place.block;
+    const unsigned n = static_cast<unsigned>(i);
+    emulated_place.at_thread = dim3(n % b.x, n / b.x % b.y, n / b.x / b.y);
+    go_to(&scheduler, &fibers[i], false);
+    if (!fibers[i].ended)
+        return;
+    living--;
+    living_in_warp[i / 32]--;
+    open_if_all_are_there(&block_barrier, living);
+    open_if_all_are_there(&warp_barrier[i / 32], living_in_warp[i / 32]);
+}
+
+static void run_block()
+{
+    living = threads;
+    block_barrier = {};
+    any_now = false;
+    for (int w = 0; w < (threads + 31) / 32; w++) {
+        warp_barrier[w] = {};
+        living_in_warp[w] = threads - 32 * w < 32 ? threads - 32 * w : 32;
+    }
+    for (int i = 0; i < threads; i++)
+        begin_fiber(&fibers[i]);
+    while (living > 0) {
+        bool moved = false;
+        for (int i = 0; i < threads; i++)
+            while (can_run(i)) {
+                run_thread(i);
+                moved = true;
+            }
+        if (!moved)
+            fail("threads wait at different barriers");
+    }
+}
+
+void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread)
+{
+    threads = static_cast<int>(block.x * block.y * block.z);
+    body = &thread;
+    emulated_place.grid = grid;
+    emulated_place.block = block;
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                std::vector<unsigned char> memory(shared, 0xff);
+                shared_memory = memory.data();
+                emulated_place.at_block = dim3(x, y, z);
+                run_block();
+            }
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------- */
+
+static const size_t DEVICE_BYTES = size_t(1) << 30, GAP = 256;
+
+static char *device_begin;
+static std::map<char *, size_t> on_device, on_host;
+static std::map<char *, size_t> device_holes;
+
+static void protect(bool reached)
+{
+    if (device_begin && !on_device.empty())
+        mprotect(device_begin, DEVICE_BYTES, reached ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static size_t with_gap(size_t bytes)
+{
+    return (bytes + GAP - 1) / GAP * GAP + GAP;
+}
+
+static void open_device()
+{
+    void *memory = mmap(nullptr, DEVICE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        fail("no address space for the device's memory");
+    device_begin = static_cast<char *>(memory);
+    device_holes[device_begin] = DEVICE_BYTES;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    if (!device_begin)
+        open_device();
+    const size_t needed = with_gap(bytes);
+    for (auto hole = device_holes.begin(); hole != device_holes.end(); ++hole) {
+        if (hole->second < needed)
+            continue;
+        char *begin = hole->first;
+        const size_t rest = hole->second - needed;
+        device_holes.erase(hole);
+        if (rest)
+            device_holes[begin + needed] = rest;
+        on_device[begin] = bytes;
+        cudaMemsetAsync(begin, 0xff, bytes, nullptr);
+        *memory = begin;
+        return cudaSuccess;
+    }
+    return cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    cudaStreamSynchronize(nullptr);
+    if (!memory)
+        return cudaSuccess;
+    auto found = on_device.find(static_cast<char *>(memory));
+    if (found == on_device.end())
+        fail("cudaFree of what is no memory of the device");
+    auto hole = device_holes.emplace(found->first, with_gap(found->second)).first;
+    on_device.erase(found);
+    for (auto next = std::next(hole); next != device_holes.end() && hole->first + hole->second == next->first;
+         next = device_holes.erase(next))
+        hole->second += next->second;
+    while (hole != device_holes.begin() && std::prev(hole)->first + std::prev(hole)->second == hole->first) {
+        auto before = std::prev(hole);
+        before->second += hole->second;
+        device_holes.erase(hole);
+        hole = before;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
+{
+    if (posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
+        return cudaErrorMemoryAllocation;
+    std::memset(*memory, 0xff, bytes);
+    on_host[static_cast<char *>(*memory)] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    cudaStreamSynchronize(nullptr);
+    if (memory && !on_host.erase(static_cast<char *>(memory)))
+        fail("cudaFreeHost of what is no pinned memory");
+    free(memory);
+    return cudaSuccess;
+}
+
+static bool lies_in(const std::map<char *, size_t> &memory, const void *at)
+{
+    char *address = static_cast<char *>(const_cast<void *>(at));
+    auto after = memory.upper_bound(address);
+    return after != memory.begin() && address <= std::prev(after)->first + std::prev(after)->second;
+}
+
+void emulated_check_pointer(const void *memory)
+{
+    if (memory && !lies_in(on_device, memory) && !lies_in(on_host, memory))
+        fail("a kernel is given memory of the host that it cannot reach");
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory)
+{
+    attributes->type = lies_in(on_device, memory) ? cudaMemoryTypeDevice
+                       : lies_in(on_host, memory) ? cudaMemoryTypeHost
+                                                  : cudaMemoryTypeUnregistered;
+    attributes->hostPointer = attributes->type == cudaMemoryTypeDevice ? nullptr : const_cast<void *>(memory);
+    return cudaSuccess;
+}
+
+/* ---- the stream ----------------------------------------------------------------------------------------- */
+
+static std::deque<std::function<void()>> stream;
+enum { MOST_WAITING = 4096 };
+
+/* As the environment says to CUDA itself. */
+static bool is_blocking()
+{
+    static const char *set = getenv("CUDA_LAUNCH_BLOCKING");
+    return set && *set == '1';
+}
+
+void emulated_later(std::function<void()> work)
+{
+    stream.push_back(std::move(work));
+    if (is_blocking() || stream.size() >= MOST_WAITING)
+        cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    if (stream.empty())
+        return cudaSuccess;
+    protect(true);
+    while (!stream.empty()) {
+        stream.front()();
+        stream.pop_front();
+    }
+    protect(false);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
+{
+    if (lies_in(on_device, from) || lies_in(on_host, from)) {
+        emulated_later([=] { std::memcpy(to, from, bytes); });
+    } else { /* pageable memory is read before the call returns */
+        std::vector<char> bytes_now(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
+        emulated_later([=] { std::memcpy(to, bytes_now.data(), bytes); });
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t)
+{
+    emulated_later([=] { std::memset(memory, byte, bytes); });
+    return cudaSuccess;
+}
+
+/* ---- the device ----------------------------------------------------------------------------------------- */
+
+static int devices()
+{
+    const char *set = getenv("EMULATED_GPUS");
+    return set ? atoi(set) : 1;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorNoDevice           ? "no CUDA-capable device is detected"
+           : error == cudaErrorMemoryAllocation ? "out of memory"
+           : error == cudaSuccess               ? "no error"
+                                                : "invalid configuration argument";
+}
+
+cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = devices();
+    return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device < devices() ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
+{
+    *properties = {};
+    snprintf(properties->name, sizeof properties->name, "emulated GPU");
+    properties->multiProcessorCount = 4;
+    properties->totalGlobalMem = DEVICE_BYTES;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+    *value = 99 << 10; /* of compute capability 8.6 */
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    size_t held = 0;
+    for (auto &block : on_device)
+        held += with_gap(block.second);
+    *total = DEVICE_BYTES;
+    *available = DEVICE_BYTES - held;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *created, unsigned)
+{
+    *created = nullptr;
+    return cudaSuccess;
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Grading with the kernels of the cuda backend, on an emulated GPU: solutions have full marks, wrong answers are caught as on the CPU, an
+# unusual right one is not.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+here=$ROOT/grader/tests
+make_tree emulated_gpu
+export BACKEND=emulated
+for part in emulated libbalise-emulated.a; do cp -rp "$BUILD/$part" build/ 2> /dev/null; done
+grade SOLUTION=1
+check "every solution has full marks on an emulated GPU" scores 100/100
+copy_solution 6
+grade LAB=6
+check "a student's file, unchanged, has them too" scores 10/10
+cd "$ROOT" || exit 2
+export BUILD
+bash "$here/mutants.sh" '/01-(f_no_ar|direct_mpi)' '/02-(no_f|own_gather)' '/03-(values_only|vocabulary)' '/04-(no_g|factor_hidden)' \
+    '/05-(one_replaced|up_written_out)' '/06-(two_colwise|in_place_mpi)' '/07-(g_again|pair_written_out)' '/08-(color_mod_D)' \
+    '/09-(gather_world|direct_mpi)' '/10-(dp_rank_wrong)' '/11-(g_no_div|blocking)' | grep -vE '^( |mutation|least|$)' | grep -E '^(not )?ok|^    \|'
+[ "${PIPESTATUS[0]}" = 0 ] || exit 1
+finish
