@@ -44,11 +44,11 @@ endif
 
 # ---- what there is --------------------------------------------------------------------------------------------------
 
-RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/,base data tensor backend backend/host backend/cpu comm mesh \
+RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/,base data tensor backend backend/host backend/cpu comm comm/only_mpi mesh \
              autograd model optim train))))
 SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out %_main.c common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
-             common/base/*.c common/tensor/*.c $(addprefix common/backend/,*.c host/*.c reference/*.c) common/autograd/*.c common/comm/*.c common/model/*.c \
+             common/base/*.c common/tensor/*.c $(addprefix common/backend/,*.c host/*.c reference/*.c) common/autograd/*.c common/comm/*.c common/comm/only_mpi/*.c common/model/*.c \
              common/train/buckets.c common/train/table_rows.c common/data/permutation.c))
 JUDGE := $(wildcard grader/judge/*.c grader/judge/formats/*.c)
 PLAYS := $(wildcard grader/plays/*.c)

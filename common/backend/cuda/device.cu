@@ -13,6 +13,7 @@ static struct {
     cudaStream_t stream;
     void *work;
     int64_t work_bytes;
+    void (*look)(void);
 } device;
 
 static const char no_gpu[] = "make doctor says what this machine has; BACKEND=cpu needs no GPU";
@@ -74,6 +75,19 @@ void device_started(const char *kernel)
     device_check(cudaGetLastError(), kernel);
     if (device.waits_always)
         device_check(cudaStreamSynchronize(device.stream), kernel);
+}
+
+void device_look_while_waiting(void (*look)(void))
+{
+    device.look = look;
+}
+
+void device_identity(char bytes[16])
+{
+    cudaDeviceProp properties;
+    device_stream();
+    device_check(cudaGetDeviceProperties(&properties, device.number), "asking what the GPU is");
+    memcpy(bytes, properties.uuid.bytes, 16);
 }
 
 void *device_work(int64_t bytes)
@@ -151,7 +165,17 @@ void backend_memory_free(void *memory, MemoryKind kind)
 
 void backend_wait(void)
 {
-    device_check(cudaStreamSynchronize(device_stream()), "waiting for kernels");
+    cudaStream_t stream = device_stream();
+    if (!device.look) {
+        device_check(cudaStreamSynchronize(stream), "waiting for kernels");
+        return;
+    }
+    cudaError_t error;
+    do {
+        device.look();
+        error = cudaStreamQuery(stream);
+    } while (error == cudaErrorNotReady);
+    device_check(error, "waiting for kernels");
 }
 
 void backend_wait_always(bool always)

@@ -20,6 +20,12 @@ cudaStream_t device_stream(void);
 /** Ends the run where `error` is one, and names what was done. */
 void device_check(cudaError_t error, const char *what);
 
+/** From now on backend_wait() calls `look` while it waits: for whoever has to end the run if what is waited for never comes. */
+void device_look_while_waiting(void (*look)(void));
+
+/** Which GPU it is, in 16 bytes that no other GPU has. */
+void device_identity(char bytes[16]);
+
 /** Says that a kernel was started: told of what was refused, and waits for it where that was asked for. */
 void device_started(const char *kernel);
 
@@ -52,8 +58,7 @@ void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64
 #ifdef __CUDACC__
     kernel<<<grid, block, (size_t)shared, stream>>>(static_cast<P>(arguments)...);
 #else
-    (void)stream;
-    emulated_launch(kernel, grid, block, (size_t)shared, static_cast<P>(arguments)...);
+    emulated_launch(stream, kernel, grid, block, (size_t)shared, static_cast<P>(arguments)...);
 #endif
     device_started(name);
 }

@@ -50,7 +50,7 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 
 /* ---- the sum of squares: each block's, then the sum of these --------------------------------------------- */
 
-enum { SUMS = 256 };
+static const unsigned SUMS = THREADS; /* at most: one block adds them */
 
 /* The sum over a block, on its first thread. */
 __device__ static double block_sum(double x, double *warps)
@@ -75,20 +75,23 @@ __global__ static void squares(int64_t count, const float *x, double *sums)
         sums[blockIdx.x] = sum;
 }
 
-__global__ static void sum_of_sums(const double *sums, double *result)
+__global__ static void sum_of_sums(unsigned count, const double *sums, double *result)
 {
     DYNAMIC_SHARED(double, warps);
-    const double sum = block_sum(sums[threadIdx.x], warps);
+    const double sum = block_sum(threadIdx.x < count ? sums[threadIdx.x] : 0, warps);
     if (threadIdx.x == 0)
         *result = sum;
 }
 
 double kernel_vector_square_sum(int64_t count, const real *x)
 {
-    const int64_t shared = SUMS / WARP * (int64_t)sizeof(double);
-    double sum, *sums = (double *)device_work((SUMS + 1) * (int64_t)sizeof(double));
-    launch("vector_square_sum", squares, SUMS, SUMS, shared, count, x, sums);
-    launch("vector_square_sum", sum_of_sums, 1, SUMS, shared, sums, sums + SUMS);
+    const int64_t shared = THREADS / WARP * (int64_t)sizeof(double);
+    const unsigned wanted = blocks_for(count), blocks = wanted < SUMS ? wanted : SUMS;
+    double sum = 0, *sums = (double *)device_work((SUMS + 1) * (int64_t)sizeof(double));
+    if (count == 0)
+        return 0;
+    launch("vector_square_sum", squares, blocks, THREADS, shared, count, x, sums);
+    launch("vector_square_sum", sum_of_sums, 1, THREADS, shared, blocks, sums, sums + SUMS);
     backend_read(&sum, sums + SUMS, sizeof sum);
     return sum;
 }

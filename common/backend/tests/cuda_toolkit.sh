@@ -27,12 +27,24 @@ check() { # check SENTENCE COMMAND...
 builds() {
     make -j2 BUILD="$BUILD" "$@" > "$out" 2>&1
 }
+refuses() { # by make itself, with a HINT
+    make BUILD="$BUILD" "$@" > "$out" 2>&1
+    [ $? = 2 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && [ "$(wc -l < "$out")" = 1 ]
+}
 errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2 (make says so itself)
     "${@:2}" > "$out" 2>&1
     [ $? = 2 ] && [ "$(grep -c '^error: ' "$out")" = 1 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && grep -qF "$1" "$out"
 }
 
 check "kernels compile and link for GPU_ARCH=$GPU_ARCH, warnings being errors" builds "$BUILD/train-cuda" "$BUILD/kernels-cuda" SOLUTION=1 LAB=6 runners
+if echo '#include <nccl.h>' | "${CUDA:+$CUDA/bin/}nvcc" -E -x cu - > /dev/null 2>&1 || [ -e /usr/local/cuda/include/nccl.h ]; then
+    check "the transport over NCCL too" builds TRANSPORT=nccl "$BUILD/train-cuda-nccl"
+else
+    echo "skip - the transport over NCCL compiles: there is no nccl.h"
+fi
+check "NCCL without GPUs is one error" refuses BACKEND=cpu TRANSPORT=nccl train
+check "grading over NCCL, where nobody can look on, is one error" refuses TRANSPORT=nccl grade LAB=6
+check "a backend that there is not is one error" refuses BACKEND=gpu train
 if [ -e /dev/nvidia0 ]; then
     echo "skip - what a machine without a GPU says: this one has a GPU"
 else

@@ -116,6 +116,20 @@ START_TEST(dropout_draws_its_definition)
 }
 END_TEST
 
+START_TEST(dropout_of_many_samples_is_drawn_by_each_ones_number)
+{
+    enum { MANY = 700, EACH = 2, WIDTH = 5 };
+    int64_t samples[MANY];
+    for (int i = 0; i < MANY; i++)
+        samples[i] = INT64_C(7) * (MANY - i) << (i % 30);
+    const DropoutMask mask = {philox_key(3, "mask", 5), PROBABILITY, samples, EACH, 1};
+    uint32_t *kept = drawn(MANY * EACH, WIDTH, &mask), expected[MANY * EACH];
+    reference_dropout_draw(MANY * EACH, WIDTH, &mask, expected);
+    ck_assert_mem_eq(kept, expected, sizeof expected);
+    tensor_memory_free(kept);
+}
+END_TEST
+
 START_TEST(dropout_is_its_definition)
 {
     Comparison c = case_of("dropout_apply", _i, 1);
@@ -329,6 +343,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, gelu_is_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, dropout_draws_its_definition, 0, SIZES);
+    tcase_add_test(tests, dropout_of_many_samples_is_drawn_by_each_ones_number);
     tcase_add_loop_test(tests, dropout_is_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
     tcase_add_loop_test(tests, gelu_dropout_backward_of_rows_of_zeros_is_its_definition, 0,

@@ -107,6 +107,22 @@ START_TEST(nan_stays_nan_and_does_not_spread)
 }
 END_TEST
 
+/* Of more numbers than the blocks of a GPU have threads too; single precision would be off by a thousandth. */
+START_TEST(the_sum_of_squares_is_summed_in_double_precision)
+{
+    static const int64_t counts[] = {0, 1, 31, 1000, 300000};
+    const int64_t count = counts[_i];
+    float *x = tensor_memory((size_t)(count + 1) * sizeof *x);
+    double exact = 0;
+    for (int64_t i = 0; i <= count; i++) { /* the last one is beyond */
+        x[i] = i == 0 ? 1e4f : (float)(i % 7) - 2;
+        exact += i < count ? (double)x[i] * (double)x[i] : 0;
+    }
+    ck_assert_double_eq_tol(kernel_vector_square_sum(count, x), exact, 1e-12 * exact + 1e-300);
+    tensor_memory_free(x);
+}
+END_TEST
+
 START_TEST(copy_rows_copies_a_block_and_nothing_beside_it)
 {
     float *x = tensor_memory(4 * (9 + 7) * sizeof *x), *y = x + 4 * 9;
@@ -257,6 +273,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, element_wise_kernels_are_their_definitions, 0, KERNEL_COUNT * SIZES);
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, KERNEL_COUNT * SIZES);
+    tcase_add_loop_test(tests, the_sum_of_squares_is_summed_in_double_precision, 0, 5);
     tcase_add_test(tests, copy_rows_copies_a_block_and_nothing_beside_it);
     tcase_add_test(tests, adamw_makes_the_steps_of_pytorch);
     tcase_add_test(tests, adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits);

@@ -4,7 +4,7 @@
 # in $BUILD/tests/log, the lines below in $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
 #
 # A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun; those in
-# ON_EMULATED_GPU both ways on that too) or a script.
+# ON_EMULATED_GPU and OVER_EMULATED_NCCL both ways there too) or a script.
 # Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
 # says nothing has failed.
 set -uo pipefail
@@ -39,6 +39,7 @@ list_tests() {
             echo "program ${path%.c}"
             is_slow "$path" || echo "sanitized ${path%.c}"
             [[ " ${ON_EMULATED_GPU:-} " != *" $path "* ]] || printf '%s %s\n' emulated "${path%.c}" emulated-sanitized "${path%.c}"
+            [[ " ${OVER_EMULATED_NCCL:-} " != *" $path "* ]] || printf '%s %s\n' emulated-nccl "${path%.c}" emulated-nccl-sanitized "${path%.c}"
             ;;
         *.sh | *.py)
             [[ ! -x $path ]] || echo "script $path"
@@ -56,8 +57,8 @@ runs_alone() {
 
 launch() {
     local program=$BUILD/tests/$2 ranks
-    # Tests of kernels read what these wrote at once.
-    [[ $1 != emulated* ]] || export CUDA_LAUNCH_BLOCKING=1
+    # Tests of kernels read what these wrote at once; NCCL wants a GPU for each rank.
+    [[ $1 != emulated* ]] || export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4
     case $1 in
     script)
         timeout -k 5 "$limit" "./$2"
@@ -68,9 +69,9 @@ launch() {
         BUILD=$BUILD/sanitized ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 "$limit" "./$2"
         return
         ;;
-    emulated) program=$BUILD/tests/emulated/$2 ;;
-    emulated-sanitized)
-        program=$BUILD/sanitized/tests/emulated/$2
+    emulated | emulated-nccl) program=$BUILD/tests/$1/$2 ;;
+    emulated-sanitized | emulated-nccl-sanitized)
+        program=$BUILD/sanitized/tests/${1%-sanitized}/$2
         export CK_FORK=no
         ;;
     sanitized)
@@ -130,6 +131,8 @@ report() {
     sanitized*) title+=' (sanitized)' ;;
     emulated) title+=' (emulated GPU)' ;;
     emulated-sanitized) title+=' (emulated GPU, sanitized)' ;;
+    emulated-nccl) title+=' (emulated NCCL)' ;;
+    emulated-nccl-sanitized) title+=' (emulated NCCL, sanitized)' ;;
     esac
     ((failed == 0)) || mark=✗
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + (failed < 0 ? 1 : failed)))

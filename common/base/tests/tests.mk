@@ -35,6 +35,13 @@ $(TESTS_EMULATED): $(BUILD)/tests/emulated/%: $(BUILD)/float/%.o $(call float,$(
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_emulated)
 
+# And what exchanges numbers, through NCCL of that GPU.
+OVER_EMULATED_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
+TESTS_NCCL := $(patsubst %.c,$(BUILD)/tests/emulated-nccl/%,$(OVER_EMULATED_NCCL))
+$(TESTS_NCCL): $(BUILD)/tests/emulated-nccl/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-emulated-nccl.a
+	mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_emulated)
+
 SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
@@ -86,12 +93,14 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
 
-test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(TESTS_EMULATED) $(EMULATION_TEST) $(DUMP_MODEL)
+test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(TESTS_EMULATED) $(TESTS_NCCL) $(EMULATION_TEST) $(DUMP_MODEL)
 
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) build test-programs $(BUILD)/generated/grading.sh
+	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
+	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_EMULATED_GPU='$(ON_EMULATED_GPU)' common/base/tests/run.sh $* '$(TESTS)'
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_EMULATED_GPU='$(ON_EMULATED_GPU)' OVER_EMULATED_NCCL='$(OVER_EMULATED_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)

@@ -2,6 +2,7 @@
  * Two groups work at once: the first _i ranks and the others. */
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "base/tests/run_for_tests.h"
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
@@ -21,10 +22,15 @@ static real number(int rank, int64_t i)
 
 static real *numbers_of(int rank, int64_t count)
 {
-    real *numbers = malloc((size_t)(count + 1) * sizeof *numbers);
+    real *numbers = backend_memory((count + 1) * (int64_t)sizeof *numbers, HOST_MEMORY);
     for (int64_t i = 0; i < count; i++)
         numbers[i] = number(rank, i);
     return numbers;
+}
+
+static void give_back(real *numbers)
+{
+    backend_memory_free(numbers, HOST_MEMORY);
 }
 
 static real sum_over(const Group *group, int64_t i)
@@ -54,8 +60,8 @@ START_TEST(all_reduce_adds_on_every_rank)
             in_place_too = in_place_too && x[i] == number(group_rank(group), i); /* x is not changed */
         comm_all_reduce(group, x, x, LENGTHS[k]);
         in_place_too = in_place_too && is_sum(group, x, LENGTHS[k]);
-        free(x);
-        free(y);
+        give_back(x);
+        give_back(y);
         ck_assert_msg(in_place_too, "%ld numbers", (long)LENGTHS[k]);
     }
 }
@@ -74,7 +80,7 @@ START_TEST(all_reduce_started_early_adds_too)
     for (int k = LENGTHS_TRIED - 1; k >= 0; k--) {
         comm_wait(request[k]);
         right = right && is_sum(group, x[k], LENGTHS[k]);
-        free(x[k]);
+        give_back(x[k]);
     }
     ck_assert(right);
 }
@@ -96,8 +102,8 @@ START_TEST(all_gather_joins_the_blocks_side_by_side)
             for (int64_t c = 0; c < columns * size; c++)
                 right = right &&
                         all[r * columns * size + c] == number((int)(c / columns), r * columns + c % columns);
-        free(x);
-        free(all);
+        give_back(x);
+        give_back(all);
         ck_assert_msg(right, "[%ld,%ld]", (long)rows, (long)columns);
     }
 }
@@ -117,8 +123,8 @@ START_TEST(reduce_scatter_gives_each_rank_its_columns_of_the_sum)
             for (int64_t c = 0; c < columns; c++)
                 right = right && mine[r * columns + c] ==
                                      sum_over(group, (r * size + group_rank(group)) * columns + c);
-        free(x);
-        free(mine);
+        give_back(x);
+        give_back(mine);
         ck_assert_msg(right, "[%ld,%ld]", (long)rows, (long)columns);
     }
 }
@@ -134,7 +140,7 @@ START_TEST(broadcast_gives_everyone_the_numbers_of_the_root)
             comm_broadcast(group, x, LENGTHS[k], root);
             for (int64_t i = 0; i < LENGTHS[k]; i++)
                 right = right && x[i] == number(root, i);
-            free(x);
+            give_back(x);
         }
     ck_assert(right);
 }
@@ -155,8 +161,8 @@ START_TEST(what_is_sent_arrives)
             comm_receive(group, y, LENGTHS[k], left);
         for (int64_t i = 0; i < LENGTHS[k]; i++)
             right = right && y[i] == number(left, i);
-        free(x);
-        free(y);
+        give_back(x);
+        give_back(y);
     }
     ck_assert(right);
 }
@@ -220,8 +226,8 @@ START_TEST(counters_follow_the_formulas)
     int64_t n = group_size(group), bytes = sizeof(real);
     real *x = numbers_of(0, 1000), *y = numbers_of(0, 1000);
     exchange_all(group, x, y);
-    free(x);
-    free(y);
+    give_back(x);
+    give_back(y);
     /* 2(n-1)N over the group, so 2(n-1)N/n a rank; of the whole (n-1)N over the group */
     ck_assert_int_eq(group_counter(group, ALL_REDUCE).bytes, 2 * (n - 1) * 36 / n * bytes);
     ck_assert_int_eq(group_counter(group, ALL_REDUCE).calls, 2);
@@ -243,7 +249,7 @@ END_TEST
 
 START_TEST(sending_counts_and_receiving_does_not)
 {
-    real x[10] = {0};
+    real *x = numbers_of(0, 10);
     int rank = group_rank(world);
     if (rank == 0)
         comm_send(world, x, 10, 1);
@@ -252,6 +258,7 @@ START_TEST(sending_counts_and_receiving_does_not)
     ck_assert_int_eq(group_counter(world, SEND).bytes, rank == 0 ? 40 : 0);
     ck_assert_int_eq(group_counter(world, RECEIVE).bytes, 0);
     ck_assert_int_eq(group_counter(world, RECEIVE).calls, rank == 1);
+    give_back(x);
     group_reset_counters(world);
 }
 END_TEST
@@ -260,8 +267,9 @@ START_TEST(the_bytes_of_all_ranks_are_the_formula_of_the_group)
 {
     Group *group = group_of_first(_i);
     int64_t n = group_size(group);
-    real x[7] = {0}; /* 7 is not divisible by 2, 3 or 4 */
+    real *x = numbers_of(0, 7); /* 7 is not divisible by 2, 3 or 4 */
     comm_all_reduce(group, x, x, 7);
+    give_back(x);
     double sum = (double)group_counter(group, ALL_REDUCE).bytes;
     group_sum(group, &sum, 1);
     ck_assert_double_eq(sum, (double)(2 * (n - 1) * 7 * (int64_t)sizeof(real)));

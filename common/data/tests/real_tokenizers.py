@@ -117,7 +117,7 @@ def all_of_unicode(draw):
     texts = [" ".join("ab" + c + "c" for c in every[at:at + 64]) for at in range(0, len(every), 64)]
     kinds = (marks, marks, marks, composed, known)
     texts += ["".join(draw.choice(draw.choice(kinds)) for _ in range(draw.randrange(2, 12))) for _ in range(20000)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         vocabulary = os.path.join(folder, "vocab.txt")
         with open(vocabulary, "w", encoding="utf-8", newline="") as stream:
             stream.writelines(token + "\n" for token in

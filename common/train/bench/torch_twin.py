@@ -209,7 +209,7 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
 
 def main():
     ranks, *sizes = map(int, sys.argv[1:-1])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         mp.spawn(run, args=(ranks, *sizes, sys.argv[-1], folder), nprocs=ranks)
         found = []
         for rank in range(ranks):

@@ -116,7 +116,7 @@ def main():
     if "needs oneDNN" in run(1, *SMALL, "--steps", 1, *BF16).stderr:
         print("skip - AMP=bf16 learns as AMP=off does: oneDNN is not installed")
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         on, near = curves()
         resumed(folder, on, near)
         master_weights(folder)

@@ -24,7 +24,7 @@ def file_with(folder, name, content):
     return path
 
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("8 heads over 3 ranks are refused", ["8 heads", "3 ranks"], 3, "--tp", 3, "--heads", 8, "--hidden-dim", 24)
     refused("a hidden size that the heads do not divide is refused", ["HIDDEN_DIM=100", "HEADS=8"], 1, "--hidden-dim", 100,
             "--heads", 8)

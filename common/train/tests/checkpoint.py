@@ -165,7 +165,7 @@ def on_the_disk(folder):
           "the metrics are on the disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")
 
 
-with tempfile.TemporaryDirectory() as temporary:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     on_the_disk(temporary)
     same_layout(temporary)
     epoch_in_two_pieces(temporary)

@@ -213,7 +213,7 @@ def full_disk(folder):
 
 
 os.chdir(os.environ["ROOT"])
-with tempfile.TemporaryDirectory() as temporary:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     SAVED = f"{temporary}/good"
     succeed(2, *ON_TWO, "--steps", 2, "--save", SAVED, "--every", 1)
     damages(SAVED)

@@ -2,10 +2,10 @@
 """One model, every layout: the loss of each step and the weights after the last one are at every tp x dp those of one rank, up
 to rounding. How much rounding may do is measured: 8 times the largest deviation of serial runs whose initial weights are moved
 by one unit in the last place."""
-import subprocess
 import tempfile
 
-from runs import BUILD, check, losses_of, metrics_of
+from layouts_apart import deviation, weights_apart
+from runs import check, losses_of, metrics_of
 
 LAYOUTS = ((2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (3, 2))
 SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 12, "--seq", 48, "--samples", 256, "--test", "",
@@ -17,16 +17,6 @@ OPTIMISERS = {
     "AdamW, dropout 0": ["--lr", 1e-3, "--dropout", 0],
     "AdamW with eps 1e-4, dropout 0.1": ["--lr", 1e-3, "--dropout", 0.1, "--eps", 1e-4],
 }
-
-
-def deviation(a, b):
-    return max(abs(x - y) for x, y in zip(a, b))
-
-
-def weights_apart(one, other):
-    """The largest difference of a weight between two saved runs."""
-    said = subprocess.run([f"{BUILD}/checkpoint", "compare", one, other], capture_output=True, text=True, check=True).stdout
-    return float(said.partition("largest difference of a weight: ")[2].split()[0])
 
 
 def at_every_layout(name, options, folder):
@@ -46,7 +36,7 @@ def at_every_layout(name, options, folder):
 
 
 for name, options in OPTIMISERS.items():
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         at_every_layout(name, options, place)
 
 ADAMW = OPTIMISERS["AdamW, dropout 0"]

@@ -48,7 +48,7 @@ check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped f
 checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
 check(checked.returncode == 0, "weights that should be equal over the ranks are, when they are checked", checked.stderr)
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")
     job = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path), cwd=ROOT,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)

@@ -7,20 +7,24 @@ import tempfile
 ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 
+program = "train"  # of those in BUILD
+environment_of_runs = {}
+
 
 def command(ranks, *options, stack="solutions", stage=11):
-    return ["common/train/launch.sh", str(ranks), stack, str(stage), f"{BUILD}/train", "--cache", f"{BUILD}/cache",
+    return ["common/train/launch.sh", str(ranks), stack, str(stage), f"{BUILD}/{program}", "--cache", f"{BUILD}/cache",
             *map(str, options)]
 
 
 def run(ranks, *options, **environment):
     """The finished process, with its output as text."""
-    return subprocess.run(command(ranks, *options), cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run(command(ranks, *options), cwd=ROOT, capture_output=True, text=True, 
+                          env={**os.environ, **environment_of_runs, **environment})
 
 
 def metrics_of(ranks, *options):
     """The lines of the metrics file of a run that must succeed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = os.path.join(folder, "metrics.jsonl")
         done = run(ranks, "--tp", ranks, "--metrics", path, *options)
         if done.returncode:

@@ -93,7 +93,8 @@ enum cudaError_t {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35,
-    cudaErrorNoDevice = 100
+    cudaErrorNoDevice = 100,
+    cudaErrorNotReady = 600
 };
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
@@ -109,14 +110,23 @@ enum cudaMemoryType {
     cudaMemoryTypeDevice,
     cudaMemoryTypeManaged
 };
-enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaStreamNonBlocking = 1 };
+enum {
+    cudaHostAllocPortable = 1,
+    cudaHostAllocMapped = 2,
+    cudaStreamNonBlocking = 1,
+    cudaEventDisableTiming = 2
+};
 typedef struct EmulatedStream *cudaStream_t;
+typedef struct EmulatedEvent *cudaEvent_t;
 struct cudaPointerAttributes {
     cudaMemoryType type;
     void *hostPointer;
 };
 struct cudaDeviceProp {
     char name[256];
+    struct {
+        char bytes[16];
+    } uuid;
     int major, minor, multiProcessorCount;
     size_t totalGlobalMem;
 };
@@ -132,6 +142,11 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
@@ -150,8 +165,10 @@ template <typename F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, i
 
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
-/** Puts something on the stream. */
-void emulated_later(std::function<void()> work);
+/** Puts something on a stream: it runs when somebody waits for that, or for an event behind it. */
+void emulated_later(cudaStream_t stream, std::function<void()> work);
+/** Does now what is on the stream, and then `work`, which reaches the device's memory. */
+void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
 /** Ends the run where a kernel gets what it cannot reach. */
@@ -164,10 +181,11 @@ template <typename T> static inline void emulated_check(const T &argument)
 }
 
 template <typename... P>
-void emulated_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, P... arguments)
+void emulated_launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                     P... arguments)
 {
     (emulated_check(arguments), ...);
-    emulated_later([=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
+    emulated_later(stream, [=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
 }
 
 #endif

@@ -4,14 +4,19 @@
 #include <cblas.h>
 #include <vector>
 
+struct EmulatedBlas {
+    cudaStream_t stream;
+};
+
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
-    *handle = nullptr;
+    *handle = new EmulatedBlas();
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t)
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 {
+    handle->stream = stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -35,10 +40,10 @@ static const float *single(const void *matrix, cudaDataType_t type, int stride, 
     return room->data();
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t a_flag, cublasOperation_t b_flag, int rows,
-                            int columns, int inner, const void *alpha, const void *a, cudaDataType_t a_type,
-                            int a_stride, const void *b, cudaDataType_t b_type, int b_stride,
-                            const void *beta, void *c, cudaDataType_t c_type, int c_stride,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag, cublasOperation_t b_flag,
+                            int rows, int columns, int inner, const void *alpha, const void *a,
+                            cudaDataType_t a_type, int a_stride, const void *b, cudaDataType_t b_type,
+                            int b_stride, const void *beta, void *c, cudaDataType_t c_type, int c_stride,
                             cublasComputeType_t, cublasGemmAlgo_t)
 {
     if (c_type != CUDA_R_32F || a_type != b_type)
@@ -46,7 +51,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t a_flag, cublasOper
     for (const void *matrix : {a, b, static_cast<const void *>(c)})
         emulated_check_pointer(matrix);
     const float scale = *static_cast<const float *>(alpha), kept = *static_cast<const float *>(beta);
-    emulated_later([=] {
+    emulated_later(handle->stream, [=] {
         std::vector<float> a_room, b_room;
         cblas_sgemm(CblasColMajor, a_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans,
                     b_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans, rows, columns, inner, scale,

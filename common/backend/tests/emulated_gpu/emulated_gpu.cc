@@ -1,4 +1,5 @@
-/* See cuda_runtime.h. A thread of a block is a fiber: it runs until it waits at a barrier, then the next one does. */
+/* See cuda_runtime.h. Threads of a block run on fibers: one after the other on the same fiber, until one waits at a barrier; the others go
+ * on on the next fiber. */
 #include "cuda_runtime.h"
 
 #include <deque>
@@ -32,6 +33,7 @@ static const size_t STACK = 256 << 10;
 
 struct Fiber {
     char *stack;
+    int thread; /* which one it runs */
     bool ended;
     int waits_for; /* the generation of a barrier after which it goes on, -1: it can run */
     bool waits_in_warp;
@@ -45,7 +47,7 @@ struct Fiber {
 
 static Fiber fibers[MOST_THREADS], scheduler;
 static const std::function<void()> *body;
-static int running;
+static Fiber *running;
 
 #ifdef __x86_64__
 /* Keeps what a call has to keep, leaves its stack pointer in *from, goes on with another stack. */
@@ -98,14 +100,16 @@ static void go_to(Fiber *from, Fiber *to, bool from_ends)
 #endif
 }
 
+static void run_threads();
+
 static void fiber_main()
 {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom, &scheduler_size);
 #endif
-    (*body)();
-    fibers[running].ended = true;
-    go_to(&fibers[running], &scheduler, true);
+    run_threads();
+    running->ended = true;
+    go_to(running, &scheduler, true);
     abort();
 }
 
@@ -139,7 +143,7 @@ struct Barrier {
     unsigned kind;
 };
 
-static int threads, living, living_in_warp[MOST_THREADS / 32];
+static int threads, next_thread, living, living_in_warp[MOST_THREADS / 32];
 static Barrier block_barrier, warp_barrier[MOST_THREADS / 32];
 static uint64_t lanes[MOST_THREADS];
 static bool any_now, any_before;
@@ -152,7 +156,7 @@ void *emulated_shared_memory()
 
 uint64_t *emulated_lanes()
 {
-    return lanes + running / 32 * 32;
+    return lanes + running->thread / 32 * 32;
 }
 
 static void open_if_all_are_there(Barrier *barrier, int expected)
@@ -163,17 +167,25 @@ static void open_if_all_are_there(Barrier *barrier, int expected)
     barrier->generation++;
 }
 
+static void set_place(int thread)
+{
+    const dim3 b = emulated_place.block;
+    const unsigned n = static_cast<unsigned>(thread);
+    emulated_place.at_thread = dim3(n % b.x, n / b.x % b.y, n / b.x / b.y);
+}
+
 void emulated_barrier(bool warp, unsigned kind)
 {
-    Barrier *barrier = warp ? &warp_barrier[running / 32] : &block_barrier;
+    Fiber *fiber = running;
+    const int thread = fiber->thread;
+    Barrier *barrier = warp ? &warp_barrier[thread / 32] : &block_barrier;
     if (barrier->arrived > 0 && barrier->kind != kind)
         fail("threads of a warp wait at different shuffles");
-    Fiber *fiber = &fibers[running];
     barrier->kind = kind;
     barrier->arrived++;
     fiber->waits_for = barrier->generation + 1;
     fiber->waits_in_warp = warp;
-    open_if_all_are_there(barrier, warp ? living_in_warp[running / 32] : living);
+    open_if_all_are_there(barrier, warp ? living_in_warp[thread / 32] : living);
     if (barrier->generation < fiber->waits_for)
         go_to(fiber, &scheduler, false);
     fiber->waits_for = -1;
@@ -189,44 +201,55 @@ bool emulated_any(bool mine)
     return any_before;
 }
 
-static bool can_run(int i)
+/* Threads that nobody has begun, until one of them waits: this fiber is then that thread's. */
+static void run_threads()
 {
-    const Fiber *fiber = &fibers[i];
-    const Barrier *barrier = fiber->waits_in_warp ? &warp_barrier[i / 32] : &block_barrier;
-    return !fiber->ended && (fiber->waits_for < 0 || barrier->generation >= fiber->waits_for);
+    while (next_thread < threads) {
+        const int thread = next_thread++;
+        running->thread = thread;
+        set_place(thread);
+        (*body)();
+        const int warp = running->thread / 32;
+        living--;
+        living_in_warp[warp]--;
+        open_if_all_are_there(&block_barrier, living);
+        open_if_all_are_there(&warp_barrier[warp], living_in_warp[warp]);
+    }
 }
 
-static void run_thread(int i)
+static bool can_go_on(const Fiber *fiber)
 {
-    running = i;
-    const dim3 b = emulated_place.block;
-    const unsigned n = static_cast<unsigned>(i);
-    emulated_place.at_thread = dim3(n % b.x, n / b.x % b.y, n / b.x / b.y);
-    go_to(&scheduler, &fibers[i], false);
-    if (!fibers[i].ended)
-        return;
-    living--;
-    living_in_warp[i / 32]--;
-    open_if_all_are_there(&block_barrier, living);
-    open_if_all_are_there(&warp_barrier[i / 32], living_in_warp[i / 32]);
+    const Barrier *barrier = fiber->waits_in_warp ? &warp_barrier[fiber->thread / 32] : &block_barrier;
+    return !fiber->ended && barrier->generation >= fiber->waits_for;
+}
+
+static void resume(Fiber *fiber)
+{
+    running = fiber;
+    set_place(fiber->thread);
+    go_to(&scheduler, fiber, false);
 }
 
 static void run_block()
 {
     living = threads;
+    next_thread = 0;
     block_barrier = {};
     any_now = false;
     for (int w = 0; w < (threads + 31) / 32; w++) {
         warp_barrier[w] = {};
         living_in_warp[w] = threads - 32 * w < 32 ? threads - 32 * w : 32;
     }
-    for (int i = 0; i < threads; i++)
-        begin_fiber(&fibers[i]);
+    int used = 0;
     while (living > 0) {
-        bool moved = false;
-        for (int i = 0; i < threads; i++)
-            while (can_run(i)) {
-                run_thread(i);
+        bool moved = next_thread < threads;
+        if (moved) {
+            begin_fiber(&fibers[used]);
+            resume(&fibers[used++]);
+        }
+        for (int i = 0; i < used; i++)
+            while (can_go_on(&fibers[i])) {
+                resume(&fibers[i]);
                 moved = true;
             }
         if (!moved)
@@ -249,6 +272,9 @@ void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void
                 run_block();
             }
 }
+
+static int depth; /* work on a stream may wait for work on another */
+static void run_all();
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
 
@@ -292,7 +318,9 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         if (rest)
             device_holes[begin + needed] = rest;
         on_device[begin] = bytes;
-        cudaMemsetAsync(begin, 0xff, bytes, nullptr);
+        protect(true);
+        std::memset(begin, 0xff, bytes);
+        protect(depth > 0);
         *memory = begin;
         return cudaSuccess;
     }
@@ -301,7 +329,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
-    cudaStreamSynchronize(nullptr);
+    run_all();
     if (!memory)
         return cudaSuccess;
     auto found = on_device.find(static_cast<char *>(memory));
@@ -332,7 +360,7 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 
 cudaError_t cudaFreeHost(void *memory)
 {
-    cudaStreamSynchronize(nullptr);
+    run_all();
     if (memory && !on_host.erase(static_cast<char *>(memory)))
         fail("cudaFreeHost of what is no pinned memory");
     free(memory);
@@ -361,10 +389,49 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return cudaSuccess;
 }
 
-/* ---- the stream ----------------------------------------------------------------------------------------- */
+/* ---- streams -------------------------------------------------------------------------------------------- */
 
-static std::deque<std::function<void()>> stream;
+struct EmulatedStream {
+    std::deque<std::function<void()>> waiting;
+    uint64_t begun, ended; /* how many were put on it, how many have run */
+};
+struct EmulatedEvent {
+    EmulatedStream *stream;
+    uint64_t position; /* it has happened when so many have run there */
+};
+
+static std::vector<EmulatedStream *> streams;
 enum { MOST_WAITING = 4096 };
+
+static EmulatedStream *stream_of(cudaStream_t stream)
+{
+    static EmulatedStream usual;
+    if (streams.empty())
+        streams.push_back(&usual);
+    return stream ? stream : &usual;
+}
+
+static void run_until(EmulatedStream *stream, uint64_t position)
+{
+    if (stream->ended >= position)
+        return;
+    if (depth++ == 0)
+        protect(true);
+    while (stream->ended < position) {
+        std::function<void()> work = std::move(stream->waiting.front());
+        stream->waiting.pop_front();
+        work();
+        stream->ended++;
+    }
+    if (--depth == 0)
+        protect(false);
+}
+
+static void run_all()
+{
+    for (EmulatedStream *stream : streams)
+        run_until(stream, stream->begun);
+}
 
 /* As the environment says to CUDA itself. */
 static bool is_blocking()
@@ -373,40 +440,84 @@ static bool is_blocking()
     return set && *set == '1';
 }
 
-void emulated_later(std::function<void()> work)
+void emulated_later(cudaStream_t stream_or_none, std::function<void()> work)
 {
-    stream.push_back(std::move(work));
-    if (is_blocking() || stream.size() >= MOST_WAITING)
-        cudaStreamSynchronize(nullptr);
+    EmulatedStream *stream = stream_of(stream_or_none);
+    stream->waiting.push_back(std::move(work));
+    stream->begun++;
+    if (is_blocking() || stream->waiting.size() >= MOST_WAITING)
+        run_until(stream, stream->begun);
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t)
+void emulated_now(cudaStream_t stream, const std::function<void()> &work)
 {
-    if (stream.empty())
-        return cudaSuccess;
-    protect(true);
-    while (!stream.empty()) {
-        stream.front()();
-        stream.pop_front();
-    }
-    protect(false);
+    cudaStreamSynchronize(stream);
+    if (depth++ == 0)
+        protect(true);
+    work();
+    if (--depth == 0)
+        protect(false);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *created, unsigned)
+{
+    *created = new EmulatedStream();
+    streams.push_back(*created);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    run_until(stream_of(stream), stream_of(stream)->begun);
+    return cudaSuccess;
+}
+
+/* Whoever asks gives it the time. */
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return cudaStreamSynchronize(stream);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    *event = new EmulatedEvent();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    *event = {stream_of(stream), stream_of(stream)->begun};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    const EmulatedEvent now = *event;
+    if (now.stream)
+        emulated_later(stream, [=] { run_until(now.stream, now.position); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
 {
     if (lies_in(on_device, from) || lies_in(on_host, from)) {
-        emulated_later([=] { std::memcpy(to, from, bytes); });
+        emulated_later(stream, [=] { std::memcpy(to, from, bytes); });
     } else { /* pageable memory is read before the call returns */
         std::vector<char> bytes_now(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
-        emulated_later([=] { std::memcpy(to, bytes_now.data(), bytes); });
+        emulated_later(stream, [=] { std::memcpy(to, bytes_now.data(), bytes); });
     }
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t)
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream)
 {
-    emulated_later([=] { std::memset(memory, byte, bytes); });
+    emulated_later(stream, [=] { std::memset(memory, byte, bytes); });
     return cudaSuccess;
 }
 
@@ -442,9 +553,10 @@ cudaError_t cudaSetDevice(int device)
     return device < devices() ? cudaSuccess : cudaErrorNoDevice;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
 {
     *properties = {};
+    snprintf(properties->uuid.bytes, sizeof properties->uuid.bytes, "emulated %d", device);
     snprintf(properties->name, sizeof properties->name, "emulated GPU");
     properties->multiProcessorCount = 4;
     properties->totalGlobalMem = DEVICE_BYTES;
@@ -476,11 +588,5 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
         held += with_gap(block.second);
     *total = DEVICE_BYTES;
     *available = DEVICE_BYTES - held;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *created, unsigned)
-{
-    *created = nullptr;
     return cudaSuccess;
 }

@@ -1,0 +1,111 @@
+/* What is counted and measured of each exchange; the group's transport does it. */
+#include <stdlib.h>
+
+#include "comm/parts.h"
+
+static void count(Group *group, Operation operation, int64_t numbers, double begin)
+{
+    Counter *counter = &group->counter[operation];
+    counter->calls++;
+    counter->bytes += numbers * (int64_t)sizeof(real);
+    counter->seconds += MPI_Wtime() - begin;
+}
+
+/* This rank's share of the 2(n-1)N numbers that an all-reduce of N costs its group of n: the shares add up to
+ * it. */
+static int64_t share_of_sum(const Group *group, int64_t numbers)
+{
+    int64_t all = 2 * (group->size - 1) * numbers;
+    return all * (group->rank + 1) / group->size - all * group->rank / group->size;
+}
+
+void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
+{
+    double begin = MPI_Wtime();
+    group->transport->all_reduce(group, x, result, numbers);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+}
+
+void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    double begin = MPI_Wtime();
+    group->transport->all_gather(group, x, result, rows, columns);
+    count(group, ALL_GATHER, (group->size - 1) * rows * columns, begin);
+}
+
+void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    double begin = MPI_Wtime();
+    group->transport->reduce_scatter(group, x, result, rows, columns);
+    count(group, REDUCE_SCATTER, (group->size - 1) * rows * columns, begin);
+}
+
+void comm_broadcast(Group *group, real *x, int64_t numbers, int root)
+{
+    double begin = MPI_Wtime();
+    group->transport->broadcast(group, x, numbers, root);
+    count(group, BROADCAST, group->rank == root ? (group->size - 1) * numbers : 0, begin);
+}
+
+void comm_send(Group *group, const real *x, int64_t numbers, int to)
+{
+    double begin = MPI_Wtime();
+    group->transport->send(group, x, numbers, to);
+    count(group, SEND, numbers, begin);
+}
+
+void comm_receive(Group *group, real *x, int64_t numbers, int from)
+{
+    double begin = MPI_Wtime();
+    group->transport->receive(group, x, numbers, from);
+    count(group, RECEIVE, 0, begin);
+}
+
+CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
+{
+    double begin = MPI_Wtime();
+    CommRequest *request = group->transport->all_reduce_start(group, x, numbers);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+    return request;
+}
+
+void comm_wait(CommRequest *request)
+{
+    Group *group = request->group;
+    double begin = MPI_Wtime();
+    group->transport->wait(request);
+    group->counter[ALL_REDUCE].seconds += MPI_Wtime() - begin;
+}
+
+void comm_poke(Group *group)
+{
+    group->transport->poke(group);
+}
+
+/* ---- of the host's memory: through MPI, whatever the transport ---- */
+
+void comm_barrier(Group *group)
+{
+    double begin = MPI_Wtime();
+    MPI_Barrier(group->comm);
+    count(group, BARRIER, 0, begin);
+}
+
+void comm_any(Group *group, uint8_t *bits, int64_t bytes)
+{
+    double begin = MPI_Wtime();
+    const int64_t most = 1 << 20; /* MPI counts are ints */
+    for (int64_t i = 0; i < bytes || i == 0; i += most)
+        MPI_Allreduce(MPI_IN_PLACE, bits + i, (int)(bytes - i < most ? bytes - i : most), MPI_BYTE, MPI_BOR,
+                      group->comm);
+    const int64_t numbers = (bytes + (int64_t)sizeof(real) - 1) / (int64_t)sizeof(real);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+}
+
+void group_sum(Group *group, double *values, int numbers)
+{
+    group_must_exist(group, "group_sum");
+    double begin = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);
+    count(group, ALL_REDUCE, share_of_sum(group, numbers) * (int64_t)(sizeof(double) / sizeof(real)), begin);
+}

@@ -1,0 +1,127 @@
+/* Groups: how they come about, what they are called, what they have counted; and what goes through MPI whatever the transport. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run.h"
+#include "comm/parts.h"
+
+Group *group_of(MPI_Comm comm, const char *name)
+{
+    Group *group = calloc(1, sizeof *group);
+    MPI_Comm_dup(comm, &group->comm);
+    MPI_Comm_rank(group->comm, &group->rank);
+    MPI_Comm_size(group->comm, &group->size);
+    group_rename(group, name);
+    transport_join(group, NULL, 0, 0);
+    return group;
+}
+
+void group_free(Group *group)
+{
+    while (group->first_child) {
+        Group *child = group->first_child;
+        group->first_child = child->next_sibling;
+        group_free(child);
+    }
+    if (group->transport->leave)
+        group->transport->leave(group);
+    MPI_Comm_free(&group->comm);
+    free(group);
+}
+
+void group_must_exist(const Group *group, const char *word)
+{
+    if (!group)
+        misuse(
+            "balise 8 makes mesh->tp and balise 10 mesh->dp; until then the ranks that split the model are "
+            "mesh->world",
+            "%s: this group does not exist yet", word);
+}
+
+static Group *child_of(Group *parent, MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL)
+        misuse("a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
+               "group_adopt: this communicator is MPI_COMM_NULL");
+    if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
+        misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
+               "MPI_Comm_split",
+               "group_adopt: this communicator is MPI's own");
+    Group *group = calloc(1, sizeof *group);
+    group->comm = comm;
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    group->next_sibling = parent->first_child;
+    parent->first_child = group;
+    return group;
+}
+
+Group *group_adopt(Group *parent, MPI_Comm comm)
+{
+    group_must_exist(parent, "group_adopt");
+    Group *group = child_of(parent, comm);
+    snprintf(group->name, sizeof group->name, "%.24s/own", parent->name);
+    transport_join(group, NULL, 0, 0);
+    return group;
+}
+
+Group *group_split(Group *group, int color, int key)
+{
+    MPI_Comm comm;
+    group_must_exist(group, "group_split");
+    MPI_Comm_split(group->comm, color, key, &comm);
+    Group *part = child_of(group, comm);
+    snprintf(part->name, sizeof part->name, "%.24s/%d", group->name, color);
+    transport_join(part, group, color, key);
+    return part;
+}
+
+int group_rank(const Group *group)
+{
+    group_must_exist(group, "group_rank");
+    return group->rank;
+}
+
+int group_size(const Group *group)
+{
+    group_must_exist(group, "group_size");
+    return group->size;
+}
+
+MPI_Comm group_comm(const Group *group)
+{
+    group_must_exist(group, "group_comm");
+    return group->comm;
+}
+
+const char *group_name(const Group *group)
+{
+    return group->name;
+}
+
+void group_rename(Group *group, const char *name)
+{
+    snprintf(group->name, sizeof group->name, "%s", name);
+}
+
+Counter group_counter(const Group *group, Operation operation)
+{
+    return group->counter[operation];
+}
+
+Counter group_total(const Group *group)
+{
+    Counter total = {0};
+    for (int i = 0; i < OPERATIONS; i++) {
+        total.calls += group->counter[i].calls;
+        total.bytes += group->counter[i].bytes;
+        total.seconds += group->counter[i].seconds;
+    }
+    return total;
+}
+
+void group_reset_counters(Group *group)
+{
+    memset(group->counter, 0, sizeof group->counter);
+}
