@@ -70,21 +70,28 @@ bool backend_looks_for_zeros(void);
 
 /* ---- precision of matrix products ------------------------------------------------------------------------ */
 
-/** What the matrices of a product are rounded to before they are multiplied. BF16 (Kalamkar et al., arXiv:1905.12322): 8
- *  significant bits, to the nearest, ties to even; sums, biases and results stay single precision. */
-typedef enum Precision { FP32, BF16 } Precision;
+/** What the matrices of a product are rounded to before they are multiplied, to the nearest, ties to even; sums, biases and
+ *  results stay single precision. BF16 (Kalamkar et al., arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16
+ *  (IEEE 754's binary16): 11 significant bits, numbers from 2^-24 to 65504; for GPUs. */
+typedef enum Precision { FP32, BF16, FP16 } Precision;
 
-/** Products of fewer multiply-adds stay FP32. Rounding their matrices takes longer than it saves: the three products of a layer
+/** Products of fewer multiply-adds stay FP32, in FP16 too. Rounding their matrices takes longer than it saves: the three products of a layer
  *  of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of 128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Decided by
  *  size alone, so that two runs decide alike. */
 enum { BF16_LEAST = 1 << 19 };
 
+/** "off", "bf16" or "fp16", as AMP has it. */
+static inline const char *precision_name(Precision precision)
+{
+    return precision == FP32 ? "off" : precision == BF16 ? "bf16" : "fp16";
+}
+
 /** The precision in which the kernels of y = x W^T multiply from now on; all other kernels keep to FP32.
  *  @param width the least size of the matrices of most products to come: for large ones another library may be the best; or 0
- *  @return false with `problem`, and FP32 as before, where this machine has no BF16 */
+ *  @return false with `problem`, and FP32 as before, where this machine has no such products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
-/** Says that weights [count] have changed, and will not change before the next call: BF16 products round each matrix among
+/** Says that weights [count] have changed, and will not change before the next call: products in BF16 or FP16 round each matrix among
  *  them once, into `room` [count], and what is no weight each time. NULL, 0, NULL: there are none any more. */
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room);
 

@@ -78,4 +78,14 @@ $(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c commo
 there-is-a-gpu: $(BUILD)/kernels$(OF_BACKEND)
 	$< > /dev/null
 
+# Everything that a GPU can show, in some minutes: for the day when one is there.
+REPORT_ON = $(or $(ON_GPU),cuda)
+.PHONY: gpu-report
+gpu-report:
+	$(MAKE) BACKEND=$(REPORT_ON) $(BUILD)/kernels-$(REPORT_ON) $(BUILD)/libtest.a
+	$(BUILD)/kernels-$(REPORT_ON) > /dev/null
+	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/train-$(REPORT_ON) $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED)) runners
+	$(MAKE) BACKEND=$(REPORT_ON) TRANSPORT=nccl $(BUILD)/train-$(REPORT_ON)-nccl || true
+	TESTS='$(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))' MODELS='$(MODELS)' STEPS='$(STEPS)' PEAK='$(PEAK)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
+
 -include $(shell find $(BUILD)/cuda $(BUILD)/emulated -name '*.d' 2>/dev/null)

@@ -106,6 +106,8 @@ static CheckpointIndex index_of(const Trainer *t)
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
                              .optimizer_steps = optimizer_state(t->optimizer).steps,
+                             .loss_scale = t->scaler.scale,
+                             .good_steps = t->scaler.good,
                              .loss_sum = t->epoch.loss_sum,
                              .correct = t->epoch.correct,
                              .seen = t->epoch.count,
@@ -265,6 +267,10 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
         t->step = t->first_step = t->saved_step = saved->index.step;
         t->epoch = (Metrics){saved->index.loss_sum, saved->index.correct, saved->index.seen};
         optimizer_resume(t->optimizer, saved->index.optimizer_steps);
+        if (t->scaler.scale > 0 && saved->index.loss_scale > 0) {
+            t->scaler.scale = saved->index.loss_scale;
+            t->scaler.good = saved->index.good_steps;
+        }
     }
     free(run.parameters);
     saved_model_close(saved);

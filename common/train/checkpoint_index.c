@@ -59,6 +59,10 @@ static json_t *json_of(const CheckpointIndex *index)
     json_object_set_new(json_object_get(all, "sampler"), "epoch", json_integer(index->step / an_epoch));
     json_object_set_new(json_object_get(all, "sampler"), "step_in_epoch",
                         json_integer(index->step % an_epoch));
+    if (index->loss_scale > 0)
+        json_object_set_new(
+            all, "scaler",
+            json_pack("{s:f, s:I}", "scale", index->loss_scale, "good_steps", (json_int_t)index->good_steps));
     json_object_set_new(all, "parameters", parameters_of(index));
     return all;
 }
@@ -126,6 +130,17 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
+/* Only a run in fp16 has written one. */
+static bool read_scaler(json_t *all, CheckpointIndex *index)
+{
+    json_t *scaler = json_object_get(all, "scaler");
+    json_int_t good = 0;
+    if (scaler && json_unpack(scaler, "{s:F, s:I}", "scale", &index->loss_scale, "good_steps", &good))
+        return false;
+    index->good_steps = good;
+    return !scaler || (index->loss_scale >= 1 && good >= 0);
+}
+
 static bool read_all(json_t *all, CheckpointIndex *index)
 {
     const char *found, *optimizer, *data;
@@ -147,7 +162,7 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           index->tp >= 1 && index->tp <= 1 << 20 && read_parameters(all, index);
+           index->tp >= 1 && index->tp <= 1 << 20 && read_scaler(all, index) && read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)

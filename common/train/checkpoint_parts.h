@@ -43,6 +43,8 @@ typedef struct CheckpointIndex {
     int64_t fitting[FITTINGS];
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
+    double loss_scale;              /**< of the gradient scaler; 0 where there is none */
+    int64_t good_steps;             /**< since it was changed */
     char data_key[DATA_KEY_SIZE];   /**< of the contents of the training data */
     double loss_sum, correct, seen; /**< of the epoch so far */
     int count;

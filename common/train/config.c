@@ -72,11 +72,9 @@ static bool read_model(const char *value, BertConfig *bert, Problem *problem)
 
 static bool read_amp(const char *value, Precision *amp, Problem *problem)
 {
-    *amp = !strcmp(value, "bf16") ? BF16 : FP32;
-    if (!strcmp(value, "fp16"))
-        return problem_set(problem, NULL, "AMP=bf16 is what a processor can do",
-                           "--amp cannot be 'fp16': fp16 needs a GPU");
-    return *amp == BF16 || !strcmp(value, "off") || refuse(problem, "amp", value, "off or bf16");
+    *amp = !strcmp(value, "bf16") ? BF16 : !strcmp(value, "fp16") ? FP16 : FP32;
+    return *amp != FP32 || !strcmp(value, "off") ||
+           refuse(problem, "amp", value, "off, bf16 or, on a GPU, fp16");
 }
 
 static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)

@@ -90,7 +90,9 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->model = model_new(t->pool, &t->mesh, config->seed);
     t->bert = bert_new(model_builder(t->model), &config->bert);
     model_finish(t->model);
-    if (config->amp == BF16)
+    if (config->amp == FP16)
+        t->scaler = scaler_new();
+    if (config->amp != FP32)
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);

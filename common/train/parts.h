@@ -5,6 +5,7 @@
 #define BALISE_TRAINER_PARTS_H
 
 #include "autograd/operations.h"
+#include "optim/scaler.h"
 #include "train/buckets.h"
 #include "train/report.h"
 #include "train/trainer.h"
@@ -19,6 +20,7 @@ typedef struct Trainer {
     Model *model;
     Bert *bert;
     Optimizer *optimizer;
+    GradScaler scaler; /* of zeros but in fp16 */
     ReviewSet *train, *test;
     Sampler sampler, test_sampler;
     Batch *batch; /* of a micro-batch */

@@ -30,7 +30,7 @@ static double now(void)
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
 {
     Report *report = calloc(1, sizeof *report);
-    report->amp = config->amp == BF16 ? "bf16" : "off";
+    report->amp = precision_name(config->amp);
     report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
@@ -143,6 +143,9 @@ void report_step(Report *report, const StepReport *s)
                              (json_int_t)s->comm_bytes_tp, "comm_bytes_dp", (json_int_t)s->comm_bytes_dp);
     if (!(s->gradient_norm < 0))
         json_object_set_new(line, "grad_norm", number(s->gradient_norm));
+    if (s->scale > 0)
+        json_object_update_new(
+            line, json_pack("{s:f, s:I}", "loss_scale", s->scale, "steps_left_out", (json_int_t)s->left_out));
     write_line(report, line);
 }
 

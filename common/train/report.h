@@ -22,6 +22,8 @@ typedef struct StepReport {
     double comm_seconds;
     double wait_seconds;  /**< of the reduction over the replicas, what the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
+    double scale;         /**< of the loss, in fp16 (see optim/scaler.h); otherwise 0 */
+    int64_t left_out;     /**< steps so far in which a gradient became infinite */
 } StepReport;
 
 /** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */

@@ -32,6 +32,27 @@ static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
     return loss;
 }
 
+/* The gradient of the loss: 1, or what the scaler makes of it. */
+static Tensor *scaled_one(Trainer *t)
+{
+    if (t->scaler.scale == 0)
+        return NULL;
+    const real scale = (real)t->scaler.scale;
+    return tape_reals(t->tape, SHAPE(1), whole(), &scale, false);
+}
+
+static void step_with_gradients(Trainer *t, StepReport *report)
+{
+    const double clip = t->config->clip;
+    if (clip > 0) {
+        report->gradient_norm = gradient_norm(t->model);
+        clip_gradients(t->model, report->gradient_norm, clip);
+        lap("clipping", false);
+    }
+    optimizer_step(t->optimizer, report->rate);
+    lap("optimiser", false);
+}
+
 StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
 {
     const TrainConfig *config = t->config;
@@ -47,17 +68,14 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         if (i + 1 ==
             config->accumulate) /* one reduction a step: the last backward pass completes the gradients */
             bucket_set_begin(t->buckets, t->tape);
-        tape_backward(t->tape, loss, NULL);
+        tape_backward(t->tape, loss, scaled_one(t));
     }
     report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
     lap(LAP_NOT_HIDDEN, true);
-    if (config->clip > 0) {
-        report.gradient_norm = gradient_norm(t->model);
-        clip_gradients(t->model, report.gradient_norm, config->clip);
-        lap("clipping", false);
-    }
-    optimizer_step(t->optimizer, report.rate);
-    lap("optimiser", false);
+    report.scale = t->scaler.scale;
+    if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
+        step_with_gradients(t, &report);
+    report.left_out = t->scaler.left_out;
     laps_run(false);
     return report;
 }

@@ -34,21 +34,44 @@ static cublasHandle_t library(void)
     return handle;
 }
 
-/* ---- bf16 ------------------------------------------------------------------------------------------------ */
+/* ---- 16 bits --------------------------------------------------------------------------------------------- */
+
+__device__ static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 
 /* The 16 higher bits, to the nearest, ties to even; a NaN stays one. */
 __device__ static uint16_t bf16_of(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    const uint32_t bits = bits_of(x);
     if ((bits & 0x7fffffff) > 0x7f800000)
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-__global__ static void round_to_bf16(int64_t count, const float *x, uint16_t *y)
+/* Likewise of 11 significant bits; from 65520 on infinity. Below 2^-14 numbers are multiples of 2^-24, which is what adding 1/2
+ * rounds to. */
+__device__ static uint16_t fp16_of(float x)
 {
-    FOR_EACH(i, count) y[i] = bf16_of(x[i]);
+    const uint32_t sign = bits_of(x) >> 16 & 0x8000, size = bits_of(x) & 0x7fffffff;
+    uint32_t half;
+    if (size > 0x7f800000)
+        half = 0x7e00;
+    else if (size >= bits_of(65520))
+        half = 0x7c00;
+    else if (size < bits_of(0x1p-14f))
+        half = bits_of(fabsf(x) + 0.5f) - bits_of(0.5f);
+    else
+        half = (size + 0x0fff + (size >> 13 & 1) - ((127 - 15) << 23)) >> 13;
+    return (uint16_t)(sign | half);
+}
+
+__global__ static void round_to_16(int64_t count, bool fp16, const float *x, uint16_t *y)
+{
+    FOR_EACH(i, count) y[i] = fp16 ? fp16_of(x[i]) : bf16_of(x[i]);
 }
 
 bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
@@ -61,15 +84,15 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
 void backend_set_weights(const real *first, int64_t count, uint16_t *room)
 {
     weights = {first, first + count, room};
-    launch_for("round to bf16", count, round_to_bf16, count, first, room);
+    launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, first, room);
 }
 
-/* Matrix x [count] in bf16: a weight that is rounded already, or x rounded into `room`. */
+/* Matrix x [count] in 16 bits: a weight that is rounded already, or x rounded into `room`. */
 static const uint16_t *rounded(const real *x, int64_t count, uint16_t *room)
 {
     if (weights.begin && x >= weights.begin && x + count <= weights.end)
         return weights.rounded + (x - weights.begin);
-    launch_for("round to bf16", count, round_to_bf16, count, x, room);
+    launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, x, room);
     return room;
 }
 
@@ -98,13 +121,13 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Mat
     cudaDataType_t type = CUDA_R_32F;
     if (rows * columns == 0)
         return;
-    if (precision == BF16 && rows * columns * inner >= BF16_LEAST) {
+    if (precision != FP32 && rows * columns * inner >= BF16_LEAST) {
         const int64_t a_count = a.rows * a.columns, b_count = b.rows * b.columns;
         const int64_t apart = (a_count + 127) / 128 * 128; /* tensor cores want them aligned */
         uint16_t *room = (uint16_t *)device_work((apart + b_count) * (int64_t)sizeof *room);
         left = rounded(a.numbers, a_count, room);
         right = rounded(b.numbers, b_count, room + apart);
-        type = CUDA_R_16BF;
+        type = precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
     }
     check(cublasGemmEx(library(), a.flag, b.flag, checked(rows), checked(columns), checked(inner), &one, left,
                        type, checked(a.columns), right, type, checked(b.columns), &kept, c, CUDA_R_32F,

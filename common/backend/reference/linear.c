@@ -12,20 +12,28 @@ void reference_set_products(Precision precision)
     products = precision;
 }
 
-/** The nearest number of 8 significant bits, ties to even; its exponent is as narrow as a float's. */
-static real bf16(real x)
+/** The numbers that a product multiplies: how many bits are significant, the smallest exponent of a normal one (the highest bit
+ *  stands for 1/2), and from where on they are infinite. */
+typedef struct Numbers {
+    int bits, lowest;
+    double infinite;
+} Numbers;
+
+/** The nearest of them, ties to even. */
+static real nearest(real x)
 {
-    enum { BITS = 8, LOWEST = -125 }; /* a float's smallest exponent, where the highest bit stands for 1/2 */
+    static const Numbers numbers[] = {[BF16] = {8, -125, 0x1p128}, [FP16] = {11, -13, 0x1p16}};
+    const Numbers *of = &numbers[products];
     if (!isfinite(x))
         return x;
     int exponent;
     frexp(x, &exponent);
-    const int unit = (exponent < LOWEST ? LOWEST : exponent) - BITS;
-    const double nearest = ldexp(nearbyint(ldexp(x, -unit)), unit);
-    return fabs(nearest) < 0x1p128 ? (real)nearest : copysign(INFINITY, x);
+    const int unit = (exponent < of->lowest ? of->lowest : exponent) - of->bits;
+    const double near = ldexp(nearbyint(ldexp(x, -unit)), unit);
+    return fabs(near) < of->infinite ? (real)near : copysign(INFINITY, x);
 }
 
-/** The matrices that a product multiplies: its arguments, or copies of them in bf16. */
+/** The matrices that a product multiplies: its arguments, or copies of them that are rounded. */
 typedef struct Taken {
     const real *a, *b;
     real *copies; /**< to be freed */
@@ -37,9 +45,9 @@ static Taken take(int64_t multiply_adds, int64_t a_count, const real *a, int64_t
         return (Taken){a, b, NULL};
     real *copies = malloc((size_t)(a_count + b_count) * sizeof *copies);
     for (int64_t i = 0; i < a_count; i++)
-        copies[i] = bf16(a[i]);
+        copies[i] = nearest(a[i]);
     for (int64_t i = 0; i < b_count; i++)
-        copies[a_count + i] = bf16(b[i]);
+        copies[a_count + i] = nearest(b[i]);
     return (Taken){copies, copies + a_count, copies};
 }
 

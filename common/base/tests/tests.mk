@@ -30,17 +30,20 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 # what takes long.
 ON_EMULATED_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_table_rows_ranks2.c \
     common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
-TESTS_EMULATED := $(patsubst %.c,$(BUILD)/tests/emulated/%,$(ON_EMULATED_GPU))
-$(TESTS_EMULATED): $(BUILD)/tests/emulated/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-emulated.a
-	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_emulated)
+tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
+TESTS_EMULATED := $(call tests_on,emulated,$(ON_EMULATED_GPU))
+TESTS_CUDA := $(call tests_on,cuda,$(ON_EMULATED_GPU))
 
 # And what exchanges numbers, through NCCL of that GPU.
 OVER_EMULATED_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
-TESTS_NCCL := $(patsubst %.c,$(BUILD)/tests/emulated-nccl/%,$(OVER_EMULATED_NCCL))
-$(TESTS_NCCL): $(BUILD)/tests/emulated-nccl/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-emulated-nccl.a
-	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_emulated)
+TESTS_NCCL := $(call tests_on,emulated-nccl,$(OVER_EMULATED_NCCL))
+define test_on_rule
+$(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-$(1).a
+	mkdir -p $$(@D)
+	$(CC) $(LDFLAGS) $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -o $$@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
+endef
+$(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(ON_EMULATED_GPU))))
+$(eval $(call test_on_rule,emulated-nccl,$(OVER_EMULATED_NCCL)))
 
 SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))

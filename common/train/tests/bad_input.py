@@ -49,8 +49,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
     refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
-    refused("a precision that there is not is refused", ["--amp", "'fp8'", "off or bf16"], 2, "--tp", 2, "--amp", "fp8")
-    refused("fp16 is refused: it needs a GPU", ["'fp16'", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", "fp16")
+    refused("a precision that there is not is refused", ["--amp", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
+    refused("fp16 is refused: it needs a GPU", ["AMP=fp16", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", "fp16")
     broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
     refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")

@@ -5,7 +5,7 @@ import tempfile
 
 import runs
 from layouts_apart import deviation, weights_apart
-from runs import check, losses_of, run
+from runs import check, losses_of, metrics_of, run
 
 MODEL = ["--layers", 2, "--hidden-dim", 24, "--heads", 4, "--seq", 16, "--batch-size", 8, "--samples", 64, "--test", "", "--steps", 6,
          "--lr", 1e-3, "--clip", 0.5, "--eps", 1e-4, "--threads", 1]
@@ -41,14 +41,23 @@ def as_on_the_cpu(folder):
           f"{rest} beside {cpu[3:]}, {allowed[0]} allowed")
 
 
-def in_bf16():
-    wide = [*MODEL, "--hidden-dim", 96, "--seq", 48, "--amp", "bf16"]
+def in_16_bits():
+    wide = [*MODEL, "--hidden-dim", 96, "--seq", 48]
     on("the CPU")
-    cpu = losses_of(1, *wide)
-    allowed = 8 * max(deviation(cpu, losses_of(1, *wide, "--perturb", k)) for k in (1, 2, 3))
+    single, cpu = losses_of(1, *wide), losses_of(1, *wide, "--amp", "bf16")
+    allowed = 8 * max(deviation(cpu, losses_of(1, *wide, "--amp", "bf16", "--perturb", k)) for k in (1, 2, 3))
     on("over NCCL")
-    far = deviation(cpu, losses_of(2, *wide, "--tp", 2))
+    far = deviation(cpu, losses_of(2, *wide, "--amp", "bf16", "--tp", 2))
     check(far <= allowed, "AMP=bf16 on two GPUs gives the losses of AMP=bf16 on the CPU", f"{far} apart, {allowed} allowed")
+    steps = [line for line in metrics_of(2, *wide, "--amp", "fp16") if "step" in line]
+    far = deviation(single, [line["loss"] for line in steps])
+    check(0 < far <= allowed, "AMP=fp16, of more bits, is no farther from single precision", f"{far} apart, {allowed} allowed")
+    check(all(line["loss_scale"] == 65536 and line["steps_left_out"] == 0 for line in steps),
+          "where all gradients are finite the scale of the loss stays", str(steps[-1]))
+    wild = [line for line in metrics_of(2, *wide, "--amp", "fp16", "--optimizer", "sgd", "--lr", 3e4, "--clip", 0) if "step" in line]
+    left_out = [line["steps_left_out"] for line in wild]
+    check(left_out[-1] > 0 and all(line["loss_scale"] == 65536 / 2**before for line, before in zip(wild[1:], left_out)),
+          "steps whose gradients are infinite are left out, and the scale is halved for each", str(left_out))
 
 
 def says(name, words, *arguments, status=2, ranks=2, **environment):
@@ -75,5 +84,5 @@ def whatever_is_lacking():
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
     as_on_the_cpu(place)
-in_bf16()
+in_16_bits()
 whatever_is_lacking()

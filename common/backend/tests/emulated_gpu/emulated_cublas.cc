@@ -25,6 +25,15 @@ const char *cublasGetStatusString(cublasStatus_t status)
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS_NOT_SUPPORTED";
 }
 
+static float number_of_fp16(uint16_t half)
+{
+    const int exponent = half >> 10 & 31, fraction = half & 1023;
+    const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
+                       : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                       : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    return half & 0x8000 ? -size : size;
+}
+
 /* The matrix in single precision: itself, or what its 16-bit numbers stand for. */
 static const float *single(const void *matrix, cudaDataType_t type, int stride, int columns,
                            std::vector<float> *room)
@@ -35,7 +44,10 @@ static const float *single(const void *matrix, cudaDataType_t type, int stride, 
     room->resize(static_cast<size_t>(stride) * static_cast<size_t>(columns));
     for (size_t i = 0; i < room->size(); i++) {
         const uint32_t bits = static_cast<uint32_t>(half[i]) << 16;
-        std::memcpy(&(*room)[i], &bits, sizeof bits);
+        if (type == CUDA_R_16BF)
+            std::memcpy(&(*room)[i], &bits, sizeof bits);
+        else
+            (*room)[i] = number_of_fp16(half[i]);
     }
     return room->data();
 }

@@ -1,4 +1,4 @@
-/* Matrix products in bf16 against their definition: arguments rounded to bf16, all else in double precision. */
+/* Matrix products in bf16, and on GPUs in fp16, against their definition: arguments rounded to it, all else in double precision. */
 #include <dirent.h>
 
 #include "backend/tests/products.h"
@@ -11,14 +11,34 @@ static const int64_t PRODUCTS[][3] = {
 };
 enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, NAN_AT = 100 };
 
-/* Without oneDNN there is nothing to be tested. */
-static bool choose_bf16(void)
+static Precision precision;
+
+static void bf16(void)
+{
+    one_thread();
+    precision = BF16;
+}
+
+static void fp16(void)
+{
+    one_thread();
+    precision = FP16;
+}
+
+static void bf16_on_two_threads(void)
+{
+    two_threads();
+    precision = BF16;
+}
+
+/* Without oneDNN there is nothing to be tested on a processor. */
+static bool choose(void)
 {
     Problem problem;
-    reference_set_products(BF16);
-    const bool good = backend_set_products(BF16, 0, &problem);
+    reference_set_products(precision);
+    const bool good = backend_set_products(precision, 0, &problem);
     if (!good)
-        printf("skip - products in bf16: %s\n", problem.what);
+        printf("skip - products in 16 bits: %s\n", problem.what);
     return good;
 }
 
@@ -39,7 +59,7 @@ static Comparison product_of(const char *kernel, int test)
 
 START_TEST(forward_is_its_definition_with_and_without_bias)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     compare_linear_forward(product_of("linear_forward", _i));
 }
@@ -47,7 +67,7 @@ END_TEST
 
 START_TEST(backward_input_is_its_definition_written_or_added)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     compare_linear_backward_input(product_of("linear_backward_input", _i));
 }
@@ -55,7 +75,7 @@ END_TEST
 
 START_TEST(backward_weight_is_its_definition_written_or_added)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     compare_backward_weight(product_of("linear_backward_weight", _i));
 }
@@ -63,7 +83,7 @@ END_TEST
 
 START_TEST(nan_and_infinity_come_out_as_such)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     Comparison c = {.kernel = "linear_forward", .rows = 128, .columns = 64, .inner = 64};
     Twin *x = add_twin(&c, c.rows * c.inner, NORMAL);
@@ -78,14 +98,15 @@ START_TEST(nan_and_infinity_come_out_as_such)
 END_TEST
 
 /* What oneDNN's instructions take for zero is left out: numbers below 2^-126. */
-START_TEST(numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one)
+START_TEST(numbers_between_two_become_the_nearest_and_ties_the_even_one)
 {
-    enum { BETWEEN = 8, COUNT = BETWEEN << 16 };
-    static const uint32_t between[BETWEEN] = {0, 1, 0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
+    enum { BETWEEN = 12, COUNT = BETWEEN << 16 };
+    static const uint32_t between[BETWEEN] = {0,      1,      0x0fff, 0x1000, 0x1001, 0x3000,
+                                              0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
     float *x = tensor_memory((2 * COUNT + 1) * sizeof *x), *y = x + COUNT, *one = y + COUNT;
     static double exact[COUNT], defined[COUNT];
     const double exact_one = 1;
-    if (!choose_bf16())
+    if (!choose())
         return;
     for (uint32_t i = 0; i < COUNT; i++) {
         const uint32_t bits = i / BETWEEN << 16 | between[i % BETWEEN];
@@ -135,7 +156,7 @@ static void fill(float *numbers, float value)
 
 START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     allocate();
     fill(ones, 1);
@@ -155,7 +176,7 @@ END_TEST
 
 START_TEST(what_is_no_weight_is_rounded_each_time)
 {
-    if (!choose_bf16())
+    if (!choose())
         return;
     allocate();
     float *other = tensor_memory(NUMBERS * sizeof *other);
@@ -187,7 +208,7 @@ START_TEST(a_rank_of_one_thread_stays_one)
 {
     const int before = threads_of_this_process();
     backend_set_threads(1);
-    if (!choose_bf16())
+    if (!choose())
         return;
     allocate();
     float *x = tensor_memory(2 * 1024 * SIDE * sizeof *x), *y = x + 1024 * SIDE;
@@ -200,16 +221,16 @@ START_TEST(a_rank_of_one_thread_stays_one)
 }
 END_TEST
 
-static TCase *all_kernels(const char *name, void (*set_threads)(void))
+static TCase *all_kernels(const char *name, void (*choose_it)(void))
 {
     TCase *tests = tcase_create(name);
-    tcase_add_checked_fixture(tests, set_threads, back_to_fp32);
+    tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
     tcase_add_loop_test(tests, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
     tcase_add_loop_test(tests, backward_weight_is_its_definition_written_or_added, 0, EACH_TWICE);
     tcase_add_test(tests, nan_and_infinity_come_out_as_such);
-    tcase_add_test(tests, numbers_between_two_of_bf16_become_the_nearest_and_ties_the_even_one);
+    tcase_add_test(tests, numbers_between_two_become_the_nearest_and_ties_the_even_one);
     tcase_add_test(tests, weights_are_rounded_once_until_they_are_said_to_have_changed);
     tcase_add_test(tests, what_is_no_weight_is_rounded_each_time);
     return tests;
@@ -219,13 +240,15 @@ Suite *suite(void);
 
 Suite *suite(void)
 {
-    Suite *s = suite_create("products in bf16");
+    Suite *s = suite_create("products in 16 bits");
     TCase *process = tcase_create("process");
-    tcase_add_checked_fixture(process, NULL, back_to_fp32);
+    tcase_add_checked_fixture(process, bf16, back_to_fp32);
     tcase_add_test(process, a_rank_of_one_thread_stays_one);
     suite_add_tcase(s, process);
-    suite_add_tcase(s, all_kernels("one thread", one_thread));
+    suite_add_tcase(s, all_kernels("bf16", bf16));
     if (kernels_run_on_the_host())
-        suite_add_tcase(s, all_kernels("two threads", two_threads));
+        suite_add_tcase(s, all_kernels("bf16 on two threads", bf16_on_two_threads));
+    else
+        suite_add_tcase(s, all_kernels("fp16", fp16));
     return s;
 }

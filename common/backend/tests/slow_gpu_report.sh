@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# make gpu-report, on an emulated GPU and of a small model: it goes through, and has a line for each thing it measures.
+set -uo pipefail
+cd "$ROOT" || exit 2
+unset MAKEFLAGS MAKELEVEL MFLAGS
+out=$BUILD/tests/gpu_report.out
+EMULATED_GPUS=2 make BUILD="$BUILD" BACKEND=emulated MODELS='2 24 4 16 8' STEPS=4 gpu-report > "$out" 2>&1
+status=$?
+failures=0
+check() {
+    if "${@:2}"; then echo "ok - $1"; else
+        echo "not ok - $1"
+        sed 's/^/    | /' "$out"
+        failures=1
+    fi
+}
+check "the report goes through, and nothing in it has failed" [ "$status$(grep -c FAILED "$out")" = 00 ]
+check "all solutions are graded to full marks in it" grep -q 'Score: 100/100' "$out"
+check "the tests of the kernels are run, and pass" [ "$(grep -c ' passed, 0 failed' "$out")" -ge 8 ]
+check "a line each: three arithmetics, NCCL, two ranks by tp and dp" [ "$(grep -cE '^  2x24 .* [12] ranks? ' "$out")" = 6 ]
+exit "$failures"

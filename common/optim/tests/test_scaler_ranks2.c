@@ -1,0 +1,98 @@
+/* The gradient scaler: what one rank finds is decided on both. */
+#include <math.h>
+
+#include "comm/tests/ranks.h"
+#include "mesh/mesh.h"
+#include "model/bert.h"
+#include "optim/scaler.h"
+
+Suite *suite(void);
+
+static Mesh mesh;
+static Pool *pool;
+static Model *model;
+
+static void make_model(void)
+{
+    mesh_open(&mesh, world, 2);
+    pool = pool_new(0, true);
+    model = model_new(pool, &mesh, 1);
+    parameter(model_builder(model), "weight", SHAPE(4, 5), whole());
+    model_finish(model);
+    for (int64_t i = 0; i < model_arena_size(model); i++)
+        model_gradients(model)[i] = (real)(SCALE_AT_FIRST * (double)i);
+}
+
+static void free_model(void)
+{
+    model_free(model);
+    pool_free(pool);
+}
+
+START_TEST(gradients_are_divided_by_the_scale_without_rounding)
+{
+    GradScaler scaler = scaler_new();
+    ck_assert(scaler_unscale(&scaler, model));
+    backend_wait();
+    for (int64_t i = 0; i < 20; i++)
+        ck_assert(model_gradients(model)[i] == (real)i);
+    ck_assert(scaler.scale == SCALE_AT_FIRST && scaler.left_out == 0);
+}
+END_TEST
+
+START_TEST(what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved)
+{
+    static const real others[] = {INFINITY, -INFINITY, NAN};
+    GradScaler scaler = scaler_new();
+    if (group_rank(world) == _i % 2)
+        model_gradients(model)[7] = others[_i / 2];
+    ck_assert(!scaler_unscale(&scaler, model));
+    ck_assert(scaler.scale == SCALE_AT_FIRST / 2.0);
+    ck_assert_int_eq(scaler.left_out, 1);
+    ck_assert_int_eq(scaler.good, 0);
+}
+END_TEST
+
+START_TEST(large_gradients_are_finite)
+{
+    GradScaler scaler = {.scale = 1};
+    for (int64_t i = 0; i < 20; i++)
+        model_gradients(model)[i] = 3e38f;
+    ck_assert(scaler_unscale(&scaler, model));
+}
+END_TEST
+
+START_TEST(the_scale_is_doubled_after_so_many_good_steps_in_a_row)
+{
+    GradScaler scaler = {.scale = 4, .good = STEPS_BEFORE_GROWTH - 2};
+    scaler_unscale(&scaler, model);
+    ck_assert(scaler.scale == 4);
+    scaler_unscale(&scaler, model);
+    ck_assert(scaler.scale == 8);
+    ck_assert_int_eq(scaler.good, 0);
+}
+END_TEST
+
+START_TEST(the_scale_is_not_halved_below_1)
+{
+    GradScaler scaler = {.scale = 1};
+    model_gradients(model)[0] = INFINITY;
+    ck_assert(!scaler_unscale(&scaler, model));
+    ck_assert(scaler.scale == 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("scaler");
+    TCase *tests = tcase_create("scaler");
+    tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
+    tcase_add_checked_fixture(tests, make_model, free_model);
+    tcase_add_test(tests, gradients_are_divided_by_the_scale_without_rounding);
+    tcase_add_loop_test(tests, what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved, 0, 6);
+    tcase_add_test(tests, large_gradients_are_finite);
+    tcase_add_test(tests, the_scale_is_doubled_after_so_many_good_steps_in_a_row);
+    tcase_add_test(tests, the_scale_is_not_halved_below_1);
+    suite_add_tcase(s, tests);
+    return s;
+}
