@@ -33,6 +33,10 @@ bool backend_check(Problem *problem);
 /** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run prints. */
 const char *backend_description(void);
 
+/** Opens all that kernels will want of the system: for a process that will soon be refused to open anything.
+ *  @return whether it goes on opening devices all the same, as the driver of a GPU does for each piece of memory */
+bool backend_open_all(void);
+
 /** How many threads the kernels of this process use from now on. */
 void backend_set_threads(int threads);
 

@@ -31,6 +31,7 @@ Pool *pool_new(int64_t limit, bool watched)
 
 static void drop_free_buffers(Pool *pool)
 {
+    backend_wait(); /* kernels may still be at work on what was released */
     for (SizeClass *class = pool->classes; class; class = class->next)
         while (class->free) {
             Buffer *buffer = class->free;

@@ -31,8 +31,8 @@ void limits_set(int already, bool many_addresses)
 
 static bool is_for_libraries(const char *variable)
 {
-    static const char *const kept[] = {"PATH=",     "LD_LIBRARY_PATH=",      "OPAL_PREFIX=",  "OMPI_MCA_",
-                                       "PMIX_MCA_", "CUDA_VISIBLE_DEVICES=", "EMULATED_GPUS="};
+    static const char *const kept[] = {"PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_",
+                                       "CUDA_", "EMULATED_GPUS="};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i])))
             return true;

@@ -281,8 +281,7 @@ int main(int argc, char **argv)
     sanitizer_watch(sanitizer_found);
     load_topologies();
     send_at_once();
-    backend_wait(); /* a GPU is opened by what is refused from here on */
-    filter_begin(); /* where the system has none, there are the limits */
+    filter_begin(backend_open_all()); /* where the system has none, there are the limits */
     recorder_catch_errors();
     backend_set_threads(1);
     play_cases();

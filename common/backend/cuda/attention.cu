@@ -265,11 +265,13 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
 {
     const int64_t bytes = numbers_of_tiles(tile, shape->head_size, tiles, squares) * (int64_t)sizeof(float);
     device_stream();
-    if (bytes > 48 << 10 &&
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) != cudaSuccess)
+    if (bytes > 48 << 10 && cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                 (int)bytes) != cudaSuccess) {
+        cudaGetLastError(); /* it is told here */
         misuse("more HEADS make smaller ones",
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
+    }
     const Shape of = {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
     const dim3 grid((unsigned)((shape->positions + tile - 1) / tile),
                     (unsigned)(shape->batch * shape->heads));
@@ -292,8 +294,18 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: a grid's second dimension */ };
 
+/* The mask may lie in the host's memory, and every block reads all of its sample's. */
+static const int32_t *brought_near(const int32_t *mask, int64_t count)
+{
+    int32_t *near = (int32_t *)device_work(count * (int64_t)sizeof *near);
+    device_check(
+        cudaMemcpyAsync(near, mask, (size_t)count * sizeof *near, cudaMemcpyDefault, device_stream()),
+        "copying the mask");
+    return near;
+}
+
 /* The smallest tiles' rows that hold a head; the larger it is, the fewer rows fit in shared memory. */
-static void launch_by_size(const Arguments &a, bool backward)
+static void launch_by_size(Arguments a, bool backward)
 {
     const int64_t size = a.shape->head_size;
     if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
@@ -304,6 +316,7 @@ static void launch_by_size(const Arguments &a, bool backward)
                "samples with %lld of %lld",
                LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
                (long long)size);
+    a.mask = brought_near(a.mask, a.shape->batch * a.shape->positions);
     if (size <= 32)
         (backward ? launch_backward<32, 32> : launch_forward<32, 32>)(a);
     else if (size <= 64)

@@ -26,7 +26,7 @@ __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy
                                   const float *mean, const float *rstd, float *plain, float *normed)
 {
     DYNAMIC_SHARED(float, shared);
-    const int64_t column = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, chunk = blockIdx.y;
+    const int64_t column = (int64_t)blockIdx.y * COLUMNS + threadIdx.x, chunk = blockIdx.x;
     const int64_t end = (chunk + 1) * CHUNK < rows ? (chunk + 1) * CHUNK : rows;
     float sum = 0, normed_sum = 0;
     for (int64_t r = chunk * CHUNK + threadIdx.y; column < columns && r < end; r += LANES) {
@@ -58,7 +58,7 @@ __global__ static void add_chunks(int64_t chunks, int64_t columns, const float *
 static void sum_chunks(int64_t rows, int64_t columns, const real *dy, const real *x, const real *mean,
                        const real *rstd, real *plain)
 {
-    const dim3 grid((unsigned)((columns + COLUMNS - 1) / COLUMNS), (unsigned)chunks_of(rows));
+    const dim3 grid((unsigned)chunks_of(rows), (unsigned)((columns + COLUMNS - 1) / COLUMNS));
     launch("column sums", chunk_sums, grid, dim3(COLUMNS, LANES), COLUMNS * LANES * (int64_t)sizeof(float),
            rows, columns, dy, x, mean, rstd, plain, plain + chunks_of(rows) * columns);
 }

@@ -13,7 +13,7 @@ static struct {
     cudaStream_t stream;
     void *work;
     int64_t work_bytes;
-    void (*look)(void);
+    void (*look)(bool begins);
 } device;
 
 static const char no_gpu[] = "make doctor says what this machine has; BACKEND=cpu needs no GPU";
@@ -29,9 +29,12 @@ static int local_rank(void)
     return 0;
 }
 
-static void say_once(const char *hint, const char *what, const char *why)
+/* Before MPI is there. What all ranks of a machine meet its first one says. */
+static void give_up(bool everybody, const char *hint, const char *what, const char *why)
 {
-    if (local_rank() == 0)
+    if (!everybody)
+        fprintf(stderr, "error: local rank %d, %s: %s\n  HINT: %s\n", local_rank(), what, why, hint);
+    else if (local_rank() == 0)
         fprintf(stderr, "error: %s: %s\n  HINT: %s\n", what, why, hint);
     exit(2);
 }
@@ -43,17 +46,23 @@ static void open_device(void)
     cudaRuntimeGetVersion(&runtime);
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (driver == 0)
-        say_once(no_gpu, "BACKEND=cuda", "this machine has no NVIDIA driver");
+        give_up(true, no_gpu, "BACKEND=cuda", "this machine has no NVIDIA driver");
     if (driver < runtime / 1000 * 1000)
-        say_once("update the driver, or build with an older CUDA Toolkit", "BACKEND=cuda",
-                 "the driver is older than the CUDA Toolkit that the kit was built with");
+        give_up(true, "update the driver, or build with an older CUDA Toolkit", "BACKEND=cuda",
+                "the driver is older than the CUDA Toolkit that the kit was built with");
     if (error != cudaSuccess || count == 0)
-        say_once(no_gpu, "BACKEND=cuda",
-                 error != cudaSuccess ? cudaGetErrorString(error) : "there is no GPU");
+        give_up(true, no_gpu, "BACKEND=cuda",
+                error != cudaSuccess ? cudaGetErrorString(error) : "there is no GPU");
     device.number = local_rank() % count;
     device.open = true;
-    device_check(cudaSetDevice(device.number), "choosing a GPU");
-    device_check(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking), "making a stream");
+    cudaError_t opened = cudaSetDevice(device.number);
+    if (opened == cudaSuccess)
+        opened = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
+    if (opened != cudaSuccess)
+        give_up(false,
+                "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 takes "
+                "another one",
+                "opening its GPU", cudaGetErrorString(opened));
 }
 
 cudaStream_t device_stream(void)
@@ -74,19 +83,30 @@ void device_started(const char *kernel)
 {
     device_check(cudaGetLastError(), kernel);
     if (device.waits_always)
-        device_check(cudaStreamSynchronize(device.stream), kernel);
+        backend_wait();
 }
 
-void device_look_while_waiting(void (*look)(void))
+void device_look_while_waiting(void (*look)(bool begins))
 {
     device.look = look;
 }
 
-void device_identity(char bytes[16])
+static cudaDeviceProp properties_of_device(void)
 {
     cudaDeviceProp properties;
     device_stream();
     device_check(cudaGetDeviceProperties(&properties, device.number), "asking what the GPU is");
+    return properties;
+}
+
+int device_generation(void)
+{
+    return properties_of_device().major;
+}
+
+void device_identity(char bytes[16])
+{
+    const cudaDeviceProp properties = properties_of_device();
     memcpy(bytes, properties.uuid.bytes, 16);
 }
 
@@ -96,11 +116,13 @@ void *device_work(int64_t bytes)
         return device.work;
     backend_wait();
     cudaFree(device.work);
+    device.work = NULL;
     device.work_bytes = 0;
-    device_stream();
-    if (cudaMalloc(&device.work, (size_t)bytes) != cudaSuccess)
+    if (cudaMalloc(&device.work, (size_t)bytes) != cudaSuccess) {
+        cudaGetLastError(); /* it is told here */
         misuse("split the model over more ranks (TP), take a smaller BATCH_SIZE or SEQ, or AMP=bf16",
                "GPU %d has no %.0f MB left for kernels to work in", device.number, (double)bytes / 1e6);
+    }
     device.work_bytes = bytes;
     return device.work;
 }
@@ -122,10 +144,8 @@ bool backend_check(Problem *problem)
 const char *backend_description(void)
 {
     static char text[160];
-    cudaDeviceProp properties;
+    const cudaDeviceProp properties = properties_of_device();
     int runtime = 0;
-    device_stream();
-    device_check(cudaGetDeviceProperties(&properties, device.number), "asking what the GPU is");
     cudaRuntimeGetVersion(&runtime);
     snprintf(text, sizeof text, "cuda (%.80s, %.0f GB, CUDA %d.%d)", properties.name,
              (double)properties.totalGlobalMem / 1e9, runtime / 1000, runtime % 1000 / 10);
@@ -171,10 +191,13 @@ void backend_wait(void)
         return;
     }
     cudaError_t error;
+    bool begins = true;
     do {
-        device.look();
+        device.look(begins);
+        begins = false;
         error = cudaStreamQuery(stream);
     } while (error == cudaErrorNotReady);
+    cudaGetLastError(); /* that it was not ready is kept as an error */
     device_check(error, "waiting for kernels");
 }
 
@@ -197,12 +220,14 @@ static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
 
 void backend_read(void *host, const void *memory, int64_t bytes)
 {
+    backend_wait(); /* the copy would wait too, and look at nothing while it does */
     copy(host, memory, bytes, cudaMemcpyDefault);
     backend_wait();
 }
 
 void backend_write(void *memory, const void *host, int64_t bytes)
 {
+    backend_wait();
     copy(memory, host, bytes, cudaMemcpyDefault);
     backend_wait(); /* the host's memory is the caller's again */
 }

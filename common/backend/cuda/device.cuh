@@ -20,8 +20,12 @@ cudaStream_t device_stream(void);
 /** Ends the run where `error` is one, and names what was done. */
 void device_check(cudaError_t error, const char *what);
 
-/** From now on backend_wait() calls `look` while it waits: for whoever has to end the run if what is waited for never comes. */
-void device_look_while_waiting(void (*look)(void));
+/** From now on backend_wait() calls `look` while it waits (`begins` the first time): for whoever has to end the run if what is waited
+ *  for never comes. */
+void device_look_while_waiting(void (*look)(bool begins));
+
+/** The major number of its compute capability. */
+int device_generation(void);
 
 /** Which GPU it is, in 16 bytes that no other GPU has. */
 void device_identity(char bytes[16]);

@@ -76,7 +76,10 @@ __global__ static void round_to_16(int64_t count, bool fp16, const float *x, uin
 
 bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
 {
-    (void)width, (void)problem;
+    (void)width;
+    if (wanted == BF16 && device_generation() < 8)
+        return problem_set(problem, NULL, "AMP=fp16 runs here",
+                           "AMP=bf16 needs a GPU of compute capability 8.0 or later");
     precision = wanted;
     return true;
 }
@@ -133,6 +136,17 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Mat
                        type, checked(a.columns), right, type, checked(b.columns), &kept, c, CUDA_R_32F,
                        checked(rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     device_started("matrix product");
+}
+
+/* A product opens cuBLAS and has its kernels loaded. */
+bool backend_open_all(void)
+{
+    real *x = (real *)backend_memory(3 * (int64_t)sizeof *x, HOST_MEMORY);
+    backend_set_bytes(x, 0, 3 * (int64_t)sizeof *x);
+    kernel_linear_forward(1, 1, 1, x, x + 1, NULL, x + 2);
+    backend_wait();
+    backend_memory_free(x, HOST_MEMORY);
+    return true;
 }
 
 __global__ static void repeat_row(int64_t rows, int64_t columns, const float *row, float *y)

@@ -25,6 +25,11 @@ void backend_memory_free(void *memory, MemoryKind kind)
     free(memory);
 }
 
+bool backend_open_all(void)
+{
+    return false;
+}
+
 void backend_wait(void)
 {
 }

@@ -44,26 +44,23 @@ static double patience(void)
     return set && atof(set) > 0 ? atof(set) : usual_patience;
 }
 
-/* An error that came up on the device, in whatever group; or nothing for too long. */
-static void look(void)
+static const Link *latest; /* that something was called on */
+
+/* An error that came up on the device, in whatever group; or a wait that takes too long. */
+static void look(bool begins)
 {
     static double since;
-    static int64_t calls_then = -1;
-    int64_t calls = 0;
     ncclResult_t result;
-    for (Link *link = links; link; link = link->next) {
+    if (begins)
+        since = MPI_Wtime();
+    for (Link *link = links; link; link = link->next)
         if (ncclCommGetAsyncError(link->comm, &result) == ncclSuccess)
             check(link, result);
-        calls += link->calls;
-    }
-    if (calls != calls_then) {
-        calls_then = calls;
-        since = MPI_Wtime();
-    }
-    if (MPI_Wtime() - since > patience() && links)
+    const double waited = MPI_Wtime() - since;
+    if (latest && waited > patience())
         misuse("did each rank of the group call it, in this order? BALISE_NCCL_TIMEOUT=seconds waits longer",
-               "rank %d has waited %.0f seconds in %s #%lld of group %s", links->group->rank,
-               MPI_Wtime() - since, links->last, (long long)links->calls, links->group->name);
+               "rank %d has waited %.0f seconds, the last call being %s #%lld of group %s",
+               latest->group->rank, waited, latest->last, (long long)latest->calls, latest->group->name);
 }
 
 static Link *called(Group *group, const char *what)
@@ -71,6 +68,7 @@ static Link *called(Group *group, const char *what)
     Link *link = (Link *)group->link;
     link->last = what;
     link->calls++;
+    latest = link;
     return link;
 }
 
@@ -191,6 +189,7 @@ static void nccl_leave(Group *group)
     while (*at != link)
         at = &(*at)->next;
     *at = link->next;
+    latest = latest == link ? NULL : latest;
     backend_wait();
     ncclCommDestroy(link->comm);
     free(link);
@@ -243,7 +242,8 @@ static void describe(const Group *group, const Group *parent, const char *what)
 void transport_join(Group *group, Group *parent, int color, int key)
 {
     const bool split = parent && parent->transport == &over_nccl;
-    if (!split && !each_has_a_gpu(group)) {
+    /* Not the parts of a group that goes through MPI: ranks of several of them share a GPU. */
+    if (!split && (parent || !each_has_a_gpu(group))) {
         group->transport = &over_mpi;
         describe(group, parent, "MPI, by way of the host: ranks share a GPU, and NCCL takes one rank each");
         return;
@@ -251,6 +251,9 @@ void transport_join(Group *group, Group *parent, int color, int key)
     Link *link = (Link *)calloc(1, sizeof *link);
     link->group = group;
     link->last = split ? "split" : "joining";
+    /* Tensor- and data-parallel groups work on two streams: on the device, too, in the host's order, which is one on all ranks. */
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+    backend_wait(); /* a communicator is not split while it works */
     if (split)
         check(link, ncclCommSplit(((Link *)parent->link)->comm, color, key, &link->comm, NULL));
     else

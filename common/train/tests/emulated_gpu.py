@@ -73,8 +73,10 @@ def whatever_is_lacking():
     wide = ["--hidden-dim", 1024, "--layers", 8, "--heads", 16]
     good, said = says("over MPI", ["do not fit", "optimiser state", "TP"], *wide, ranks=1)
     check(good, "a GPU whose memory does not suffice is one error, with what is held and what was asked for", said)
-    good, said = says("over NCCL", ["of group", "in NCCL: unhandled system error"], "--tp", 2, EMULATED_NCCL_ERROR="40")
+    good, said = says("over NCCL", ["rank 1: error", "in NCCL: unhandled system error"], "--tp", 2, EMULATED_NCCL_ERROR="40")
     check(good, "a link that fails in NCCL ends the run, with a rank's name", said)
+    good, said = says("over NCCL", ["rank 1: error", "has waited 1 seconds, the last call being"], "--tp", 2, EMULATED_STUCK="300", BALISE_NCCL_TIMEOUT="1")
+    check(good, "a wait that takes too long ends the run, with a rank's name and the last call", said)
     on("over NCCL")
     said = run(4, *MODEL, "--tp", 2, EMULATED_GPUS="1").stdout
     check("transport MPI, by way of the host: ranks share a GPU" in said, "ranks that share a GPU go through MPI, and that is said", said)

@@ -171,6 +171,8 @@ void emulated_later(cudaStream_t stream, std::function<void()> work);
 void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
+/** Has rank 1 come to what the environment's variable `name` says, "the n-th call"? */
+bool emulated_trouble(const char *name, int call);
 /** Ends the run where a kernel gets what it cannot reach. */
 void emulated_check_pointer(const void *memory);
 

@@ -94,12 +94,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* EMULATED_NCCL_ERROR=n: the n-th look finds that a link has failed. */
+/* EMULATED_NCCL_ERROR=n: the n-th look of rank 1 finds that a link has failed. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *result)
 {
     static int looks;
-    const char *at = getenv("EMULATED_NCCL_ERROR");
-    *result = at && ++looks >= atoi(at) ? ncclSystemError : ncclSuccess;
+    *result = emulated_trouble("EMULATED_NCCL_ERROR", ++looks) ? ncclSystemError : ncclSuccess;
     return ncclSuccess;
 }
 
