@@ -168,6 +168,15 @@ HOST_AND_DEVICE static inline int64_t dropout_words(int64_t columns)
     return (columns + DROPOUT_BITS - 1) / DROPOUT_BITS;
 }
 
+/** philox_uniform(w) is (w >> 8) 2^-24, so that its comparison with the probability is one of integers: kept if w >> 8 is at
+ *  least this. */
+static inline uint32_t dropout_threshold(double probability)
+{
+    const double whole = probability * 0x1p24;
+    const uint32_t below = (uint32_t)whole;
+    return below < whole ? below + 1 : below;
+}
+
 /** Draws once what the kernels below read in each pass: kept [rows,dropout_words(columns)], where bit c % DROPOUT_BITS of
  *  word c / DROPOUT_BITS of a row says whether column c is kept. Bits behind the last column are 0. */
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);

@@ -87,8 +87,7 @@ KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const 
                              uint32_t *kept)
 {
     uint32_t draws[COLUMNS_AT_ONCE + 4 * BLOCKS_AT_ONCE];
-    /* philox_uniform(w) is (w >> 8) 2^-24, so the comparison with the probability is one of integers. */
-    const uint32_t threshold = (uint32_t)ceil(mask->probability * 0x1p24);
+    const uint32_t threshold = dropout_threshold(mask->probability);
     for (int64_t r = begin; r < end; r++) {
         const uint64_t sample = (uint64_t)mask->samples[r / mask->positions];
         for (int64_t first = 0; first < columns; first += COLUMNS_AT_ONCE) {

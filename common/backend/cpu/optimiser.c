@@ -1,6 +1,4 @@
-#include <math.h>
-
-#include "backend/backend.h"
+#include "backend/adamw.h"
 #include "backend/cpu/kernel.h"
 
 KERNEL static void sgd_part(int64_t count, real *w, const real *g, real rate, real weight_decay)
@@ -20,16 +18,6 @@ void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double 
                  (real)weight_decay);
     }
 }
-
-/** The numbers of an AdamW step, with the corrections of the means taken out of the loop. */
-typedef struct AdamWFactors {
-    real beta1, rest1; /**< rest1 = 1 - beta1, rounded once */
-    real beta2, rest2;
-    real kept; /**< 1 - rate · weight_decay */
-    real rate; /**< rate / (1 - beta1^step) */
-    real root; /**< 1 / √(1 - beta2^step) */
-    real epsilon;
-} AdamWFactors;
 
 KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v, AdamWFactors f)
 {
@@ -90,18 +78,7 @@ KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, re
 
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw)
 {
-    const double correction1 = 1 - pow(adamw->beta1, (double)adamw->step);
-    const double correction2 = 1 - pow(adamw->beta2, (double)adamw->step);
-    const AdamWFactors factors = {
-        .beta1 = (real)adamw->beta1,
-        .rest1 = (real)(1 - adamw->beta1),
-        .beta2 = (real)adamw->beta2,
-        .rest2 = (real)(1 - adamw->beta2),
-        .kept = (real)(1 - adamw->rate * adamw->weight_decay),
-        .rate = (real)(adamw->rate / correction1),
-        .root = (real)(1 / sqrt(correction2)),
-        .epsilon = (real)adamw->epsilon,
-    };
+    const AdamWFactors factors = adamw_factors(adamw);
     const int threads = threads_for(count);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {

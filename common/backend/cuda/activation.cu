@@ -108,8 +108,7 @@ __global__ static void gelu_dropout_backward(int64_t rows, int64_t columns, floa
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
 {
     const int64_t most = SAMPLES * mask->positions;
-    /* philox_uniform(w) is (w >> 8) 2^-24, so the comparison with the probability is one of integers. */
-    const uint32_t threshold = (uint32_t)ceil(mask->probability * 0x1p24);
+    const uint32_t threshold = dropout_threshold(mask->probability);
     for (int64_t first = 0; first < rows; first += most) {
         const int64_t count = rows - first < most ? rows - first : most;
         Samples samples = {};

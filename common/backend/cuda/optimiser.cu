@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "backend/adamw.h"
 #include "backend/cuda/device.cuh"
 
 __global__ static void sgd(int64_t count, float *w, const float *g, float rate, float weight_decay)
@@ -12,18 +11,8 @@ void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double 
     launch_for("sgd_step", count, sgd, count, w, g, (float)rate, (float)weight_decay);
 }
 
-/* The numbers of an AdamW step, the corrections of the means among them, rounded once. */
-typedef struct Factors {
-    float beta1, rest1; /* rest1 = 1 - beta1 */
-    float beta2, rest2;
-    float kept; /* 1 - rate · weight_decay */
-    float rate; /* rate / (1 - beta1^step) */
-    float root; /* 1 / √(1 - beta2^step) */
-    float epsilon;
-} Factors;
-
 __global__ static void adamw_step(int64_t count, float *w, const float *g, float *m, float *v,
-                                  const uint8_t *seen, Factors f)
+                                  const uint8_t *seen, AdamWFactors f)
 {
     FOR_EACH(i, count)
     {
@@ -50,17 +39,7 @@ __global__ static void mark_seen(int64_t count, const float *g, uint8_t *seen)
 
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw)
 {
-    const double correction1 = 1 - pow(adamw->beta1, (double)adamw->step);
-    const double correction2 = 1 - pow(adamw->beta2, (double)adamw->step);
-    const Factors factors = {(float)adamw->beta1,
-                             (float)(1 - adamw->beta1),
-                             (float)adamw->beta2,
-                             (float)(1 - adamw->beta2),
-                             (float)(1 - adamw->rate * adamw->weight_decay),
-                             (float)(adamw->rate / correction1),
-                             (float)(1 / sqrt(correction2)),
-                             (float)adamw->epsilon};
     if (adamw->seen)
         launch_for("adamw_step", count, mark_seen, count, g, adamw->seen);
-    launch_for("adamw_step", count, adamw_step, count, w, g, m, v, adamw->seen, factors);
+    launch_for("adamw_step", count, adamw_step, count, w, g, m, v, adamw->seen, adamw_factors(adamw));
 }
