@@ -96,7 +96,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
     for (Node *node = tape->last; node; node = node->previous) {
         if (!node->output->gradient)
             continue;
-        node->output->gradient->is_gradient = true;
+        node->output->gradient->may_be_shared = true;
         if (tape->witness.see)
             tape->witness.see(tape->witness.context, node->output, node->output->gradient, node->name,
                               node->address);

@@ -5,12 +5,26 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
+/* Over a group of one rank, where every collective gives what it was given: a tensor of its own, without a copy; each is copied should it be
+ * written. Not of weights, which keep their place, and of what somebody may write to by a pointer. NULL: not so here. */
+static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
+{
+    if (group_size(group) > 1 || x->parameter || ready(x)->reached)
+        return NULL;
+    Tensor *y = tape_view(tape, x, unknown);
+    x->may_be_shared = y->may_be_shared = true;
+    return y;
+}
+
 Tensor *group_all_reduce(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce");
     must_be_real("group_all_reduce", x);
     Tape *tape = tape_of("group_all_reduce", x, NULL);
-    Tensor *sum = tape_tensor(tape, REAL, x->shape, unknown);
+    Tensor *sum = as_it_is(group, tape, x);
+    if (sum)
+        return sum;
+    sum = tape_tensor(tape, REAL, x->shape, unknown);
     comm_all_reduce(group, reals(ready(x)), reals(sum), tensor_count(x));
     return sum;
 }
@@ -31,7 +45,10 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
     Tape *tape = tape_of("group_all_gather", x, NULL);
     dim = shape_dim("group_all_gather", x->shape, dim);
     int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim];
-    Tensor *all = tape_tensor(tape, REAL, shape_with(x->shape, dim, size * group_size(group)), unknown);
+    Tensor *all = as_it_is(group, tape, x);
+    if (all)
+        return all;
+    all = tape_tensor(tape, REAL, shape_with(x->shape, dim, size * group_size(group)), unknown);
     comm_all_gather(group, reals(ready(x)), reals(all), rows, rows ? tensor_count(x) / rows : 0);
     return all;
 }
@@ -93,7 +110,7 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
     group_must_exist(group, "group_all_reduce_start");
     must_be_real("group_all_reduce_start", x);
     ready(x);
-    if (x->is_gradient)
+    if (x->may_be_shared)
         unshare(x);
     changed_in_place(x);
     x->sum = comm_all_reduce_start(group, reals(x), tensor_count(x));

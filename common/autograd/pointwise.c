@@ -171,7 +171,7 @@ Tensor *first_token(Tensor *x)
 void scale(Tensor *x, float factor)
 {
     ready(x);
-    if (x->is_gradient)
+    if (x->may_be_shared)
         unshare(x);
     changed_in_place(x);
     kernel_vector_scale(tensor_count(x), (double)factor, reals(x));

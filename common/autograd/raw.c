@@ -64,7 +64,7 @@ static void bring_to_host(Tensor *x)
                "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
                "reach",
                tensor_text(x, text));
-    Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, ACTIVATIONS);
+    Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);
     backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
     buffer_release(x->buffer);
     x->buffer = reached;
@@ -74,12 +74,13 @@ static void bring_to_host(Tensor *x)
 float *tensor_data(Tensor *x)
 {
     ready(x);
-    if (x->is_gradient)
+    if (x->may_be_shared)
         unshare(x);
     changed_in_place(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;
     bring_to_host(x);
+    x->reached = true;
     backend_wait();
     backend_wait_always(true); /* nobody tells when the pointer is used */
     return x->data;

@@ -21,11 +21,26 @@ static Tensor *tensor_at(const Tape *tape, int64_t i)
     return &tape->tensor_chunks[i / CHUNK]->tensor[i % CHUNK];
 }
 
+/* What a sum is still written into nobody else gets. */
 void tape_release_value(Tensor *x)
 {
-    buffer_release(x->buffer);
+    if (!x->summing)
+        buffer_release(x->buffer);
     x->buffer = NULL;
     x->data = NULL;
+}
+
+static void must_be_summed(const Tensor *x)
+{
+    if (x->summing)
+        misuse_since(x->summing, "each group_all_reduce_start() has its pending_wait(), in the same step",
+                     "a sum was started and never waited for, and its tensor is released now");
+}
+
+void tape_must_be_summed(const Tape *tape)
+{
+    for (int64_t i = 0; i < tape->tensors; i++)
+        must_be_summed(tensor_at(tape, i));
 }
 
 void tape_reset(Tape *tape, TapeBatch batch)
@@ -111,7 +126,7 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement)
 
 void tape_allocate(Tensor *x)
 {
-    x->buffer = pool_get(x->tape->pool, bytes_of(x->dtype, x->shape), ACTIVATIONS);
+    x->buffer = pool_get_shaped(x->tape->pool, bytes_of(x->dtype, x->shape), x->shape);
     x->data = x->buffer->data;
 }
 
@@ -127,7 +142,7 @@ Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placeme
 {
     Tensor *x = tape_later(tape, shape, placement);
     x->dtype = dtype;
-    x->buffer = pool_get_for_host(tape->pool, bytes_of(dtype, shape), ACTIVATIONS);
+    x->buffer = pool_get_for_host(tape->pool, bytes_of(dtype, shape), shape);
     x->data = x->buffer->data;
     backend_wait(); /* for kernels that read what the buffer held before */
     return x;
@@ -268,7 +283,9 @@ void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result)
 {
     for (int64_t i = mark.tensors; i < tape->tensors; i++) {
         Tensor *x = tensor_at(tape, i);
-        if (x != result && !x->kept)
+        if (x != result && !x->kept) {
+            must_be_summed(x);
             tape_release_value(x);
+        }
     }
 }

@@ -56,6 +56,10 @@ struct Node {
 Tape *tape_new(Pool *pool, const Mesh *mesh);
 void tape_free(Tape *tape);
 
+/** Ends the run where a sum that was started of one of its tensors was not waited for. To be asked before tape_reset(), which keeps such a
+ *  tensor's memory from everybody else: it is still written into. */
+void tape_must_be_summed(const Tape *tape);
+
 /** Drops all operations and tensors and begins a new pass over `batch`. */
 void tape_reset(Tape *tape, TapeBatch batch);
 

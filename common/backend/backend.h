@@ -26,6 +26,13 @@ BEGIN_C
  *  OPENBLAS_CORETYPE is set already, returns. */
 void backend_start(char **argv);
 
+/** Can kernels run here? To be asked before anything else of this file but backend_start(); elsewhere what is missing ends the program.
+ *  @return true if so; false with `problem`: there is no GPU, no driver, one that is too old, .. */
+bool backend_ready(Problem *problem);
+
+/** What all ranks of a run must have alike: "NVIDIA H200, compute capability 9.0"; "" where they need have nothing alike. */
+const char *backend_device(void);
+
 /** Checks once, before the first kernel, that the machine and the environment let the kernels run at full speed.
  *  @return true if so; false with `problem` (a warning: e.g. OPENBLAS_CORETYPE forces slow kernels) */
 bool backend_check(Problem *problem);
@@ -47,6 +54,9 @@ typedef enum MemoryKind {
     DEVICE_MEMORY, /**< a GPU's: only kernels reach it. Numbers come and go by backend_read() and backend_write() */
     HOST_MEMORY /**< kernels and the host reach it, the host while no kernel works on it (see backend_wait()) */
 } MemoryKind;
+
+/** Where memory of this kind lies, for a message that there is no more: "GPU 0 (NVIDIA H200), of whose 143771 MB 12 MB are free". */
+const char *backend_memory_place(MemoryKind kind);
 
 /** Memory for tensors, 64-byte aligned, its contents unset; NULL if there is not so much. */
 void *backend_memory(int64_t bytes, MemoryKind kind);
@@ -76,27 +86,36 @@ bool backend_looks_for_zeros(void);
 
 /** What the matrices of a product are rounded to before they are multiplied, to the nearest, ties to even; sums, biases and
  *  results stay single precision. BF16 (Kalamkar et al., arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16
- *  (IEEE 754's binary16): 11 significant bits, numbers from 2^-24 to 65504; for GPUs. */
-typedef enum Precision { FP32, BF16, FP16 } Precision;
+ *  (IEEE 754's binary16): 11 significant bits, numbers from 2^-24 to 65504; for GPUs. TF32 (for NVIDIA's, from Ampere on): 11 significant
+ *  bits and the exponents of FP32, as the tensor cores read FP32; what is below is left out or rounded, as the product's kernel has it. */
+typedef enum Precision { FP32, BF16, FP16, TF32 } Precision;
 
 /** Products of fewer multiply-adds stay FP32, in FP16 too. Rounding their matrices takes longer than it saves: the three products of a layer
  *  of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of 128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Decided by
  *  size alone, so that two runs decide alike. */
 enum { BF16_LEAST = 1 << 19 };
 
-/** "off", "bf16" or "fp16", as AMP has it. */
+/** "off", "bf16", "fp16" or "tf32", as AMP has it. */
 static inline const char *precision_name(Precision precision)
 {
-    return precision == FP32 ? "off" : precision == BF16 ? "bf16" : "fp16";
+    static const char *const names[] = {"off", "bf16", "fp16", "tf32"};
+    return names[precision];
 }
 
-/** The precision in which the kernels of y = x W^T multiply from now on; all other kernels keep to FP32.
+/** Are matrices rounded before the product, to numbers of half the size? */
+static inline bool precision_is_16_bits(Precision precision)
+{
+    return precision == BF16 || precision == FP16;
+}
+
+/** The precision in which the kernels of y = x W^T multiply from now on; and, on a GPU, BF16 and FP16 that of the products in attention,
+ *  whose scores, soft-max and sums keep to FP32 like all other kernels.
  *  @param width the least size of the matrices of most products to come: for large ones another library may be the best; or 0
  *  @return false with `problem`, and FP32 as before, where this machine has no such products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
-/** Says that weights [count] have changed, and will not change before the next call: products in BF16 or FP16 round each matrix among
- *  them once, into `room` [count], and what is no weight each time. NULL, 0, NULL: there are none any more. */
+/** After backend_set_products(). Says that weights [count] have changed, and will not change before the next call: products in BF16 or FP16
+ *  round each matrix among them once, into `room` [count], and what is no weight each time. NULL, 0, NULL: there are none any more. */
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room);
 
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */

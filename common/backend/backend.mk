@@ -7,7 +7,11 @@ BACKENDS = cpu cuda emulated
 ifneq ($(filter-out $(BACKENDS),$(BACKEND))$(filter-out 1,$(words $(BACKEND))),)
 $(error there is no backend '$(BACKEND)'. HINT: BACKEND=cpu or BACKEND=cuda)
 endif
+HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
+CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc)))
+NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
+HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes)))
 TRANSPORT ?= mpi
 ifneq ($(filter-out mpi nccl,$(TRANSPORT))$(filter-out 1,$(words $(TRANSPORT))),)
 $(error there is no transport '$(TRANSPORT)'. HINT: TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl)
@@ -17,6 +21,9 @@ ifneq ($(OVER_NCCL),)
 ifeq ($(ON_GPU),)
 $(error NCCL moves the memory of GPUs. HINT: BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi)
 endif
+ifeq ($(and $(filter cuda,$(BACKEND)),$(NVCC),$(if $(HAS_NCCL),,none)),none)
+$(error TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h. HINT: install it (libnccl-dev), or TRANSPORT=mpi)
+endif
 ifneq ($(filter grade trace,$(MAKECMDGOALS)),)
 $(error the grader looks on at what goes through MPI. HINT: make grade BACKEND=cuda; TRANSPORT=nccl is for make train)
 endif
@@ -24,14 +31,12 @@ endif
 OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
 LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 
-CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc)))
-NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
 # Every GPU that the toolkit knows has its generation's code, those to come have what the driver compiles. GPU_ARCH=native: this
 # machine's alone, in a quarter of the time.
 GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC_FLAGS = -std=c++17 -g -O3 -arch=$(GPU_ARCH) -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 ifeq ($(BACKEND)$(CUDA),cuda)
-ifneq ($(filter grade train bench trace runners,$(MAKECMDGOALS)),)
+ifneq ($(filter grade train bench model trace runners test test-slow,$(MAKECMDGOALS)),)
 $(error BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc. HINT: install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none)
 endif
 endif
@@ -65,7 +70,8 @@ $(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) $(call emulated,$(GPU_SOURCE
 $(foreach library,cuda cuda-nccl emulated emulated-nccl,$(BUILD)/libbalise-$(library).a):
 	rm -f $@
 	ar rcs $@ $^
-LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl) -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
+# Lazy: an NCCL at run time that lacks a function is told of in words (common/comm/nccl), before anybody calls it.
+LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
@@ -80,12 +86,11 @@ there-is-a-gpu: $(BUILD)/kernels$(OF_BACKEND)
 
 # Everything that a GPU can show, in some minutes: for the day when one is there.
 REPORT_ON = $(or $(ON_GPU),cuda)
+TESTS_REPORTED = $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))
 .PHONY: gpu-report
 gpu-report:
-	$(MAKE) BACKEND=$(REPORT_ON) $(BUILD)/kernels-$(REPORT_ON) $(BUILD)/libtest.a
-	$(BUILD)/kernels-$(REPORT_ON) > /dev/null
-	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/train-$(REPORT_ON) $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED)) runners
-	$(MAKE) BACKEND=$(REPORT_ON) TRANSPORT=nccl $(BUILD)/train-$(REPORT_ON)-nccl || true
-	TESTS='$(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))' MODELS='$(MODELS)' STEPS='$(STEPS)' PEAK='$(PEAK)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
+	$(MAKE) BACKEND=$(REPORT_ON) $(BUILD)/libtest.a bench-programs
+	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/grade $(TESTS_REPORTED) runners
+	$(foreach name,MODELS STEPS PEAK TORCH,$(name)='$($(name))') TESTS='$(TESTS_REPORTED)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
 
 -include $(shell find $(BUILD)/cuda $(BUILD)/emulated -name '*.d' 2>/dev/null)

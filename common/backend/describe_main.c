@@ -6,7 +6,12 @@
 int main(int argc, char **argv)
 {
     (void)argc;
+    Problem problem;
     backend_start(argv);
+    if (!backend_ready(&problem)) {
+        problem_print(stderr, &problem);
+        return 2;
+    }
     puts(backend_description());
     return 0;
 }

@@ -1,10 +1,53 @@
 #include "backend/host_view.h"
 
-#include "base/run.h"
+#include "base/memory.h"
 
 static int64_t bytes_of(const HostView *view)
 {
     return view->count * (int64_t)sizeof(real);
+}
+
+/* A GPU's driver takes longer to give memory that both reach than to copy: what views have ended with is kept, by powers of two, for the
+ * views of the next step. The first bytes of what is kept lead to the next. */
+typedef struct Kept {
+    struct Kept *next;
+} Kept;
+static Kept *kept[64];
+
+static int power_of(int64_t bytes)
+{
+    int power = 6; /* 64 bytes */
+    while (INT64_C(1) << power < bytes)
+        power++;
+    return power;
+}
+
+static void give_all_back(void)
+{
+    for (int power = 0; power < 64; power++)
+        while (kept[power]) {
+            Kept *memory = kept[power];
+            kept[power] = memory->next;
+            backend_memory_free(memory, HOST_MEMORY);
+        }
+}
+
+static real *copy_room(int64_t bytes)
+{
+    const int power = power_of(bytes);
+    Kept *memory = kept[power];
+    if (memory) {
+        kept[power] = memory->next;
+        return (real *)memory;
+    }
+    real *numbers = backend_memory(INT64_C(1) << power, HOST_MEMORY);
+    if (!numbers) {
+        give_all_back();
+        numbers = backend_memory(INT64_C(1) << power, HOST_MEMORY);
+    }
+    if (!numbers)
+        memory_refuse(backend_memory_place(HOST_MEMORY), bytes, ACTIVATIONS, "a copy for the host", "");
+    return numbers;
 }
 
 HostView host_view_write(real *memory, int64_t count)
@@ -12,10 +55,7 @@ HostView host_view_write(real *memory, int64_t count)
     HostView view = {backend_on_host(memory), count, memory};
     backend_wait();
     if (!view.numbers)
-        view.numbers = backend_memory(bytes_of(&view), HOST_MEMORY);
-    if (!view.numbers)
-        misuse("free some of the machine's memory, or split the model over more ranks (TP)",
-               "no memory for a copy of %lld numbers", (long long)count);
+        view.numbers = copy_room(bytes_of(&view));
     return view;
 }
 
@@ -29,8 +69,12 @@ HostView host_view_read(const real *memory, int64_t count)
 
 void host_view_end(const HostView *view)
 {
-    if (view->numbers != view->memory)
-        backend_memory_free(view->numbers, HOST_MEMORY);
+    if (view->numbers == view->memory)
+        return;
+    Kept *memory = (Kept *)view->numbers;
+    const int power = power_of(bytes_of(view));
+    memory->next = kept[power];
+    kept[power] = memory;
 }
 
 void host_view_store(const HostView *view)

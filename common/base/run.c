@@ -38,9 +38,9 @@ void callsite_describe(const void *address, char *text, size_t size)
     if (!pipe)
         return;
     if (fgets(line, sizeof line, pipe) && line[0] != '?') {
-        line[strcspn(line, " \n")] = '\0';
-        const char *slash = strrchr(line, '/');
-        snprintf(text, size, "%s", slash ? slash + 1 : line);
+        const char *slash = strrchr(line, '/'),
+                   *name = slash ? slash + 1 : line; /* folders may have blanks */
+        snprintf(text, size, "%.*s", (int)strcspn(name, " \n"), name);
     }
     pclose(pipe);
 }

@@ -1,10 +1,11 @@
 /* build/bench-collectives, under mpirun: what a collective of the kit takes, by size. A line each on rank 0: its name, the
  * bytes that each rank brings, and the microseconds of several samples, each the mean of many calls and the slowest rank's.
- * Not a test: nothing is compared. */
+ * An argument: the most bytes. Not a test: nothing is compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "backend/backend.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
@@ -36,10 +37,12 @@ static void measure(Group *group, const char *name,
     if (group_rank(group) == 0)
         printf("%s %lld", name, (long long)bytes);
     for (int sample = -1; sample < SAMPLES; sample++) { /* the first one touches the memory */
+        backend_wait();
         MPI_Barrier(group_comm(group));
         double begin = now();
         for (int64_t i = 0; i < calls; i++)
             collective(group, x, result, count);
+        backend_wait();
         double each = (now() - begin) / (double)calls, slowest;
         MPI_Reduce(&each, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, group_comm(group));
         if (sample >= 0 && group_rank(group) == 0)
@@ -51,20 +54,22 @@ static void measure(Group *group, const char *name,
 
 int main(int argc, char **argv)
 {
+    backend_start(argv);
     MPI_Init(&argc, &argv);
     Group *world = group_of(MPI_COMM_WORLD, "world");
-    int64_t most = LARGEST / (int64_t)sizeof(real);
-    real *x = calloc((size_t)most, sizeof *x),
-         *result = malloc((size_t)most * (size_t)group_size(world) * sizeof *result);
+    const int64_t largest = argc > 1 ? atol(argv[1]) : LARGEST;
+    real *x = backend_memory(largest, DEVICE_MEMORY),
+         *result = backend_memory(largest * group_size(world), DEVICE_MEMORY);
     if (!x || !result)
         exit(1);
-    for (int64_t bytes = 1 << 12; bytes <= LARGEST; bytes *= 8) {
+    backend_set_bytes(x, 0, largest);
+    for (int64_t bytes = 1 << 12; bytes <= largest; bytes *= 8) {
         measure(world, "all_reduce", comm_all_reduce, x, result, bytes);
         measure(world, "all_gather", gather, x, result, bytes);
         measure(world, "reduce_scatter", scatter, x, result, bytes);
     }
-    free(x);
-    free(result);
+    backend_memory_free(x, DEVICE_MEMORY);
+    backend_memory_free(result, DEVICE_MEMORY);
     group_free(world);
     MPI_Finalize();
     return 0;

@@ -1,6 +1,7 @@
 /* What is counted and measured of each exchange; the group's transport does it. */
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "comm/parts.h"
 
 static void count(Group *group, Operation operation, int64_t numbers, double begin)
@@ -19,31 +20,53 @@ static int64_t share_of_sum(const Group *group, int64_t numbers)
     return all * (group->rank + 1) / group->size - all * group->rank / group->size;
 }
 
+/* A group of one rank has everything: nothing goes through a transport, which on a GPU may lead through the host. */
+static bool is_alone(const Group *group)
+{
+    return group->size == 1;
+}
+
+static void copy_alone(const real *x, real *result, int64_t numbers)
+{
+    if (x != result)
+        kernel_vector_copy(numbers, x, result);
+}
+
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
 {
     double begin = MPI_Wtime();
-    group->transport->all_reduce(group, x, result, numbers);
+    if (is_alone(group))
+        copy_alone(x, result, numbers);
+    else
+        group->transport->all_reduce(group, x, result, numbers);
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
 }
 
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
 {
     double begin = MPI_Wtime();
-    group->transport->all_gather(group, x, result, rows, columns);
+    if (is_alone(group))
+        copy_alone(x, result, rows * columns);
+    else
+        group->transport->all_gather(group, x, result, rows, columns);
     count(group, ALL_GATHER, (group->size - 1) * rows * columns, begin);
 }
 
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
 {
     double begin = MPI_Wtime();
-    group->transport->reduce_scatter(group, x, result, rows, columns);
+    if (is_alone(group))
+        copy_alone(x, result, rows * columns);
+    else
+        group->transport->reduce_scatter(group, x, result, rows, columns);
     count(group, REDUCE_SCATTER, (group->size - 1) * rows * columns, begin);
 }
 
 void comm_broadcast(Group *group, real *x, int64_t numbers, int root)
 {
     double begin = MPI_Wtime();
-    group->transport->broadcast(group, x, numbers, root);
+    if (!is_alone(group))
+        group->transport->broadcast(group, x, numbers, root);
     count(group, BROADCAST, group->rank == root ? (group->size - 1) * numbers : 0, begin);
 }
 
@@ -64,7 +87,9 @@ void comm_receive(Group *group, real *x, int64_t numbers, int from)
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
 {
     double begin = MPI_Wtime();
-    CommRequest *request = group->transport->all_reduce_start(group, x, numbers);
+    CommRequest *request =
+        is_alone(group) ? calloc(1, sizeof *request) : group->transport->all_reduce_start(group, x, numbers);
+    request->group = group;
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
     return request;
 }
@@ -73,13 +98,17 @@ void comm_wait(CommRequest *request)
 {
     Group *group = request->group;
     double begin = MPI_Wtime();
-    group->transport->wait(request);
+    if (is_alone(group))
+        free(request);
+    else
+        group->transport->wait(request);
     group->counter[ALL_REDUCE].seconds += MPI_Wtime() - begin;
 }
 
 void comm_poke(Group *group)
 {
-    group->transport->poke(group);
+    if (!is_alone(group))
+        group->transport->poke(group);
 }
 
 /* ---- of the host's memory: through MPI, whatever the transport ---- */

@@ -32,6 +32,8 @@ void model_free(Model *model)
 {
     if (model->rounded)
         backend_set_weights(NULL, 0, NULL);
+    if (model->rounded)
+        memory_holds_rounded(-model->rounded->bytes);
     buffer_release(model->rounded);
     buffer_release(model->weights);
     buffer_release(model->gradients);
@@ -160,6 +162,7 @@ void model_finish(Model *model)
 void model_keep_rounded(Model *model)
 {
     model->rounded = pool_get(model->pool, model->arena * (int64_t)sizeof(uint16_t), WEIGHTS);
+    memory_holds_rounded(model->rounded->bytes);
     model_weights_changed(model);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/run.h"
+#include "tensor/tensor.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -77,37 +77,47 @@ static SizeClass *class_of(Pool *pool, int64_t bytes, MemoryKind kind)
     return *link;
 }
 
-static _Noreturn void refuse(const Pool *pool, int64_t bytes, Category category)
+/* What a buffer is for: an activation's shape is told. */
+typedef struct Need {
+    int64_t bytes;
+    Category category;
+    MemoryKind kind;
+    const Shape *shape;
+} Need;
+
+static _Noreturn void refuse(const Pool *pool, const Need *need, bool by_limit)
 {
-    static const char *const names[] = {"weights", "gradients", "optimiser state", "activations"};
-    const double mb = 1e6;
-    const int64_t *now = pool->use.now;
-    char cap[64] = "what this machine has";
-    if (pool->limit)
-        snprintf(cap, sizeof cap, "the %.0f MB that MEM allows", (double)pool->limit / mb);
-    misuse("split the model over more ranks (TP), take a smaller BATCH_SIZE or SEQ, or raise MEM",
-           "this rank's tensors do not fit in %s: %.0f MB more were asked for (%s) beside weights %.0f MB, "
-           "gradients %.0f MB, optimiser state %.0f MB, activations %.0f MB",
-           cap, (double)bytes / mb, names[category], (double)now[WEIGHTS] / mb, (double)now[GRADIENTS] / mb,
-           (double)now[OPTIMISER] / mb, (double)now[ACTIVATIONS] / mb);
+    char limit[64], shape[64];
+    snprintf(limit, sizeof limit, "the %.0f MB that MEM allows", (double)pool->limit / 1e6);
+    memory_refuse(by_limit ? limit : backend_memory_place(need->kind), need->bytes, need->category,
+                  need->shape ? shape_text(*need->shape, shape) : "", by_limit ? ", or raise MEM" : "");
 }
 
-static Buffer *take_from_system(Pool *pool, int64_t bytes, Category category, MemoryKind kind)
+static bool is_over_limit(const Pool *pool, const Need *need)
 {
-    if (pool->limit && pool->reserved + bytes > pool->limit)
+    return pool->limit && pool->reserved + need->bytes > pool->limit;
+}
+
+/* What lies free in other sizes goes back to the system before anything is refused. */
+static Buffer *take_from_system(Pool *pool, const Need *need)
+{
+    if (is_over_limit(pool, need))
         drop_free_buffers(pool);
-    if (pool->limit && pool->reserved + bytes > pool->limit)
-        refuse(pool, bytes, category);
-    Buffer *buffer = calloc(1, sizeof *buffer);
-    buffer->data = backend_memory(bytes, kind);
-    if (!buffer->data) {
-        free(buffer);
-        refuse(pool, bytes, category);
+    if (is_over_limit(pool, need))
+        refuse(pool, need, true);
+    void *data = backend_memory(need->bytes, need->kind);
+    if (!data) {
+        drop_free_buffers(pool);
+        data = backend_memory(need->bytes, need->kind);
     }
-    buffer->bytes = bytes;
-    buffer->kind = kind;
+    if (!data)
+        refuse(pool, need, false);
+    Buffer *buffer = calloc(1, sizeof *buffer);
+    buffer->data = data;
+    buffer->bytes = need->bytes;
+    buffer->kind = need->kind;
     buffer->pool = pool;
-    pool->reserved += bytes;
+    pool->reserved += need->bytes;
     pool->use.allocations++;
     return buffer;
 }
@@ -116,6 +126,7 @@ static void count(Pool *pool, Category category, int64_t bytes)
 {
     PoolUse *use = &pool->use;
     use->now[category] += bytes;
+    memory_holds(category, bytes);
     pool->held += bytes;
     if (pool->held > use->peak_total) {
         use->peak_total = pool->held;
@@ -123,31 +134,41 @@ static void count(Pool *pool, Category category, int64_t bytes)
     }
 }
 
-static Buffer *get(Pool *pool, int64_t bytes, Category category, MemoryKind kind)
+static Buffer *get(Pool *pool, Need need)
 {
-    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    SizeClass *class = class_of(pool, bytes, kind);
+    need.bytes = (need.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    SizeClass *class = class_of(pool, need.bytes, need.kind);
     Buffer *buffer = class->free;
     if (buffer)
         class->free = buffer->next;
     else
-        buffer = take_from_system(pool, bytes, category, kind);
+        buffer = take_from_system(pool, &need);
     buffer->references = 1;
-    buffer->category = category;
-    count(pool, category, bytes);
+    buffer->category = need.category;
+    count(pool, need.category, need.bytes);
     if (pool->watched) /* all bits set is a NaN, in single and in double precision */
-        backend_set_bytes(buffer->data, 0xff, bytes);
+        backend_set_bytes(buffer->data, 0xff, need.bytes);
     return buffer;
+}
+
+static MemoryKind usual_kind(const Pool *pool)
+{
+    return pool->watched ? HOST_MEMORY : DEVICE_MEMORY;
 }
 
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category)
 {
-    return get(pool, bytes, category, pool->watched ? HOST_MEMORY : DEVICE_MEMORY);
+    return get(pool, (Need){bytes, category, usual_kind(pool), NULL});
 }
 
-Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Category category)
+Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape)
 {
-    return get(pool, bytes, category, HOST_MEMORY);
+    return get(pool, (Need){bytes, ACTIVATIONS, usual_kind(pool), &shape});
+}
+
+Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape)
+{
+    return get(pool, (Need){bytes, ACTIVATIONS, HOST_MEMORY, &shape});
 }
 
 Buffer *buffer_hold(Buffer *buffer)

@@ -7,8 +7,8 @@
 #define BALISE_TENSOR_POOL_H
 
 #include "backend/backend.h"
-
-typedef enum Category { WEIGHTS, GRADIENTS, OPTIMISER, ACTIVATIONS, CATEGORIES } Category;
+#include "balise.h"
+#include "base/memory.h"
 
 typedef struct Pool Pool;
 
@@ -43,8 +43,11 @@ void pool_begin_peak(Pool *pool);
  * when the pool's limit or the machine's memory does not suffice. */
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
 
-/** The same, for numbers that the host writes or reads. Kernels that were called before may still read what it held last. */
-Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Category category);
+/** The same for an activation, whose shape is told where there is no memory for it. */
+Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
+
+/** And for one that the host writes or reads. Kernels that were called before may still read what it held last. */
+Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
 Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
 void buffer_release(

@@ -49,8 +49,10 @@ struct Tensor {
     bool gradient_set;   /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;       /**< of a parameter: rows of it were looked up, so that few may have a gradient */
     bool gradient_zeros; /**< of a parameter: its gradient is zeros, and nothing has been added to them */
-    bool is_gradient; /**< handed to a backward function: its buffer may be shared, and is copied before it is
-                         written */
+    bool
+        may_be_shared; /**< handed to a backward function, or summed over a group of one: another tensor may have its buffer, which is
+                          copied before it is written */
+    bool reached;      /**< tensor_data() has given a pointer to its numbers */
 };
 
 int64_t shape_count(Shape shape);                     /**< how many numbers: 1 for rank 0 */

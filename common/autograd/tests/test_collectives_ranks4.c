@@ -1,5 +1,6 @@
 /* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4 ranks:
  * integers, so that every sum is exact. Rank 0.._i-1 are one group and the others another, at once. */
+#include "autograd/parts.h"
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"
 
@@ -105,6 +106,30 @@ START_TEST(a_sum_is_a_new_tensor)
 }
 END_TEST
 
+/* In a group of one, too, where sum and argument begin as one buffer. */
+START_TEST(a_sum_and_its_argument_may_each_be_written_without_changing_the_other)
+{
+    group_up(_i);
+    for (int way = 0; way < 4; way++) {
+        Tensor *x = tensor_of(rank, SHAPE(2, 3), whole());
+        float *before = way == 0 ? tensor_data(x) : NULL;
+        Tensor *sum = way == 1 ? group_all_gather(group, x, 0) : group_all_reduce(group, x);
+        const real first = way == 1 ? number(0, 0) : sum_at(0);
+        if (way == 0)
+            before[0] = -1;
+        else if (way == 1)
+            scale(x, 2);
+        else if (way == 2)
+            tensor_data(sum)[0] = -1;
+        else
+            pending_wait(group_all_reduce_start(group, sum));
+        ck_assert(reals(sum)[0] == (way == 2 ? -1 : way == 3 ? (real)size * first : first));
+        ck_assert(reals(x)[0] == (way == 0 ? -1 : way == 1 ? 2 * number(rank, 0) : number(rank, 0)));
+    }
+    tape_down();
+}
+END_TEST
+
 START_TEST(a_started_sum_is_there_after_the_wait)
 {
     group_up(_i);
@@ -123,12 +148,29 @@ START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
     Tensor *x = tensor_of(rank, SHAPE(2, 3), whole()), *y = tensor_of(rank, SHAPE(2, 3), whole());
     Tensor *z = add(x, y);
     tape_backward(tape, z, tensor_of(rank, SHAPE(2, 3), whole()));
-    x->gradient->is_gradient = true; /* as when it is handed to a backward function */
+    x->gradient->may_be_shared = true; /* as when it is handed to a backward function */
     pending_wait(group_all_reduce_start(group, x->gradient));
     for (int64_t i = 0; i < 6; i++) {
         ck_assert_float_eq(reals(x->gradient)[i], sum_at(i));
         ck_assert_float_eq(reals(y->gradient)[i], number(rank, i));
     }
+    tape_down();
+}
+END_TEST
+
+START_TEST(what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    Buffer *summed = x->buffer;
+    Pending *pending = group_all_reduce_start(group, x);
+    ASSERT_MISUSE((tape_must_be_summed(tape), 0), "never waited for");
+    ASSERT_MISUSE((tape_release_since(tape, (TapeMark){0}, NULL), 0), "never waited for");
+    tape_release_value(x);
+    ck_assert_ptr_ne(tensor_of(rank, SHAPE(2, 3, 5), whole())->buffer, summed);
+    pending_wait(pending);
+    tape_must_be_summed(tape);
+    buffer_release(summed);
     tape_down();
 }
 END_TEST
@@ -268,8 +310,11 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_gather_joins_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_scatter_cuts_the_sum_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
+    tcase_add_loop_test(tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_is_there_after_the_wait, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_of_a_gradient_leaves_the_other_holder_alone, 1, 5);
+    tcase_add_loop_test(
+        tcase, what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else, 1, 5);
     tcase_add_loop_test(tcase, what_is_still_being_summed_is_refused_and_so_is_a_second_wait, 1, 5);
     tcase_add_test(tcase, what_cannot_be_cut_or_does_not_exist_is_refused);
     tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);

@@ -23,9 +23,9 @@ static const OneDnn *open_library(void)
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
     in_bf16 = of_large = NULL;
-    if (precision == FP16)
+    if (precision == FP16 || precision == TF32)
         return problem_set(problem, NULL, "AMP=bf16 is what a processor can do; or BACKEND=cuda",
-                           "AMP=fp16 needs a GPU");
+                           "AMP=%s needs a GPU", precision_name(precision));
     if (precision == FP32 && width < LARGE)
         return true; /* to load oneDNN takes 26 ms */
     const OneDnn *library = open_library();

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "backend/cuda/attention_tiles.cuh"
+#include "backend/cuda/near.cuh"
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
 
@@ -57,20 +58,6 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
 /* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), delta the sum of p dp over the row; dq = factor ds k,
  * dk = factor ds^T q, dv = p^T dy. Scores are made again by a tile of queries (dq), then by a tile of keys (dk and dv), so that each
  * result has one block that sums it. */
-
-/* What the forward pass kept of a query; nothing flows where there is none. */
-typedef struct Query {
-    float highest, inverse, delta;
-} Query;
-
-__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position, const float *highest,
-                                 const float *sums, const float *delta)
-{
-    if (position >= shape.positions)
-        return {INFINITY, 0, 0};
-    const int64_t at = head.row + position;
-    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
-}
 
 __device__ static float probability(const Shape &shape, const Query &query, const float *q, const float *k,
                                     bool shown)
@@ -165,14 +152,6 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
 
-typedef struct Arguments {
-    const AttentionShape *shape;
-    const real *q, *k, *v;
-    const int32_t *mask;
-    const real *dy;
-    real *y, *highest, *sums, *dq, *dk, *dv, *work;
-} Arguments;
-
 template <int TILE, int SIZE> static void launch_forward(const Arguments &a)
 {
     launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q, a.k, a.v, a.mask, a.y,
@@ -189,16 +168,6 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: a grid's second dimension */ };
 
-/* The mask may lie in the host's memory, and every block reads all of its sample's. */
-static const int32_t *brought_near(const int32_t *mask, int64_t count)
-{
-    int32_t *near = (int32_t *)device_work(count * (int64_t)sizeof *near);
-    device_check(
-        cudaMemcpyAsync(near, mask, (size_t)count * sizeof *near, cudaMemcpyDefault, device_stream()),
-        "copying the mask");
-    return near;
-}
-
 /* The smallest tiles' rows that hold a head; the larger it is, the fewer rows fit in shared memory. */
 static void launch_by_size(Arguments a, bool backward)
 {
@@ -212,6 +181,8 @@ static void launch_by_size(Arguments a, bool backward)
                LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
                (long long)size);
     a.mask = brought_near(a.mask, a.shape->batch * a.shape->positions);
+    if (attention_16_bits(a, backward, products_precision()))
+        return;
     if (size <= 32)
         (backward ? launch_backward<32, 32> : launch_forward<32, 32>)(a);
     else if (size <= 64)

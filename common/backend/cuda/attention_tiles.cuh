@@ -6,28 +6,10 @@
 #ifndef BALISE_BACKEND_CUDA_ATTENTION_TILES_CUH
 #define BALISE_BACKEND_CUDA_ATTENTION_TILES_CUH
 
-#include "backend/cuda/device.cuh"
+#include "backend/cuda/attention.cuh"
 #include "base/run.h"
 
 enum { PARTS = 8 };
-
-typedef struct Shape {
-    int64_t positions, heads, size;
-    float factor;
-} Shape;
-
-/* Where head blockIdx.y lies: `first` of q, k, v and y, whose rows lie `width` numbers apart; `row` of what is kept a row. */
-typedef struct Head {
-    int64_t width, first, row;
-    const int32_t *shown; /* [positions], of the keys */
-} Head;
-
-__device__ static Head head_of(const Shape &shape, const int32_t *mask)
-{
-    const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size;
-    return {width, sample * shape.positions * width + n % shape.heads * shape.size, n * shape.positions,
-            mask + sample * shape.positions};
-}
 
 /* Rows first.. of one head into a tile whose rows lie size + 1 apart; zeros for positions that are hidden or not there.
  * Returns whether this thread met a number other than zero. */
@@ -104,10 +86,8 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
     }
-    const Shape of = {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
-    const dim3 grid((unsigned)((shape->positions + tile - 1) / tile),
-                    (unsigned)(shape->batch * shape->heads));
-    launch(name, kernel, grid, (unsigned)(tile * PARTS), bytes, of, arguments...);
+    launch(name, kernel, grid_of(shape, tile), (unsigned)(tile * PARTS), bytes, shape_of(shape),
+           arguments...);
 }
 
 #endif

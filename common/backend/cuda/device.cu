@@ -3,7 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <atomic>
+#include <chrono>
+
 #include "backend/cuda/device.cuh"
+#include "base/memory.h"
 #include "base/run.h"
 
 /* The one handle of the process. */
@@ -11,12 +15,11 @@ static struct {
     bool open, waits_always;
     int number;
     cudaStream_t stream;
-    void *work;
-    int64_t work_bytes;
+    uint64_t changes, waits;
     void (*look)(bool begins);
 } device;
 
-static const char no_gpu[] = "make doctor says what this machine has; BACKEND=cpu needs no GPU";
+static const char no_gpu[] = "make doctor shows what this machine has; BACKEND=cpu computes without a GPU";
 
 /* Slurm's and Open MPI's count of the ranks on a machine; one rank alone needs none. */
 static int local_rank(void)
@@ -29,46 +32,67 @@ static int local_rank(void)
     return 0;
 }
 
-/* Before MPI is there. What all ranks of a machine meet its first one says. */
-static void give_up(bool everybody, const char *hint, const char *what, const char *why)
+/* A driver runs what a toolkit of its own major version has compiled. */
+static bool driver_suffices(Problem *problem)
 {
-    if (!everybody)
-        fprintf(stderr, "error: local rank %d, %s: %s\n  HINT: %s\n", local_rank(), what, why, hint);
-    else if (local_rank() == 0)
-        fprintf(stderr, "error: %s: %s\n  HINT: %s\n", what, why, hint);
-    exit(2);
-}
-
-static void open_device(void)
-{
-    int count = 0, driver = 0, runtime = 0;
+    int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    const cudaError_t error = cudaGetDeviceCount(&count);
     if (driver == 0)
-        give_up(true, no_gpu, "BACKEND=cuda", "this machine has no NVIDIA driver");
-    if (driver < runtime / 1000 * 1000)
-        give_up(true, "update the driver, or build with an older CUDA Toolkit", "BACKEND=cuda",
-                "the driver is older than the CUDA Toolkit that the kit was built with");
-    if (error != cudaSuccess || count == 0)
-        give_up(true, no_gpu, "BACKEND=cuda",
-                error != cudaSuccess ? cudaGetErrorString(error) : "there is no GPU");
+        return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: this machine has no NVIDIA driver");
+    if (driver / 1000 < runtime / 1000)
+        return problem_set(problem, NULL,
+                           "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
+                           "BACKEND=cpu computes without a GPU",
+                           "BACKEND=cuda: the driver knows CUDA up to %d.%d and is older than the toolkit "
+                           "that the kit was built with, CUDA %d.%d",
+                           driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return true;
+}
+
+/* How many GPUs this process sees: one at least, or there is a problem. */
+static bool count_gpus(int *count, Problem *problem)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaSuccess && *count > 0)
+        return true;
+    cudaGetLastError(); /* it is told here */
+    return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s%s%s%s",
+                       error == cudaSuccess ? "there is no GPU" : cudaGetErrorString(error),
+                       visible ? " (CUDA_VISIBLE_DEVICES='" : "", visible ? visible : "",
+                       visible ? "' hides those that it does not name)" : "");
+}
+
+static bool open_device(Problem *problem)
+{
+    int count = 0;
+    if (device.open)
+        return true;
+    if (!driver_suffices(problem) || !count_gpus(&count, problem))
+        return false;
     device.number = local_rank() % count;
-    device.open = true;
     cudaError_t opened = cudaSetDevice(device.number);
     if (opened == cudaSuccess)
         opened = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
-    if (opened != cudaSuccess)
-        give_up(false,
-                "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 takes "
-                "another one",
-                "opening its GPU", cudaGetErrorString(opened));
+    device.open = opened == cudaSuccess;
+    return device.open ||
+           problem_set(problem, NULL,
+                       "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 "
+                       "takes another one, BACKEND=cpu none",
+                       "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
+                       cudaGetErrorString(opened));
 }
 
 cudaStream_t device_stream(void)
 {
-    if (!device.open)
-        open_device();
+    Problem problem;
+    if (!open_device(
+            &problem)) { /* of a program that has not asked backend_ready(): perhaps before MPI is there */
+        if (local_rank() == 0)
+            problem_print(stderr, &problem);
+        exit(2);
+    }
     return device.stream;
 }
 
@@ -82,6 +106,7 @@ void device_check(cudaError_t error, const char *what)
 void device_started(const char *kernel)
 {
     device_check(cudaGetLastError(), kernel);
+    device_changed();
     if (device.waits_always)
         backend_wait();
 }
@@ -89,6 +114,31 @@ void device_started(const char *kernel)
 void device_look_while_waiting(void (*look)(bool begins))
 {
     device.look = look;
+}
+
+/* ---- how long the host is within a call of CUDA ---- */
+
+static std::atomic<int64_t> entered; /* nanoseconds of the steady clock; 0 outside */
+
+static int64_t steady_now(void)
+{
+    return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+DeviceCall::DeviceCall()
+{
+    entered = steady_now();
+}
+
+DeviceCall::~DeviceCall()
+{
+    entered = 0;
+}
+
+double device_call_seconds(void)
+{
+    const int64_t since = entered;
+    return since ? 1e-9 * (double)(steady_now() - since) : 0;
 }
 
 static cudaDeviceProp properties_of_device(void)
@@ -101,7 +151,8 @@ static cudaDeviceProp properties_of_device(void)
 
 int device_generation(void)
 {
-    return properties_of_device().major;
+    const cudaDeviceProp properties = properties_of_device();
+    return 10 * properties.major + properties.minor;
 }
 
 void device_identity(char bytes[16])
@@ -110,29 +161,64 @@ void device_identity(char bytes[16])
     memcpy(bytes, properties.uuid.bytes, 16);
 }
 
+uint64_t device_changes(void)
+{
+    return device.changes;
+}
+
+uint64_t device_waits(void)
+{
+    return device.waits;
+}
+
+void device_changed(void)
+{
+    device.changes++;
+}
+
+void *device_room(DeviceRoom *room, int64_t bytes)
+{
+    if (bytes <= room->bytes)
+        return room->memory;
+    backend_wait();
+    const DeviceCall call;
+    cudaFree(room->memory);
+    *room = {};
+    room->memory = backend_memory(bytes, DEVICE_MEMORY);
+    if (!room->memory)
+        memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS, "kernels to work in", "");
+    room->bytes = bytes;
+    return room->memory;
+}
+
 void *device_work(int64_t bytes)
 {
-    if (bytes <= device.work_bytes)
-        return device.work;
-    backend_wait();
-    cudaFree(device.work);
-    device.work = NULL;
-    device.work_bytes = 0;
-    if (cudaMalloc(&device.work, (size_t)bytes) != cudaSuccess) {
-        cudaGetLastError(); /* it is told here */
-        misuse("split the model over more ranks (TP), take a smaller BATCH_SIZE or SEQ, or AMP=bf16",
-               "GPU %d has no %.0f MB left for kernels to work in", device.number, (double)bytes / 1e6);
-    }
-    device.work_bytes = bytes;
-    return device.work;
+    static DeviceRoom work;
+    return device_room(&work, bytes);
 }
 
 /* ---- the header's words ---------------------------------------------------------------------------------- */
 
 void backend_start(char **argv)
 {
+    Problem problem;
     (void)argv;
-    device_stream();
+    open_device(
+        &problem); /* before MPI_Init, so that an MPI that knows of GPUs finds this one; backend_ready() tells of it */
+}
+
+bool backend_ready(Problem *problem)
+{
+    return open_device(problem);
+}
+
+const char *backend_device(void)
+{
+    static char text[128];
+    const cudaDeviceProp properties = properties_of_device();
+    snprintf(text, sizeof text, "%.80s, compute capability %d.%d", properties.name, properties.major,
+             properties.minor);
+    return text;
 }
 
 bool backend_check(Problem *problem)
@@ -164,11 +250,24 @@ bool backend_looks_for_zeros(void)
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
+const char *backend_memory_place(MemoryKind kind)
+{
+    static char text[160];
+    size_t free = 0, total = 0;
+    if (kind == HOST_MEMORY)
+        return "what this machine has of memory that a GPU reaches";
+    device_check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    snprintf(text, sizeof text, "GPU %d (%.80s), of whose %.0f MB %.0f MB are free", device.number,
+             properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
+    return text;
+}
+
 void *backend_memory(int64_t bytes, MemoryKind kind)
 {
     void *memory = NULL;
     device_stream();
     const size_t size = bytes ? (size_t)bytes : 1;
+    const DeviceCall call;
     const cudaError_t error = kind == DEVICE_MEMORY
                                   ? cudaMalloc(&memory, size)
                                   : cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped);
@@ -180,12 +279,17 @@ void *backend_memory(int64_t bytes, MemoryKind kind)
 
 void backend_memory_free(void *memory, MemoryKind kind)
 {
+    const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
+    device_changed(); /* what lies at this address next is another tensor, or what the host writes */
+    device.waits++;
 }
 
 void backend_wait(void)
 {
     cudaStream_t stream = device_stream();
+    device_changed(); /* by the host, which may write from now on */
+    device.waits++;
     if (!device.look) {
         device_check(cudaStreamSynchronize(stream), "waiting for kernels");
         return;
@@ -215,7 +319,9 @@ void *backend_on_host(void *memory)
 
 static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
 {
-    device_check(cudaMemcpyAsync(to, from, (size_t)bytes, kind, device_stream()), "copying");
+    cudaStream_t stream = device_stream();
+    const DeviceCall call;
+    device_check(cudaMemcpyAsync(to, from, (size_t)bytes, kind, stream), "copying");
 }
 
 void backend_read(void *host, const void *memory, int64_t bytes)
@@ -234,7 +340,10 @@ void backend_write(void *memory, const void *host, int64_t bytes)
 
 void backend_set_bytes(void *memory, int byte, int64_t bytes)
 {
-    device_check(cudaMemsetAsync(memory, byte, (size_t)bytes, device_stream()), "setting memory");
+    cudaStream_t stream = device_stream();
+    const DeviceCall call;
+    device_check(cudaMemsetAsync(memory, byte, (size_t)bytes, stream), "setting memory");
+    device_changed();
 }
 
 void kernel_vector_copy(int64_t count, const real *x, real *y)

@@ -24,7 +24,15 @@ void device_check(cudaError_t error, const char *what);
  *  for never comes. */
 void device_look_while_waiting(void (*look)(bool begins));
 
-/** The major number of its compute capability. */
+/** Lives as long as the host is within a call of CUDA that may not return: a stream takes no more where what is on it waits for ever. Another
+ *  thread asks since when; it may call nothing of CUDA itself, which has its locks taken then. */
+struct DeviceCall {
+    DeviceCall();
+    ~DeviceCall();
+};
+double device_call_seconds(void); /**< 0 outside */
+
+/** Its compute capability: 75, 80, 90, ... */
 int device_generation(void);
 
 /** Which GPU it is, in 16 bytes that no other GPU has. */
@@ -33,9 +41,29 @@ void device_identity(char bytes[16]);
 /** Says that a kernel was started: told of what was refused, and waits for it where that was asked for. */
 void device_started(const char *kernel);
 
+/** A number that stays as long as nothing is put on the stream that may write to tensors, and nobody waits, who may write then: what was
+ *  made of a tensor in between is good still. */
+uint64_t device_changes(void);
+
+/** How often somebody has waited, so that the host may have written to its memory. */
+uint64_t device_waits(void);
+
+/** Something else may write to tensors from here on: a collective. */
+void device_changed(void);
+
+/** Memory of the device that grows to what was asked for, and is kept; what it held is lost then. */
+typedef struct DeviceRoom {
+    void *memory;
+    int64_t bytes;
+} DeviceRoom;
+void *device_room(DeviceRoom *room, int64_t bytes);
+
 /** Memory of the device for one kernel and those that read its result, up to the next call of this function: kernels on one
  *  stream take turns with it. It grows in the first step of a training run. */
 void *device_work(int64_t bytes);
+
+/** The precision of matrix products, as backend_set_products() has set it. */
+Precision products_precision(void);
 
 /** The work of a kernel, cut for its threads: a grid that fills a device and no more, whose threads go on by FOR_EACH. */
 enum { THREADS = 256 };
@@ -59,11 +87,14 @@ template <typename... P, typename... A>
 void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64_t shared, A... arguments)
 {
     cudaStream_t stream = device_stream();
+    {
+        const DeviceCall call;
 #ifdef __CUDACC__
-    kernel<<<grid, block, (size_t)shared, stream>>>(static_cast<P>(arguments)...);
+        kernel<<<grid, block, (size_t)shared, stream>>>(static_cast<P>(arguments)...);
 #else
-    emulated_launch(stream, kernel, grid, block, (size_t)shared, static_cast<P>(arguments)...);
+        emulated_launch(stream, kernel, grid, block, (size_t)shared, static_cast<P>(arguments)...);
 #endif
+    }
     device_started(name);
 }
 

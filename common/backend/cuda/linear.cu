@@ -4,15 +4,12 @@
 
 #include "backend/cuda/column_sums.cuh"
 #include "backend/cuda/device.cuh"
+#include "backend/cuda/rounded.cuh"
 #include "base/run.h"
 
 /* cuBLAS stores by columns: its matrices are the transposes of ours, and y^T = W x^T. */
 
 static Precision precision = FP32;
-static struct {
-    const real *begin, *end;
-    uint16_t *rounded;
-} weights;
 
 static void check(cublasStatus_t status)
 {
@@ -34,69 +31,24 @@ static cublasHandle_t library(void)
     return handle;
 }
 
-/* ---- 16 bits --------------------------------------------------------------------------------------------- */
-
-__device__ static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* The 16 higher bits, to the nearest, ties to even; a NaN stays one. */
-__device__ static uint16_t bf16_of(float x)
-{
-    const uint32_t bits = bits_of(x);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* Likewise of 11 significant bits; from 65520 on infinity. Below 2^-14 numbers are multiples of 2^-24, which is what adding 1/2
- * rounds to. */
-__device__ static uint16_t fp16_of(float x)
-{
-    const uint32_t sign = bits_of(x) >> 16 & 0x8000, size = bits_of(x) & 0x7fffffff;
-    uint32_t half;
-    if (size > 0x7f800000)
-        half = 0x7e00;
-    else if (size >= bits_of(65520))
-        half = 0x7c00;
-    else if (size < bits_of(0x1p-14f))
-        half = bits_of(fabsf(x) + 0.5f) - bits_of(0.5f);
-    else
-        half = (size + 0x0fff + (size >> 13 & 1) - ((127 - 15) << 23)) >> 13;
-    return (uint16_t)(sign | half);
-}
-
-__global__ static void round_to_16(int64_t count, bool fp16, const float *x, uint16_t *y)
-{
-    FOR_EACH(i, count) y[i] = fp16 ? fp16_of(x[i]) : bf16_of(x[i]);
-}
-
 bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
 {
     (void)width;
-    if (wanted == BF16 && device_generation() < 8)
-        return problem_set(problem, NULL, "AMP=fp16 runs here",
-                           "AMP=bf16 needs a GPU of compute capability 8.0 or later");
+    if (wanted == FP16 && device_generation() < 75)
+        return problem_set(problem, NULL, "AMP=off runs here",
+                           "AMP=fp16 needs a GPU of compute capability 7.5 or later");
+    if ((wanted == BF16 || wanted == TF32) && device_generation() < 80)
+        return problem_set(problem, NULL,
+                           device_generation() < 75 ? "AMP=off runs here" : "AMP=fp16 runs here",
+                           "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
     precision = wanted;
+    device_changed(); /* copies in the old one */
     return true;
 }
 
-void backend_set_weights(const real *first, int64_t count, uint16_t *room)
+Precision products_precision(void)
 {
-    weights = {first, first + count, room};
-    launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, first, room);
-}
-
-/* Matrix x [count] in 16 bits: a weight that is rounded already, or x rounded into `room`. */
-static const uint16_t *rounded(const real *x, int64_t count, uint16_t *room)
-{
-    if (weights.begin && x >= weights.begin && x + count <= weights.end)
-        return weights.rounded + (x - weights.begin);
-    launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, x, room);
-    return room;
+    return precision;
 }
 
 /* ---- products -------------------------------------------------------------------------------------------- */
@@ -115,6 +67,12 @@ static int checked(int64_t size)
     return (int)size;
 }
 
+/* cuBLAS wants one of at least 1, for a matrix without numbers too. */
+static int64_t stride_of(Matrix matrix)
+{
+    return matrix.columns > 0 ? matrix.columns : 1;
+}
+
 /* c [columns,rows] by rows (so [rows,columns] by columns) = a · b, added to c if `accumulate`. */
 static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b, bool accumulate,
                      real *c)
@@ -124,18 +82,24 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Mat
     cudaDataType_t type = CUDA_R_32F;
     if (rows * columns == 0)
         return;
-    if (precision != FP32 && rows * columns * inner >= BF16_LEAST) {
+    if (precision_is_16_bits(precision) && rows * columns * inner >= BF16_LEAST) {
         const int64_t a_count = a.rows * a.columns, b_count = b.rows * b.columns;
-        const int64_t apart = (a_count + 127) / 128 * 128; /* tensor cores want them aligned */
-        uint16_t *room = (uint16_t *)device_work((apart + b_count) * (int64_t)sizeof *room);
-        left = rounded(a.numbers, a_count, room);
-        right = rounded(b.numbers, b_count, room + apart);
+        rounded_room(a_count > b_count ? a_count : b_count);
+        left = rounded_copy(a.numbers, a_count);
+        right = rounded_copy(b.numbers, b_count);
         type = precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
     }
-    check(cublasGemmEx(library(), a.flag, b.flag, checked(rows), checked(columns), checked(inner), &one, left,
-                       type, checked(a.columns), right, type, checked(b.columns), &kept, c, CUDA_R_32F,
-                       checked(rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    const uint64_t before = device_changes();
+    cublasHandle_t handle = library();
+    {
+        const DeviceCall call;
+        check(cublasGemmEx(
+            handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner), &one, left, type,
+            checked(stride_of(a)), right, type, checked(stride_of(b)), &kept, c, CUDA_R_32F, checked(rows),
+            precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    }
     device_started("matrix product");
+    rounded_copies_outlive(before, c, rows * columns);
 }
 
 /* A product opens cuBLAS and has its kernels loaded. */
@@ -157,8 +121,11 @@ __global__ static void repeat_row(int64_t rows, int64_t columns, const float *ro
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    if (bias)
+    if (bias) {
+        const uint64_t before = device_changes();
         launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
+        rounded_copies_outlive(before, y, rows * out);
+    }
     multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N}, bias != NULL, y);
 }
 
@@ -176,5 +143,7 @@ void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const 
 
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
 {
+    const uint64_t before = device_changes();
     add_column_sums(rows, out, dy, dbias);
+    rounded_copies_outlive(before, dbias, out);
 }

@@ -1,4 +1,4 @@
-#include "backend/cuda/device.cuh"
+#include "backend/cuda/near.cuh"
 
 __global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids, const float *table,
                               float *y)
@@ -28,10 +28,12 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
     float sum = column < columns ? dtable[id * columns + column] : 0;
     for (int64_t first = mine; first < count; first += THREADS) {
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
-        __syncthreads();
-        for (int64_t i = 0; i < THREADS && first + i < count; i++)
-            if (found[i] && column < columns)
-                sum += dy[(first + i) * columns + column];
+        if (!__syncthreads_or(found[threadIdx.x])) /* among this many there is none, as a rule */
+            continue;
+            /* No row waits for the one before: padding has thousands. */
+#pragma unroll 8
+        for (int i = 0; i < THREADS; i++)
+            sum += found[i] && column < columns ? dy[(first + i) * columns + column] : 0;
         __syncthreads();
     }
     if (column < columns)
@@ -40,20 +42,16 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
 
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y)
 {
-    launch_for("lookup_forward", count * columns, lookup, count, columns, ids, table, y);
+    launch_for("lookup_forward", count * columns, lookup, count, columns, brought_near(ids, count), table, y);
 }
 
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable)
 {
     if (count * columns == 0)
         return;
-    /* Each block reads all ids, which may lie in the host's memory: they are brought near first. */
-    int32_t *near = (int32_t *)device_work(count * (int64_t)sizeof *near);
-    device_check(cudaMemcpyAsync(near, ids, (size_t)count * sizeof *near, cudaMemcpyDefault, device_stream()),
-                 "copying ids");
     const dim3 grid((unsigned)count, (unsigned)((columns + THREADS - 1) / THREADS));
-    launch("lookup_backward", add_rows, grid, THREADS, THREADS * (int64_t)sizeof(int), count, columns, near,
-           dy, dtable);
+    launch("lookup_backward", add_rows, grid, THREADS, THREADS * (int64_t)sizeof(int), count, columns,
+           brought_near(ids, count), dy, dtable);
 }
 
 /* A look at the numbers would have to be waited for. */

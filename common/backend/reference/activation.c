@@ -6,7 +6,7 @@
 /** Φ(x), the distribution function of the standard normal. */
 static real normal_below(real x)
 {
-    real erf_x = rounded(erf(rounded(x * rounded(M_SQRT1_2))));
+    real erf_x = reference_inexact(erf(rounded(x * rounded(M_SQRT1_2))));
     return rounded(rounded(1 + erf_x) / 2);
 }
 
@@ -18,7 +18,8 @@ static real gelu(real x)
 /** gelu'(x) = Φ(x) + x φ(x), with the density φ(x) = exp(-x²/2) / √(2π). */
 static real gelu_slope(real x)
 {
-    real density = rounded(rounded(exp(rounded(rounded(x * x) / -2))) * rounded(1 / sqrt(2 * M_PI)));
+    real density =
+        rounded(reference_inexact(exp(rounded(rounded(x * x) / -2))) * rounded(1 / sqrt(2 * M_PI)));
     return rounded(normal_below(x) + rounded(x * density));
 }
 

@@ -21,6 +21,10 @@ static inline real rounded(real x)
     return reference_rounds ? (real)(float)x : x;
 }
 
+/** y, of exp, erf or log, as a library for single precision may have it: up to a unit in the last place off (GNU C Library manual, "Errors in
+ * Math Functions"), by how much depends on y and on the run. */
+real reference_inexact(real y);
+
 /** The order in which a reduction takes its `count` terms: a walk through 0..count-1 by a stride that is
  * coprime to it. */
 typedef struct Order {

@@ -23,14 +23,14 @@ static void measure_row(Order order, const int32_t *mask, const real *scores, re
             *highest = scores[j];
     for (int64_t n = 0, j = order.first; n < order.count; n++, j = order_next(order, j))
         if (mask[j])
-            *sum = rounded(*sum + rounded(exp(rounded(scores[j] - *highest))));
+            *sum = rounded(*sum + reference_inexact(exp(rounded(scores[j] - *highest))));
 }
 
 /** The softmax of the row, in place. */
 static void masked_softmax(int64_t positions, const int32_t *mask, real highest, real sum, real *scores)
 {
     for (int64_t j = 0; j < positions; j++)
-        scores[j] = mask[j] ? rounded(rounded(exp(rounded(scores[j] - highest))) / sum) : 0;
+        scores[j] = mask[j] ? rounded(reference_inexact(exp(rounded(scores[j] - highest))) / sum) : 0;
 }
 
 int64_t kernel_attention_work(const AttentionShape *shape)

@@ -13,10 +13,10 @@ void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, con
             if (logits[c] > highest)
                 highest = logits[c];
         for (int64_t n = 0, c = order.first; n < classes; n++, c = order_next(order, c))
-            sum = rounded(sum + rounded(exp(rounded(logits[c] - highest))));
-        losses[r] = rounded(rounded(log(sum)) - rounded(logits[labels[r]] - highest));
+            sum = rounded(sum + reference_inexact(exp(rounded(logits[c] - highest))));
+        losses[r] = rounded(reference_inexact(log(sum)) - rounded(logits[labels[r]] - highest));
         for (int64_t c = 0; c < classes; c++) {
-            real probability = rounded(rounded(exp(rounded(logits[c] - highest))) / sum);
+            real probability = rounded(reference_inexact(exp(rounded(logits[c] - highest))) / sum);
             dlogits[c] = c == labels[r] ? rounded(probability - 1) : probability;
         }
     }

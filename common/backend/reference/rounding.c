@@ -1,3 +1,4 @@
+#include <string.h>
 #include "backend/reference/rounding.h"
 
 #include "backend/reference/arithmetic.h"
@@ -21,6 +22,19 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b)
         b = rest;
     }
     return a;
+}
+
+real reference_inexact(real y)
+{
+    uint64_t bits;
+    if (!reference_rounds)
+        return y;
+    memcpy(&bits, &y, sizeof bits);
+    bits = (bits ^ seed) * 0x9E3779B97F4A7C15u; /* mixes as a step of splitmix64 does */
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EBu;
+    const double off = (double)(bits >> 11) * 0x1p-52 - 1; /* from -1 to 1 */
+    return (real)(float)(y * (1 + off * 0x1p-23));
 }
 
 Order reference_order(int64_t count)

@@ -39,9 +39,21 @@ errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2 (m
 check "kernels compile and link for GPU_ARCH=$GPU_ARCH, warnings being errors" builds "$BUILD/train-cuda" "$BUILD/kernels-cuda" SOLUTION=1 LAB=6 runners
 if echo '#include <nccl.h>' | "${CUDA:+$CUDA/bin/}nvcc" -E -x cu - > /dev/null 2>&1 || [ -e /usr/local/cuda/include/nccl.h ]; then
     check "the transport over NCCL too" builds TRANSPORT=nccl "$BUILD/train-cuda-nccl"
+    old=$BUILD/tests/old_nccl
+    mkdir -p "$old"
+    echo 'int ncclGetVersion(int *version) { *version = 21403; return 0; }' | gcc -x c -shared -fPIC -Wl,-soname,libnccl.so.2 -o "$old/libnccl.so.2" -
+    runs_with_old_nccl() { # to its own words, not those of the loader
+        LD_LIBRARY_PATH=$old timeout 60 "$BUILD/train-cuda-nccl" > "$out" 2>&1 < /dev/null
+        [ $? = 2 ] && grep -q '^error: ' "$out" && ! grep -q 'undefined symbol' "$out"
+    }
+    check "a program that meets an NCCL without its functions says in words what is wrong" runs_with_old_nccl
 else
     echo "skip - the transport over NCCL compiles: there is no nccl.h"
 fi
+without_nccl=$BUILD/tests/without_nccl
+mkdir -p "$without_nccl/bin"
+printf '#!/bin/sh\nexit 1\n' > "$without_nccl/bin/nvcc" && chmod +x "$without_nccl/bin/nvcc"
+check "NCCL that is not installed is one error" refuses CUDA="$without_nccl" TRANSPORT=nccl train
 check "NCCL without GPUs is one error" refuses BACKEND=cpu TRANSPORT=nccl train
 check "grading over NCCL, where nobody can look on, is one error" refuses TRANSPORT=nccl grade LAB=6
 check "a backend that there is not is one error" refuses BACKEND=gpu train
@@ -49,6 +61,7 @@ if [ -e /dev/nvidia0 ]; then
     echo "skip - what a machine without a GPU says: this one has a GPU"
 else
     check "training without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" train NTASKS=2 TP=2
+    check "so is testing without a GPU" errors_with "no NVIDIA driver" make BUILD="$BUILD" test
     check "grading without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" grade SOLUTION=1 LAB=6
 fi
 exit "$failures"

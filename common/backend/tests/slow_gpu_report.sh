@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$ROOT" || exit 2
 unset MAKEFLAGS MAKELEVEL MFLAGS
 out=$BUILD/tests/gpu_report.out
-EMULATED_GPUS=2 make BUILD="$BUILD" BACKEND=emulated MODELS='2 24 4 16 8' STEPS=4 gpu-report > "$out" 2>&1
+EMULATED_GPUS=2 make BUILD="$BUILD" BACKEND=emulated MODELS='2 64 4 16 8' STEPS=4 gpu-report > "$out" 2>&1
 status=$?
 failures=0
 check() {
@@ -17,5 +17,7 @@ check() {
 check "the report goes through, and nothing in it has failed" [ "$status$(grep -c FAILED "$out")" = 00 ]
 check "all solutions are graded to full marks in it" grep -q 'Score: 100/100' "$out"
 check "the tests of the kernels are run, and pass" [ "$(grep -c ' passed, 0 failed' "$out")" -ge 8 ]
-check "a line each: three arithmetics, NCCL, two ranks by tp and dp" [ "$(grep -cE '^  2x24 .* [12] ranks? ' "$out")" = 6 ]
+check "a line each: four arithmetics, the model before the labs, two ranks by tp and dp, NCCL of one and of two" \
+    [ "$(grep -cE '^  2x64-16 (one rank|before the labs|tp2|dp2)( nccl)?( [a-z0-9]+)? +ms ' "$out")" = 10 ]
+check "kernels and collectives have their lines" [ "$(grep -cE '^  (linear_forward up bf16 64|all_reduce, 4 KiB a rank, 1 rank through NCCL) ' "$out")" = 2 ]
 exit "$failures"

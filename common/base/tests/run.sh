@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# run.sh fast|slow [NAME]: runs the tests whose path has NAME in it, and says how they went: a line a program, details of
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path has NAME in it (gpu: those that a GPU can run, with BACKEND), and says how they went: a line a program, details of
 # what failed, the reason of each skip; what failed stands once more at the end, where it is looked for. What a test printed stays
 # in $BUILD/tests/log, the lines below in $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
 #
 # A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun; those in
-# ON_EMULATED_GPU and OVER_EMULATED_NCCL both ways there too) or a script.
+# ON_GPU and OVER_NCCL both ways on the emulated GPU too) or a script. On a real GPU (BACKEND=cuda) compute-sanitizer's tools named by
+# SANITIZER look at the first launches of the tests of kernels, or with SANITIZER=all at all of them; with SANITIZER=off none does.
 # Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
 # says nothing has failed.
 set -uo pipefail
@@ -12,6 +13,7 @@ set -uo pipefail
 speed=${1:-fast} name=${2:-}
 : "${ROOT:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)}" "${BUILD:=$ROOT/build}"
 export ROOT BUILD
+[[ $speed == gpu ]] || unset BACKEND # tests say which one they want
 cd -- "$ROOT" || exit 2
 logs=$BUILD/tests/log
 if [[ $speed == slow ]]; then limit=3600; else limit=600; fi
@@ -24,6 +26,20 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
+tools='memcheck racecheck initcheck synccheck' first_launches=400
+case ${SANITIZER:-} in
+'') ;;
+all) first_launches=0 ;; # all of them
+off) tools= ;;
+*) tools=$SANITIZER ;;
+esac
+for tool in $tools; do
+    [[ $tool =~ ^(mem|race|init|sync)check$ ]] || {
+        printf "error: SANITIZER cannot be '%s'\n  HINT: memcheck, racecheck, initcheck, synccheck, several of them, all or off\n" "$SANITIZER" >&2
+        exit 2
+    }
+done
+
 is_slow() {
     [[ ${1##*/} =~ ^(test_)?slow_ ]]
 }
@@ -31,6 +47,10 @@ is_slow() {
 # One line a test: how it is run, and its path.
 list_tests() {
     local path
+    if [[ $speed == gpu ]]; then
+        list_gpu_tests
+        return
+    fi
     for path in common/*/tests/* grader/tests/* data/tests/*; do
         [[ $path == *"$name"* && $path != common/base/tests/run.sh ]] || continue
         if is_slow "$path"; then [[ $speed == slow ]] || continue; else [[ $speed == fast ]] || continue; fi
@@ -38,8 +58,7 @@ list_tests() {
         */test_*.c)
             echo "program ${path%.c}"
             is_slow "$path" || echo "sanitized ${path%.c}"
-            [[ " ${ON_EMULATED_GPU:-} " != *" $path "* ]] || printf '%s %s\n' emulated "${path%.c}" emulated-sanitized "${path%.c}"
-            [[ " ${OVER_EMULATED_NCCL:-} " != *" $path "* ]] || printf '%s %s\n' emulated-nccl "${path%.c}" emulated-nccl-sanitized "${path%.c}"
+            list_on_gpu emulated "$path"
             ;;
         *.sh | *.py)
             [[ ! -x $path ]] || echo "script $path"
@@ -50,15 +69,52 @@ list_tests() {
     done
 }
 
+# list_on_gpu BACKEND PATH: how a program is run there.
+list_on_gpu() {
+    local on
+    for on in "$1" "$1-nccl"; do
+        if [[ $on == *-nccl ]]; then [[ " ${OVER_NCCL:-} " == *" $2 "* ]] || continue; else [[ " ${ON_GPU:-} " == *" $2 "* ]] || continue; fi
+        echo "$on ${2%.c}"
+        [[ $1 != emulated || ${SANITIZER:-} == off ]] || echo "$on-sanitized ${2%.c}"
+    done
+}
+
+list_gpu_tests() {
+    local path tool
+    for path in $ON_GPU; do
+        [[ $path != *"$name"* ]] || list_on_gpu "$BACKEND" "$path"
+    done
+    for path in common/*/tests/on_gpu.* grader/tests/on_gpu.*; do
+        [[ $path != *"$name"* ]] || echo "script $path"
+    done
+    [[ $BACKEND == cuda ]] || return 0
+    for tool in $tools; do
+        for path in $ON_GPU; do
+            [[ $path != */test_kernels_* || $path != *"$name"* ]] || echo "cuda-$tool ${path%.c}"
+        done
+    done
+}
+
+# under_sanitizer TOOL PROGRAM: ends with 9 where the tool finds something.
+under_sanitizer() {
+    type -P compute-sanitizer > /dev/null || {
+        echo "skip - what $1 finds in kernels: there is no compute-sanitizer"
+        return 0
+    }
+    CK_FORK=no timeout -k 5 "$limit" compute-sanitizer --tool "$1" --error-exitcode 9 --launch-count "$first_launches" "$2"
+}
+
 # Tests of several processes get both cores.
 runs_alone() {
     [[ $2 == *_ranks[0-9] || $2 == grader/tests/* || $2 == common/train/tests/* ]]
 }
 
-launch() {
+# In a shell of its own: what one kind of test has in its environment is not the next one's.
+launch() (
     local program=$BUILD/tests/$2 ranks
-    # Tests of kernels read what these wrote at once; NCCL wants a GPU for each rank.
-    [[ $1 != emulated* ]] || export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4
+    # Most tests read at once what kernels wrote, but those of the kernels themselves on a real GPU; NCCL wants a GPU for each rank.
+    case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
+    [[ $1/$2 != cuda*/common/backend/* ]] || export CUDA_LAUNCH_BLOCKING=0
     case $1 in
     script)
         timeout -k 5 "$limit" "./$2"
@@ -70,6 +126,14 @@ launch() {
         return
         ;;
     emulated | emulated-nccl) program=$BUILD/tests/$1/$2 ;;
+    cuda | cuda-nccl)
+        program=$BUILD/tests/$1/$2
+        export CK_FORK=no # opening a GPU takes longer than a test
+        ;;
+    cuda-*)
+        under_sanitizer "${1#cuda-}" "$BUILD/tests/cuda/$2"
+        return
+        ;;
     emulated-sanitized | emulated-nccl-sanitized)
         program=$BUILD/sanitized/tests/${1%-sanitized}/$2
         export CK_FORK=no
@@ -90,7 +154,7 @@ launch() {
     else
         CK_DEFAULT_TIMEOUT=120 timeout -k 5 "$limit" "$program"
     fi
-}
+)
 
 # Runs one test; its output goes to a log, its numbers to a file beside: passed, failed, skipped, status, seconds.
 run_test() {
@@ -101,7 +165,7 @@ run_test() {
     failed=$(grep -c '^not ok' "$log")
     passed=$(grep -c '^ok' "$log")
     skipped=$(grep -c '^skip' "$log")
-    if [[ $1 == *script ]]; then
+    if [[ $1 == *script ]] || ((skipped && !passed)); then
         plan=$((passed + failed + skipped))
     else
         plan=$(sed -n 's/^1\.\.\([1-9][0-9]*\)$/\1/p' "$log")
@@ -116,7 +180,7 @@ print_details() {
     local log=$logs/$1/$2.log
     if (($3 < 0)); then
         echo "    it ended with status $4 and no failed test; the end of what it printed:"
-        { grep -m 3 -E 'runtime error:|ERROR: (Address|Leak)Sanitizer' "$log"; tail -n 25 "$log"; } | sed 's/^/    | /'
+        { grep -m 6 -E 'runtime error:|ERROR: (Address|Leak)Sanitizer|^========= ' "$log"; tail -n 25 "$log"; } | sed 's/^/    | /'
     elif (($3 > 0)); then
         awk '/^(ok|skip|1\.\.)/ { inside = 0 } /^not ok/ { inside = 1 } inside { print "    " $0 }' "$log" | head -n 60
     fi
@@ -133,6 +197,8 @@ report() {
     emulated-sanitized) title+=' (emulated GPU, sanitized)' ;;
     emulated-nccl) title+=' (emulated NCCL)' ;;
     emulated-nccl-sanitized) title+=' (emulated NCCL, sanitized)' ;;
+    cuda) title+=' (GPU)' ;;
+    cuda-*) title+=" (GPU, ${1#cuda-})" ;;
     esac
     ((failed == 0)) || mark=✗
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + (failed < 0 ? 1 : failed)))

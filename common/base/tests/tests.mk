@@ -28,28 +28,28 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 
 # The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for rows of zeros, and
 # what takes long.
-ON_EMULATED_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_table_rows_ranks2.c \
-    common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
+RUN_ON_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_table_rows_ranks2.c \
+    common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/tensor/tests/test_pool.c common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
 tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
-TESTS_EMULATED := $(call tests_on,emulated,$(ON_EMULATED_GPU))
-TESTS_CUDA := $(call tests_on,cuda,$(ON_EMULATED_GPU))
+TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
+TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
 
-# And what exchanges numbers, through NCCL of that GPU.
-OVER_EMULATED_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
-TESTS_NCCL := $(call tests_on,emulated-nccl,$(OVER_EMULATED_NCCL))
+# And what exchanges numbers, through NCCL.
+RUN_OVER_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
+TESTS_NCCL := $(call tests_on,emulated-nccl,$(RUN_OVER_NCCL))
 define test_on_rule
 $(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-$(1).a
 	mkdir -p $$(@D)
 	$(CC) $(LDFLAGS) $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -o $$@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
 endef
-$(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(ON_EMULATED_GPU))))
-$(eval $(call test_on_rule,emulated-nccl,$(OVER_EMULATED_NCCL)))
+$(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(RUN_ON_GPU))))
+$(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER_NCCL))))
 
 SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
 # What the judge knows of calls and of streams needs nothing else of it.
-CALLS = $(patsubst %,grader/judge/%.c,calls differences hope lines matching spread stream table wholes)
+CALLS = $(patsubst %,grader/judge/%.c,calls differences gpus hope lines matching sandbox sandbox_files spread stream table wholes)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
@@ -84,11 +84,19 @@ SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
             SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
-# make test [TESTS=part of a path]. In steps: what setup installs has to be seen by the make that uses it.
-.PHONY: test test-slow test-programs run-tests-fast run-tests-slow lint
+# make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has to be seen by the make
+# that uses it.
+.PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
-	common/setup/setup.sh core data test
-	$(MAKE) run-tests$(if $*,-slow,-fast)
+	common/setup/setup.sh core data test $(if $*,slurm)
+	$(MAKE) run-tests$(if $(ON_GPU),-on-gpu,$(if $*,-slow,-fast))
+
+# What make test-slow does with a real Slurm, alone.
+.PHONY: test-slurm
+test-slurm:
+	common/setup/setup.sh core test slurm
+	$(MAKE) $(SIDE_BY_SIDE) build
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh slow common/train/tests/slow_slurm
 
 # What the emulation itself promises.
 EMULATION_TEST = $(BUILD)/tests/emulated/emulation
@@ -96,17 +104,30 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
 
-test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE) $(TESTS_EMULATED) $(TESTS_NCCL) $(EMULATION_TEST) $(DUMP_MODEL)
+test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
+test-programs: test-programs-emulated $(TESTS_FLOAT) $(TESTS_DOUBLE) $(EMULATION_TEST) $(DUMP_MODEL)
 
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) build test-programs $(BUILD)/generated/grading.sh
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_EMULATED_GPU='$(ON_EMULATED_GPU)' OVER_EMULATED_NCCL='$(OVER_EMULATED_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
+
+# What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.
+PROGRAMS_ON_GPU = $(TESTS_$(if $(filter cuda,$(BACKEND)),CUDA,EMULATED))
+run-tests-on-gpu:
+	$(MAKE) $(SIDE_BY_SIDE) $(BUILD)/kernels-$(BACKEND)
+	$(BUILD)/kernels-$(BACKEND)
+	$(MAKE) $(SIDE_BY_SIDE) $(PROGRAMS_ON_GPU) $(BUILD)/train-$(BACKEND) $(GRADING) $(DUMP_MODEL)
+	$(MAKE) $(SIDE_BY_SIDE) BACKEND=cpu $(BUILD)/train
+	$(if $(HAS_NCCL),$(MAKE) $(SIDE_BY_SIDE) TRANSPORT=nccl $(BUILD)/train-$(BACKEND)-nccl $(call tests_on,$(BACKEND)-nccl,$(RUN_OVER_NCCL)),rm -f $(BUILD)/train-$(BACKEND)-nccl)
+	$(if $(filter emulated,$(BACKEND)),$(if $(filter off,$(SANITIZER)),,$(MAKE) $(SIDE_BY_SIDE) BACKEND=cpu $(SANITIZED) test-programs-emulated))
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' ON_GPU='$(RUN_ON_GPU)' \
+	    OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' common/base/tests/run.sh gpu '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
-MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c)
+MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
 objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(PLAY_PARTS) grader/plays/model.c) \
          $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(PLAY_PARTS) grader/plays/model.c) \

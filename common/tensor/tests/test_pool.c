@@ -118,10 +118,31 @@ START_TEST(what_was_released_makes_room_below_the_limit)
 }
 END_TEST
 
+/* More than half of what the emulated GPU has. */
+START_TEST(what_lies_free_goes_back_before_memory_is_refused)
+{
+    Pool *pool = pool_new(0, false);
+    buffer_release(pool_get(pool, 600 * MB, ACTIVATIONS));
+    buffer_release(pool_get(pool, 700 * MB, ACTIVATIONS));
+    ck_assert_int_eq(pool_use(pool).peak_total, 700 * MB);
+    pool_free(pool);
+}
+END_TEST
+
+START_TEST(an_activation_that_is_refused_is_told_with_its_shape)
+{
+    Pool *pool = pool_new(10 * MB, false);
+    const Shape shape = {.rank = 2, .size = {1 << 10, 5 << 10}};
+    ASSERT_MISUSE(pool_get_shaped(pool, 20 * MB, shape), "(activations: [1024,5120])");
+    ck_assert(strstr(expectation.problem.hint, "BATCH_SIZE"));
+    pool_free(pool);
+}
+END_TEST
+
 START_TEST(memory_that_the_machine_has_not_is_refused)
 {
     Pool *pool = pool_new(0, false);
-    ASSERT_MISUSE(pool_get(pool, (int64_t)1 << 60, WEIGHTS), "this machine has", "(weights)");
+    ASSERT_MISUSE(pool_get(pool, (int64_t)1 << 60, WEIGHTS), "do not fit in", "(weights)");
     pool_free(pool);
 }
 END_TEST
@@ -156,6 +177,8 @@ Suite *suite(void)
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_refuses_and_says_what_is_held);
     tcase_add_test(tcase, what_was_released_makes_room_below_the_limit);
+    tcase_add_test(tcase, what_lies_free_goes_back_before_memory_is_refused);
+    tcase_add_test(tcase, an_activation_that_is_refused_is_told_with_its_shape);
     tcase_add_test(tcase, memory_that_the_machine_has_not_is_refused);
     tcase_add_test(tcase, poison_fills_each_buffer_that_is_handed_out);
     suite_add_tcase(suite, tcase);

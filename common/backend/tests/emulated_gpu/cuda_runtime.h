@@ -6,6 +6,10 @@
  * there before. Memory of the device is out of the host's reach but while kernels run. A kernel may be given only
  * pointers to memory of the runtime. A block's shared memory begins as NaN and ends where it ends (AddressSanitizer sees what lies
  * behind); threads that wait at different barriers end the run. What it cannot show: races, and how fast anything is.
+ *
+ * What there is of it the environment says: EMULATED_GPUS of EMULATED_MEMORY MiB each (1, of 1024), those of odd numbers of another type with
+ * EMULATED_MIXED=1, the last rank's with EMULATED_TAKEN=1 another process's; a driver of EMULATED_DRIVER (13000; 0: none);
+ * in all of a process's life EMULATED_EVENTS, and EMULATED_PINNED pieces of pinned memory (as many as it likes).
  */
 #ifndef BALISE_EMULATED_CUDA_RUNTIME_H
 #define BALISE_EMULATED_CUDA_RUNTIME_H
@@ -31,6 +35,10 @@ struct dim3 {
     dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
     {
     }
+};
+
+struct alignas(16) float4 {
+    float x, y, z, w;
 };
 
 /** The thread that runs, in CUDA's words. */
@@ -81,6 +89,10 @@ template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int oth
     return emulated_exchange(value, static_cast<int>(threadIdx.x % warpSize) ^ other);
 }
 
+/** The instructions for tensor cores (backend/cuda/tensor_cores.cuh). */
+void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
+void emulated_load_matrices(bool transposed, uint32_t (&word)[4], const uint16_t *row);
+
 static inline float rsqrtf(float x)
 {
     return 1 / std::sqrt(x);
@@ -93,6 +105,7 @@ enum cudaError_t {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorNoDevice = 100,
     cudaErrorNotReady = 600
 };
@@ -156,22 +169,29 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory);
 
-template <typename F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes)
+/** Of more than 48 KiB of shared memory, which a kernel has to ask for. */
+cudaError_t emulated_allow_shared(const void *kernel, int bytes);
+
+template <typename F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute, int bytes)
 {
-    int most;
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-    return bytes <= most ? cudaSuccess : cudaErrorInvalidConfiguration;
+    return emulated_allow_shared(reinterpret_cast<const void *>(kernel), bytes);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
 /** Puts something on a stream: it runs when somebody waits for that, or for an event behind it. */
 void emulated_later(cudaStream_t stream, std::function<void()> work);
+/** Ends the run where a GPU would refuse so large a block, grid or shared memory. */
+void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared);
+/** Returns when the stream takes another kernel. */
+void emulated_room();
 /** Does now what is on the stream, and then `work`, which reaches the device's memory. */
 void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
-/** Has rank 1 come to what the environment's variable `name` says, "the n-th call"? */
+/** The number that the environment's variable `name` is set to. */
+int emulated_setting(const char *name, int usual);
+/** Has the last rank come to what the environment's variable `name` says, "the n-th call"? */
 bool emulated_trouble(const char *name, int call);
 /** Ends the run where a kernel gets what it cannot reach. */
 void emulated_check_pointer(const void *memory);
@@ -187,6 +207,8 @@ void emulated_launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 
                      P... arguments)
 {
     (emulated_check(arguments), ...);
+    emulated_check_launch(reinterpret_cast<const void *>(kernel), grid, block, shared);
+    emulated_room();
     emulated_later(stream, [=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
 }
 

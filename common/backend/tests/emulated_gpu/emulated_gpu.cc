@@ -4,9 +4,11 @@
 
 #include <deque>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -146,7 +148,7 @@ struct Barrier {
 static int threads, next_thread, living, living_in_warp[MOST_THREADS / 32];
 static Barrier block_barrier, warp_barrier[MOST_THREADS / 32];
 static uint64_t lanes[MOST_THREADS];
-static bool any_now, any_before;
+static bool any_now;
 static void *shared_memory;
 
 void *emulated_shared_memory()
@@ -195,10 +197,11 @@ bool emulated_any(bool mine)
 {
     any_now = any_now || mine;
     emulated_barrier(false, 1);
-    any_before = any_now;
+    const bool any = any_now;
     emulated_barrier(false, 2);
     any_now = false;
-    return any_before;
+    emulated_barrier(false, 3); /* nobody asks again before */
+    return any;
 }
 
 /* Threads that nobody has begun, until one of them waits: this fiber is then that thread's. */
@@ -274,7 +277,7 @@ void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void
 }
 
 /* Calls that succeed do not clear it. */
-static cudaError_t last_error;
+static thread_local cudaError_t last_error;
 
 static cudaError_t kept(cudaError_t error)
 {
@@ -286,7 +289,9 @@ static void run_all();
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
 
-static const size_t DEVICE_BYTES = size_t(1) << 30, GAP = 256;
+static const size_t GAP = 256;
+static const size_t DEVICE_BYTES = static_cast<size_t>(emulated_setting("EMULATED_MEMORY", 1024))
+                                   << 20; /* MiB */
 
 static char *device_begin;
 static std::map<char *, size_t> on_device, on_host;
@@ -359,7 +364,9 @@ cudaError_t cudaFree(void *memory)
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 {
-    if (posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
+    static int pinned;
+    if (++pinned > emulated_setting("EMULATED_PINNED", 1 << 30) ||
+        posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
         return kept(cudaErrorMemoryAllocation);
     std::memset(*memory, 0xff, bytes);
     on_host[static_cast<char *>(*memory)] = bytes;
@@ -441,10 +448,17 @@ static void run_all()
         run_until(stream, stream->begun);
 }
 
+int emulated_setting(const char *name, int usual)
+{
+    const char *set = getenv(name);
+    return set ? atoi(set) : usual;
+}
+
 bool emulated_trouble(const char *name, int call)
 {
-    const char *at = getenv(name), *rank = getenv("OMPI_COMM_WORLD_RANK");
-    return at && call >= atoi(at) && rank && *rank == '1';
+    const char *at = getenv(name);
+    return at && call >= atoi(at) &&
+           emulated_setting("OMPI_COMM_WORLD_RANK", 0) == emulated_setting("OMPI_COMM_WORLD_SIZE", 1) - 1;
 }
 
 /* As the environment says to CUDA itself. */
@@ -461,6 +475,45 @@ void emulated_later(cudaStream_t stream_or_none, std::function<void()> work)
     stream->begun++;
     if (is_blocking() || stream->waiting.size() >= MOST_WAITING)
         run_until(stream, stream->begun);
+}
+
+/* ---- limits, those of every GPU from compute capability 5.0 on ---- */
+
+static std::map<const void *, size_t> &allowed_shared()
+{
+    static std::map<const void *, size_t> bytes;
+    return bytes;
+}
+
+cudaError_t emulated_allow_shared(const void *kernel, int bytes)
+{
+    int most;
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    if (bytes > most)
+        return cudaErrorInvalidConfiguration;
+    allowed_shared()[kernel] = static_cast<size_t>(bytes);
+    return cudaSuccess;
+}
+
+void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared)
+{
+    const size_t usual = 48 << 10, asked = allowed_shared().count(kernel) ? allowed_shared()[kernel] : 0;
+    const uint64_t in_block = static_cast<uint64_t>(block.x) * block.y * block.z;
+    if (in_block == 0 || in_block > MOST_THREADS)
+        fail("a block has 1 to 1024 threads");
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
+        fail("a grid has at least one block, and up to 65535 along y and z");
+    if (shared > usual && shared > asked)
+        fail("a kernel has 48 KiB of shared memory, or what cudaFuncSetAttribute was asked for");
+}
+
+/* EMULATED_FULL=n: from the n-th kernel of the last rank on its stream takes no more. */
+void emulated_room()
+{
+    static int kernels;
+    if (emulated_trouble("EMULATED_FULL", ++kernels))
+        for (;;)
+            pause();
 }
 
 void emulated_now(cudaStream_t stream, const std::function<void()> &work)
@@ -486,9 +539,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return cudaSuccess;
 }
 
-/* Whoever asks gives it the time; what is not ready yet is an error, and kept as one. */
+static const std::thread::id main_thread = std::this_thread::get_id();
+
+/* Whoever asks gives it the time, but for other threads; what is not ready yet is an error, and kept as one. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
+    if (std::this_thread::get_id() != main_thread)
+        return stream->ended == stream->begun ? cudaSuccess : cudaErrorNotReady;
     static int queries; /* EMULATED_STUCK=n: from the n-th on nothing gets ready */
     if (emulated_trouble("EMULATED_STUCK", ++queries))
         return kept(cudaErrorNotReady);
@@ -499,6 +556,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
+    static int made;
+    if (++made > emulated_setting("EMULATED_EVENTS", 1 << 30))
+        return kept(cudaErrorMemoryAllocation);
     *event = new EmulatedEvent();
     return cudaSuccess;
 }
@@ -544,16 +604,16 @@ cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t s
 
 static int devices()
 {
-    const char *set = getenv("EMULATED_GPUS");
-    return set ? atoi(set) : 1;
+    return emulated_setting("EMULATED_GPUS", 1);
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-    return error == cudaErrorNoDevice           ? "no CUDA-capable device is detected"
-           : error == cudaErrorMemoryAllocation ? "out of memory"
-           : error == cudaSuccess               ? "no error"
-                                                : "invalid configuration argument";
+    return error == cudaErrorNoDevice             ? "no CUDA-capable device is detected"
+           : error == cudaErrorMemoryAllocation   ? "out of memory"
+           : error == cudaErrorDevicesUnavailable ? "all CUDA-capable devices are busy or unavailable"
+           : error == cudaSuccess                 ? "no error"
+                                                  : "invalid configuration argument";
 }
 
 cudaError_t cudaGetLastError()
@@ -571,14 +631,17 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device < devices() ? cudaSuccess : cudaErrorNoDevice;
+    return emulated_trouble("EMULATED_TAKEN", 1) ? cudaErrorDevicesUnavailable
+           : device < devices()                  ? cudaSuccess
+                                                 : cudaErrorNoDevice;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
 {
     *properties = {};
     snprintf(properties->uuid.bytes, sizeof properties->uuid.bytes, "emulated %d", device);
-    snprintf(properties->name, sizeof properties->name, "emulated GPU");
+    snprintf(properties->name, sizeof properties->name, "emulated GPU%s",
+             device % 2 && emulated_setting("EMULATED_MIXED", 0) ? " of another type" : "");
     properties->major = 9;
     properties->multiProcessorCount = 4;
     properties->totalGlobalMem = DEVICE_BYTES;
@@ -593,7 +656,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = emulated_setting("EMULATED_DRIVER", 13000);
     return cudaSuccess;
 }
 

@@ -2,6 +2,7 @@
 #include "nccl.h"
 
 #include <mpi.h>
+#include <unistd.h>
 #include <vector>
 
 struct EmulatedComm {
@@ -17,8 +18,17 @@ const char *ncclGetErrorString(ncclResult_t result)
 
 ncclResult_t ncclGetVersion(int *version)
 {
-    *version = NCCL_VERSION_CODE;
+    *version = emulated_setting("EMULATED_NCCL_VERSION", NCCL_VERSION_CODE);
     return ncclSuccess;
+}
+
+/* EMULATED_NCCL_STUCK=n: the n-th call of the last rank does not return. */
+static void may_be_stuck()
+{
+    static int calls;
+    if (emulated_trouble("EMULATED_NCCL_STUCK", ++calls))
+        for (;;)
+            pause();
 }
 
 /* ---- communicators ------------------------------------------------------------------------------------- */
@@ -49,6 +59,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank)
 {
+    may_be_stuck();
     Meeting meeting;
     std::memcpy(&meeting, id.internal, sizeof meeting);
     const MPI_Comm world = world_of_emulation();
@@ -82,6 +93,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *part, ncclConfig_t *)
 {
+    may_be_stuck();
     *part = new EmulatedComm();
     PMPI_Comm_split(comm->ranks, color, key, &(*part)->ranks);
     return ncclSuccess;
@@ -94,7 +106,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* EMULATED_NCCL_ERROR=n: the n-th look of rank 1 finds that a link has failed. */
+/* EMULATED_NCCL_ERROR=n: the n-th look of the last rank finds that a link has failed. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *result)
 {
     static int looks;
@@ -116,6 +128,7 @@ template <typename F>
 static ncclResult_t exchange(const void *x, size_t count, void *y, size_t results, cudaStream_t stream,
                              F with)
 {
+    may_be_stuck();
     emulated_check_pointer(x);
     emulated_check_pointer(y);
     std::vector<float> in(count), out(results);

@@ -47,6 +47,8 @@ __global__ static void shuffled(float *y)
 __global__ static void asked(int who, int *y)
 {
     y[threadIdx.x] = __syncthreads_or((int)threadIdx.x == who) ? 1 : 0;
+    if (__syncthreads_or(0) || !__syncthreads_or((int)threadIdx.x == 63 - who % 64))
+        y[threadIdx.x] = 2; /* a question has the answer of another one */
 }
 
 template <typename T> static T *memory(int count, MemoryKind kind)
@@ -122,6 +124,24 @@ static bool divergence()
     return true;
 }
 
+static bool shared_memory_not_asked_for()
+{
+    launch("unset_shared", unset_shared, 1, 32, 60 << 10, memory<float>(32, HOST_MEMORY));
+    return true;
+}
+
+static bool grid_too_high()
+{
+    launch("unset_shared", unset_shared, dim3(1, 70000), 32, 128, memory<float>(32, HOST_MEMORY));
+    return true;
+}
+
+static bool block_too_large()
+{
+    launch("unset_shared", unset_shared, 1, 1025, 128, memory<float>(32, HOST_MEMORY));
+    return true;
+}
+
 /* Ended by a signal, with `words` said, where these are given; well otherwise. */
 static void check(int number, const char *name, bool (*test)(), const char *words)
 {
@@ -161,6 +181,9 @@ int main()
     check(6, "a kernel that is given memory of the host ends the run", host_pointer, "memory of the host");
     check(7, "a host that reads the device's memory is ended", device_memory_on_host, "");
     check(8, "threads at different barriers end the run", divergence, "different barriers");
-    puts("1..8");
+    check(9, "shared memory that was not asked for ends the run", shared_memory_not_asked_for, "48 KiB");
+    check(10, "so does a grid that is too high", grid_too_high, "65535");
+    check(11, "and a block that is too large", block_too_large, "1024 threads");
+    puts("1..11");
     return 0;
 }

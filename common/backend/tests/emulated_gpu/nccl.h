@@ -1,5 +1,6 @@
 /** @file
- * NCCL for the emulated GPU: the ranks are MPI's, and so are the exchanges. A result is there no earlier than its stream comes to it.
+ * NCCL for the emulated GPU: the ranks are MPI's, and so are the exchanges. A result is there no earlier than its stream comes to it. EMULATED_NCCL_VERSION=21700
+ * is the version that the library says it has.
  */
 #ifndef BALISE_EMULATED_NCCL_H
 #define BALISE_EMULATED_NCCL_H

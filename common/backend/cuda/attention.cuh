@@ -1,0 +1,66 @@
+/** @file
+ * What the kernels of attention share, those in single precision and those on tensor cores: where a head lies, what is known of a query.
+ */
+#ifndef BALISE_BACKEND_CUDA_ATTENTION_CUH
+#define BALISE_BACKEND_CUDA_ATTENTION_CUH
+
+#include "backend/cuda/device.cuh"
+
+/* AttentionShape, as kernels take it. */
+typedef struct Shape {
+    int64_t positions, heads, size;
+    float factor;
+} Shape;
+
+static inline Shape shape_of(const AttentionShape *shape)
+{
+    return {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
+}
+
+/* A block for each `rows` positions of each head of each sample. */
+static inline dim3 grid_of(const AttentionShape *shape, int rows)
+{
+    return dim3((unsigned)((shape->positions + rows - 1) / rows), (unsigned)(shape->batch * shape->heads));
+}
+
+/* What a kernel of attention was called with; a null pointer for what it does not take. */
+typedef struct Arguments {
+    const AttentionShape *shape;
+    const real *q, *k, *v;
+    const int32_t *mask;
+    const real *dy;
+    real *y, *highest, *sums, *dq, *dk, *dv, *work;
+} Arguments;
+
+/** Attention with products in 16 bits, on tensor cores. Returns false, nothing done, where it is not for that precision or that size of
+ * heads. */
+bool attention_16_bits(const Arguments &arguments, bool backward, Precision precision);
+
+/* Where head blockIdx.y lies: `first` of q, k, v and y, whose rows lie `width` numbers apart; `row` of what is kept a row. */
+typedef struct Head {
+    int64_t width, first, row;
+    const int32_t *shown; /* [positions], of the keys */
+} Head;
+
+__device__ static Head head_of(const Shape &shape, const int32_t *mask)
+{
+    const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size;
+    return {width, sample * shape.positions * width + n % shape.heads * shape.size, n * shape.positions,
+            mask + sample * shape.positions};
+}
+
+/* What the forward pass kept of a query; nothing flows where there is none. */
+typedef struct Query {
+    float highest, inverse, delta;
+} Query;
+
+__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position, const float *highest,
+                                 const float *sums, const float *delta)
+{
+    if (position >= shape.positions)
+        return {INFINITY, 0, 0};
+    const int64_t at = head.row + position;
+    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
+}
+
+#endif

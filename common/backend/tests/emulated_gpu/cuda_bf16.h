@@ -1,0 +1,34 @@
+/** @file
+ * See cuda_fp16.h.
+ */
+#ifndef BALISE_EMULATED_CUDA_BF16_H
+#define BALISE_EMULATED_CUDA_BF16_H
+
+#include "cuda_fp16.h"
+
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+
+/* The 16 higher bits, to the nearest, ties to even; a NaN stays one. */
+static inline __nv_bfloat16 __float2bfloat16_rn(float x)
+{
+    const uint32_t bits = emulated_bits(x);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return {static_cast<uint16_t>(bits >> 16 | 0x40)};
+    return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+static inline uint16_t __bfloat16_as_ushort(__nv_bfloat16 x)
+{
+    return x.bits;
+}
+
+struct __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+};
+static inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y)
+{
+    return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* Attention where products are in 16 bits, against its definition in double precision. Arguments have few significant bits, so that what
+ * remains to be rounded are the exponents (or probabilities) and the gradient of the scores, by at most a unit roundoff each: the bounds are
+ * sums of what is rounded, times that. Processors keep to single precision. */
+#include "backend/tests/comparison.h"
+
+enum { SHAPES = 12, MASKS = 3, Q = 0, K, V, DY, ARGUMENTS };
+typedef struct Attention {
+    AttentionShape shape;
+    int64_t rows, count; /* of a matrix */
+    int32_t *mask;
+    float *x[ARGUMENTS], *y, *dx[3], *highest, *sums, *work;
+} Attention;
+
+static Precision precision;
+
+static bool choose(void)
+{
+    Problem problem;
+    backend_set_threads(1);
+    const bool good = backend_set_products(precision, 0, &problem);
+    if (!good)
+        printf("skip - attention in 16 bits: %s\n", problem.what);
+    return good;
+}
+
+static void bf16(void)
+{
+    precision = BF16;
+}
+
+static void fp16(void)
+{
+    precision = FP16;
+}
+
+static void back_to_fp32(void)
+{
+    Problem problem;
+    backend_set_products(FP32, 0, &problem);
+}
+
+/* The last head is too large for tensor cores' tiles. */
+static AttentionShape shape_of(int i)
+{
+    static const int64_t batch[] = {1, 2, 1, 2, 1, 1, 1, 3, 1, 1, 1, 1},
+                         positions[] = {1, 3, 17, 64, 65, 90, 70, 16, 33, 40, 66, 20};
+    static const int64_t heads[] = {1, 2, 3, 1, 2, 1, 1, 2, 1, 1, 1, 1},
+                         sizes[] = {1, 5, 16, 64, 24, 64, 7, 32, 33, 128, 80, 130};
+    return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
+}
+
+static bool is_shown(const AttentionShape *shape, int pattern, int64_t sample, int64_t key)
+{
+    return pattern == 0 || (pattern == 1 ? 3 * key <= 2 * shape->positions - sample : key % 2 == 0);
+}
+
+/* Quarters from -2 to 2, or normal numbers. */
+static void fill(float *x, int64_t count, int which, bool coarse)
+{
+    const PhiloxKey key = philox_key(7, "attention in 16 bits", (uint64_t)which);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = coarse ? (float)(floor(philox_uniform_at(key, (uint64_t)i) * 17) - 8) / 4
+                      : (float)philox_normal_at(key, (uint64_t)i);
+}
+
+static Attention attention_of(int shape, int pattern, bool coarse)
+{
+    Attention a = {.shape = shape_of(shape)};
+    const AttentionShape *s = &a.shape;
+    a.rows = s->batch * s->heads * s->positions;
+    a.count = a.rows * s->head_size;
+    a.mask = tensor_memory((size_t)(s->batch * s->positions) * sizeof *a.mask);
+    for (int64_t b = 0; b < s->batch; b++)
+        for (int64_t key = 0; key < s->positions; key++)
+            a.mask[b * s->positions + key] = is_shown(s, pattern, b, key);
+    for (int i = 0; i < ARGUMENTS; i++) {
+        a.x[i] = tensor_memory((size_t)a.count * sizeof(float));
+        fill(a.x[i], a.count, i, coarse);
+    }
+    a.y = tensor_memory((size_t)a.count * sizeof(float));
+    for (int i = 0; i < 3; i++)
+        a.dx[i] = tensor_memory((size_t)a.count * sizeof(float));
+    a.highest = tensor_memory(2 * (size_t)a.rows * sizeof(float));
+    a.sums = a.highest + a.rows;
+    a.work = tensor_memory((size_t)kernel_attention_work(s) * sizeof(float));
+    return a;
+}
+
+static void release(Attention *a)
+{
+    for (int i = 0; i < ARGUMENTS; i++)
+        tensor_memory_free(a->x[i]);
+    for (int i = 0; i < 3; i++)
+        tensor_memory_free(a->dx[i]);
+    tensor_memory_free(a->y);
+    tensor_memory_free(a->highest);
+    tensor_memory_free(a->work);
+    tensor_memory_free(a->mask);
+}
+
+static void run_kernels(Attention *a)
+{
+    kernel_attention_forward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->y, a->highest, a->sums,
+                             a->work);
+    kernel_attention_backward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->highest, a->sums, a->x[DY],
+                              a->dx[Q], a->dx[K], a->dx[V], a->work);
+}
+
+/* A sum of products, and of the sizes of those whose left factor is rounded. */
+typedef struct Sum {
+    double value, size;
+} Sum;
+
+static void add_product(Sum *sum, double x, double y)
+{
+    sum->value += x * y;
+    sum->size += fabs(x * y);
+}
+
+static void must_be(const char *name, const Attention *a, int64_t at, const float *single, Sum sum)
+{
+    const double roundoff = !kernels_run_on_the_host() ? precision == BF16 ? 0x1p-8 : 0x1p-11 : 0,
+                 smallest = !kernels_run_on_the_host() && precision == FP16 ? 0x1p-25 : 0;
+    const double tolerance = (roundoff + 0x1p-17) * sum.size + (double)a->shape.positions * 4 * smallest;
+    ck_assert_msg(fabs(single[at] - sum.value) <= tolerance,
+                  "S=%ld, D=%ld: %s[%ld] is %.9g instead of %.9g (tolerance %.3g)", (long)a->shape.positions,
+                  (long)a->shape.head_size, name, (long)at, (double)single[at], sum.value, tolerance);
+}
+
+/* One head of one sample: where its position i, number d is in the matrices. */
+typedef struct Head {
+    const Attention *a;
+    int64_t sample, head;
+} Head;
+
+static int64_t index_of(const Head *h, int64_t position, int64_t d)
+{
+    const AttentionShape *s = &h->a->shape;
+    return ((h->sample * s->positions + position) * s->heads + h->head) * s->head_size + d;
+}
+
+static double dot(const Head *h, int x, int64_t i, int y, int64_t j)
+{
+    double sum = 0;
+    for (int64_t d = 0; d < h->a->shape.head_size; d++)
+        sum += (double)h->a->x[x][index_of(h, i, d)] * h->a->x[y][index_of(h, j, d)];
+    return sum;
+}
+
+/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks what is kept of each row. */
+static void scores_of_head(const Head *h, double *p, double *ds)
+{
+    const AttentionShape *s = &h->a->shape;
+    for (int64_t i = 0; i < s->positions; i++, p += s->positions, ds += s->positions) {
+        double most = -INFINITY, sum = 0, mean = 0;
+        const int32_t *shown = h->a->mask + h->sample * s->positions;
+        for (int64_t j = 0; j < s->positions; j++) {
+            p[j] = s->factor * dot(h, Q, i, K, j);
+            most = shown[j] ? fmax(most, p[j]) : most;
+        }
+        for (int64_t j = 0; j < s->positions; j++)
+            sum += p[j] = shown[j] ? exp(p[j] - most) : 0;
+        for (int64_t j = 0; j < s->positions; j++) {
+            p[j] /= sum;
+            ds[j] = dot(h, DY, i, V, j);
+            mean += p[j] * ds[j];
+        }
+        for (int64_t j = 0; j < s->positions; j++)
+            ds[j] = s->factor * p[j] * (ds[j] - mean);
+        const int64_t row = (h->sample * s->heads + h->head) * s->positions + i;
+        ck_assert_double_eq_tol((double)h->a->highest[row], most, 1e-5);
+        ck_assert_double_eq_tol((double)h->a->sums[row], sum, 1e-5 * sum);
+    }
+}
+
+static void check_position(const Head *h, const double *p, const double *ds, int64_t i, int64_t d)
+{
+    const Attention *a = h->a;
+    const int64_t positions = a->shape.positions, at = index_of(h, i, d);
+    Sum y = {0}, dq = {0}, dk = {0}, dv = {0};
+    for (int64_t j = 0; j < positions; j++) {
+        const int64_t other = index_of(h, j, d);
+        add_product(&y, p[i * positions + j], a->x[V][other]);
+        add_product(&dq, ds[i * positions + j], a->x[K][other]);
+        add_product(&dk, ds[j * positions + i], a->x[Q][other]);
+        add_product(&dv, p[j * positions + i], a->x[DY][other]);
+    }
+    must_be("y", a, at, a->y, y);
+    must_be("dq", a, at, a->dx[Q], dq);
+    must_be("dk", a, at, a->dx[K], dk);
+    must_be("dv", a, at, a->dx[V], dv);
+}
+
+START_TEST(attention_errs_by_a_unit_roundoff_of_what_is_rounded)
+{
+    if (!choose())
+        return;
+    Attention a = attention_of(_i / MASKS, _i % MASKS, true);
+    const int64_t positions = a.shape.positions;
+    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p), *ds = p + positions * positions;
+    run_kernels(&a);
+    for (int64_t n = 0; n < a.shape.batch * a.shape.heads; n++) {
+        const Head head = {&a, n / a.shape.heads, n % a.shape.heads};
+        scores_of_head(&head, p, ds);
+        for (int64_t i = 0; i < positions; i++)
+            for (int64_t d = 0; d < a.shape.head_size; d++)
+                check_position(&head, p, ds, i, d);
+    }
+    free(p);
+    release(&a);
+}
+END_TEST
+
+/* Of queries of which nothing depends tiles are left out; that must not show. */
+START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
+{
+    if (!choose())
+        return;
+    Attention a = attention_of(5, _i % MASKS, true);
+    const Head head = {&a, 0, 0};
+    const int64_t positions = a.shape.positions;
+    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p), *ds = p + positions * positions;
+    for (int64_t i = 0; i < positions; i++)
+        for (int64_t d = 0; i != 70 && d < a.shape.head_size; d++)
+            a.x[DY][index_of(&head, i, d)] = 0;
+    run_kernels(&a);
+    scores_of_head(&head, p, ds);
+    for (int64_t i = 0; i < positions; i++)
+        check_position(&head, p, ds, i, i % a.shape.head_size);
+    free(p);
+    release(&a);
+}
+END_TEST
+
+/* What products in 16 bits take of a number: a product with 1. */
+static void round_all(float *x, int64_t count)
+{
+    float *rounded = tensor_memory((size_t)(count + 1) * sizeof *x), *one = rounded + count;
+    *one = 1;
+    const int64_t rows = count < BF16_LEAST ? BF16_LEAST : count;
+    float *many = tensor_memory((size_t)(2 * rows) * sizeof *x);
+    memset(many, 0, (size_t)(2 * rows) * sizeof *x);
+    memcpy(many, x, (size_t)count * sizeof *x);
+    kernel_linear_forward(rows, 1, 1, many, one, NULL, many + rows);
+    memcpy(x, many + rows, (size_t)count * sizeof *x);
+    tensor_memory_free(rounded);
+    tensor_memory_free(many);
+}
+
+START_TEST(arguments_are_rounded_as_those_of_other_products)
+{
+    if (!choose() || kernels_run_on_the_host())
+        return;
+    Attention a = attention_of(5, 0, false), b = attention_of(5, 0, false);
+    for (int i = 0; i < ARGUMENTS; i++)
+        round_all(b.x[i], b.count);
+    ck_assert(memcmp(a.x[Q], b.x[Q], (size_t)a.count * sizeof(float)) != 0);
+    run_kernels(&a);
+    run_kernels(&b);
+    ck_assert(memcmp(a.y, b.y, (size_t)a.count * sizeof(float)) == 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert(memcmp(a.dx[i], b.dx[i], (size_t)a.count * sizeof(float)) == 0);
+    release(&a);
+    release(&b);
+}
+END_TEST
+
+static TCase *all_of(const char *name, void (*choose_it)(void))
+{
+    TCase *tests = tcase_create(name);
+    tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, attention_errs_by_a_unit_roundoff_of_what_is_rounded, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others, 0, MASKS);
+    tcase_add_test(tests, arguments_are_rounded_as_those_of_other_products);
+    return tests;
+}
+
+Suite *suite(void);
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("attention in 16 bits");
+    suite_add_tcase(s, all_of("bf16", bf16));
+    if (!kernels_run_on_the_host())
+        suite_add_tcase(s, all_of("fp16", fp16));
+    return s;
+}

@@ -1,0 +1,33 @@
+/** @file
+ * What NCCL is asked to do, and how long it may take: by itself it waits for ever. For this room alone.
+ */
+#ifndef BALISE_COMM_NCCL_LINK_CUH
+#define BALISE_COMM_NCCL_LINK_CUH
+
+#include <functional>
+
+#include <nccl.h>
+
+#include "comm/parts.h"
+
+/** A group's communicator, and what was called last on it, for whoever waits in vain. */
+typedef struct Link {
+    ncclComm_t comm;
+    Group *group;
+    const char *last;
+    int64_t calls;
+    struct Link *next;
+} Link;
+
+/** From now on the link is looked at while the host waits: an error of one ends the run. */
+void link_add(Link *link);
+void link_remove(Link *link);
+
+/** Notes what is called next on the group's link, and returns that. */
+Link *link_called(Group *group, const char *what);
+
+/** Does what `call` asks of NCCL. Ends the run where that fails, or does not return within BALISE_NCCL_TIMEOUT seconds: joining, splitting and
+ *  the first exchanges of a group wait for the other ranks before they return. */
+void link_ask(const Link *link, const std::function<ncclResult_t()> &call);
+
+#endif
