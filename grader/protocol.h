@@ -62,6 +62,7 @@ typedef struct RankHeader {
 
 typedef struct Control {
     _Atomic int32_t posted; /**< how many cases have been posted; -1: leave */
+    int32_t debugged;       /**< somebody looks on with a debugger */
     Case current;
 } Control;
 

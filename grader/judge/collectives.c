@@ -2,6 +2,7 @@
  * = dy. The gather: y = all x side by side, dx = this rank's part of dy. */
 #include <string.h>
 
+#include "backend/reference/arithmetic.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/plays.h"
 #include "grader/judge/suspects.h"
@@ -26,13 +27,16 @@ static bool left_out(const World *world, int rank)
            (world->suspect == OWN_ONLY || (world->suspect == PAIRS_ONLY && rank != (world->rank ^ 1)));
 }
 
+/* In single precision, too, whose errors are measured, each run adds in another order. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
     bool over_world = world->suspect == OTHER_REPLICAS;
     int first = over_world ? 0 : lab01_first(&world->play.c, world->rank),
         count = over_world ? world->play.c.world : world->play.c.tp;
-    for (int rank = first; rank < first + count; rank++) {
+    const Order order = reference_order(count);
+    for (int64_t n = 0, k = order.first; n < count; n++, k = order_next(order, k)) {
+        const int rank = first + (int)k;
         Tensor *x = left_out(world, rank) ? NULL : input_of(world, what, part, call, rank, shape);
         sum = sum && x ? add(sum, x) : sum ? sum : x;
     }

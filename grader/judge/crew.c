@@ -28,7 +28,7 @@ static void nap(long microseconds)
 static Place place_of(const Crew *crew, const char *runner, bool sandboxed)
 {
     enum { FIRST = 61184, COUNT = 4336 }; /* set aside for this by systemd, within what containers have */
-    Place place = {runner, crew->folder, geteuid(), getegid(), sandboxed, false};
+    Place place = {runner, crew->folder, geteuid(), getegid(), sandboxed, NULL};
     if (place.user == 0)
         place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
     return place;
@@ -234,11 +234,14 @@ static bool try_start(Crew *crew, const Sandbox *sandbox, const char *runner, bo
     Start start = {.place = place_of(crew, runner, sandboxed),
                    .ranks = crew->ranks,
                    .many_addresses = sandbox->sanitized || sandbox->gpu};
-    start.place.gpu = sandbox->gpu;
+    const Gpus gpus = gpus_of("/dev");
+    start.place.gpus = sandbox->gpu ? &gpus : NULL;
     crew->memory = sandbox->gpu ? GPU_MEMORY : RANK_MEMORY;
     printed_path(runner, log);
     snprintf(copy, sizeof copy, "/tmp/balise.%d.%.200s", (int)getpid(), slash ? slash + 1 : runner);
     bool good = prepare(crew, &start, log, why, size);
+    if (good)
+        crew->launch->control.debugged = sandbox->debugged;
     bool copied =
         good && !sandboxed && start.place.user != geteuid() && copy_runner(runner, copy, &start.place);
     if (copied)

@@ -14,6 +14,7 @@ typedef struct Sandbox {
     enum { SANDBOX_IF_ALLOWED, SANDBOX_OFF, SANDBOX_DEMANDED } wish;
     bool sanitized; /**< the runners are built with sanitizers, which take more addresses and time */
     bool gpu;       /**< the runners compute on one: they see it, and take more addresses, memory and time */
+    bool debugged;  /**< a debugger is to look at a rank */
     char missing[256]; /**< why there is none; empty while there is one */
     bool used;         /**< a crew has started in it */
 } Sandbox;

@@ -17,8 +17,8 @@ double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* make leaves why there is no runner beside it: the words of the compiler or the linker, or of compile-lab.sh, which has
- * refused the lab. */
+/* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the
+ * lab; or that the lab waits for one that it stands on. */
 bool has_no_runner(LabResult *result, const char *runner)
 {
     char path[600];
@@ -29,12 +29,18 @@ bool has_no_runner(LabResult *result, const char *runner)
     size_t length = fread(result->remark, 1, sizeof result->remark - 1, file);
     result->remark[length] = '\0';
     fclose(file);
-    static const char refused[] = "refused: ";
-    size_t prefix = strlen(refused);
-    result->state = strncmp(result->remark, refused, prefix) == 0 ? IS_REFUSED : DOES_NOT_BUILD;
-    if (result->state == IS_REFUSED)
+    static const struct {
+        const char *prefix;
+        LabState state;
+    } kinds[] = {{"refused: ", IS_REFUSED}, {"waits: ", NOT_GRADED_YET}, {"", DOES_NOT_BUILD}};
+    for (int i = 0;; i++) {
+        size_t prefix = strlen(kinds[i].prefix);
+        if (strncmp(result->remark, kinds[i].prefix, prefix))
+            continue;
+        result->state = kinds[i].state;
         memmove(result->remark, result->remark + prefix, length - prefix + 1);
-    return true;
+        return true;
+    }
 }
 
 static bool is_students(const Options *o)
@@ -269,7 +275,7 @@ static void append_number(char *list, size_t size, int number)
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
-    if (strcmp(o->author, "mine"))
+    if (strcmp(o->author, "mine") || result->state == NOT_GRADED_YET)
         return;
     for (int i = 0; i < lab_count(); i++) {
         int number = lab_at(i)->number;

@@ -24,7 +24,7 @@ static _Noreturn void become_mpirun(const Start *start)
     snprintf(count, sizeof count, "%d", start->ranks);
     limits_set(start->already, start->many_addresses);
     limits_environment(&start->seen);
-    if (!become(start->place.user, start->place.group, false))
+    if (!become(&start->place, false))
         dprintf(start->trouble, "the ranks' user: %s", strerror(errno));
     else
         execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",

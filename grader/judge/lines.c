@@ -30,9 +30,9 @@ static void ask(const void *address, char line[64])
     if (!pipe)
         return;
     if (fgets(text, sizeof text, pipe) && text[0] != '?') {
-        text[strcspn(text, " \n")] = '\0';
-        const char *slash = strrchr(text, '/');
-        snprintf(line, 64, "%.63s", slash ? slash + 1 : text);
+        const char *slash = strrchr(text, '/'),
+                   *name = slash ? slash + 1 : text; /* folders may have blanks */
+        snprintf(line, 64, "%.*s", (int)strcspn(name, " \n"), name);
     }
     pclose(pipe);
 }

@@ -12,6 +12,7 @@
 #include "grader/judge/formats/formats.h"
 #include "grader/judge/grade.h"
 #include "grader/judge/output.h"
+#include "grader/judge/debug.h"
 #include "grader/judge/trace.h"
 
 enum { MAX_LABS = 16 };
@@ -32,10 +33,10 @@ static _Noreturn void usage(const char *what)
     give_up(&problem);
 }
 
-static _Noreturn void trace_what(void)
+static _Noreturn void which_lab(const char *hint)
 {
     Problem problem;
-    problem_set(&problem, NULL, "make trace LAB=6", "which lab?");
+    problem_set(&problem, NULL, hint, "which lab?");
     give_up(&problem);
 }
 
@@ -63,6 +64,8 @@ static Options defaults(void)
 {
     static Sandbox sandbox;
     Options o = {.only_case = -1,
+                 .debug = -1,
+                 .stops = "",
                  .author = "student",
                  .runners = "build/runners",
                  .start = "build/start",
@@ -133,6 +136,12 @@ static void set_option(Options *o, int option, const char *value)
     case 'T':
         o->trace = true;
         break;
+    case 'd':
+        o->debug = (int)number(value, "RANK", MAX_RANKS - 1);
+        break;
+    case 'p':
+        o->stops = value;
+        break;
     case '?':
         usage("unknown option");
     default:
@@ -165,6 +174,8 @@ static Options options_of(int argc, char **argv)
                                           {"sanitized", no_argument, NULL, 'z'},
                                           {"since", required_argument, NULL, 'n'},
                                           {"gpu", no_argument, NULL, 'g'},
+                                          {"debug", required_argument, NULL, 'd'},
+                                          {"stops", required_argument, NULL, 'p'},
                                           {0}};
     Options o = defaults();
     int option;
@@ -172,8 +183,8 @@ static Options options_of(int argc, char **argv)
         set_option(&o, option, optarg);
     if (optind < argc)
         usage("too many arguments");
-    if (o.trace && !o.lab)
-        trace_what();
+    if ((o.trace || o.debug >= 0) && !o.lab)
+        which_lab(o.trace ? "make trace LAB=6" : "make debug LAB=6 RANK=1");
     return o;
 }
 
@@ -249,6 +260,8 @@ int main(int argc, char **argv)
     read_local_cases(&o);
     if (o.trace)
         return trace_lab(&o);
+    if (o.debug >= 0)
+        return debug_lab(&o);
     must_have_outputs(&o, writers);
 
     bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");

@@ -1,5 +1,6 @@
 /* Lab 11: the mean of the gradients over the replicas, and the sums of the metrics. The rows that the replicas read are
  * judged as sets; see rows.c. */
+#include "backend/reference/arithmetic.h"
 #include "grader/judge/plays.h"
 #include "grader/judge/suspects.h"
 #include "grader/plays/lab11.h"
@@ -45,9 +46,13 @@ static void expect_buckets(Play *play, int rank, int suspect, int round)
     for (int i = 0; i < count; i++) {
         lab11_bucket_name(name, i, round);
         Shape shape = SHAPE(lab11_bucket_size(&play->c, i));
-        Tensor *sum = random_input(play, name, a.first, shape, false);
-        for (int k = 1; k < a.count; k++)
-            sum = add(sum, random_input(play, name, a.first + k * a.stride, shape, false));
+        const Order order = reference_order(a.count); /* as the replicas may add, in an order of their own */
+        int64_t k = order.first;
+        Tensor *sum = random_input(play, name, a.first + (int)k * a.stride, shape, false);
+        for (int64_t n = 1; n < a.count; n++) {
+            k = order_next(order, k);
+            sum = add(sum, random_input(play, name, a.first + (int)k * a.stride, shape, false));
+        }
         kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
         write_values(play, GRADIENT, name, sum);
     }

@@ -126,6 +126,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool
     fprintf(out, "Lab %d  %s", lab->number, lab->title);
     if (result->state == NOT_GRADED_YET) {
         fprintf(out, ": not run  0/%d\n", result->of);
+        print_lines(out, result->remark, "      ");
     } else if (result->state == NOT_STARTED_YET) {
         fprintf(out, ": not started  0/%d\n", result->of);
         print_indented(out, result->remark, "      ");

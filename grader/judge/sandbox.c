@@ -143,11 +143,14 @@ bool may_become_others(void)
     return syscall(SYS_capget, &header, sets) == 0 && (sets[0].effective & needed) == needed;
 }
 
-bool become(uid_t user, gid_t group, bool keep_capabilities)
+bool become(const Place *place, bool keep_capabilities)
 {
+    const uid_t user = place->user;
+    const gid_t group = place->group;
+    const Gpus *gpus = place->gpus;
     prctl(PR_SET_KEEPCAPS, keep_capabilities);
-    if (getuid() != user &&
-        (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0))
+    if (getuid() != user && (setgroups(gpus ? (size_t)gpus->groups : 0, gpus ? gpus->group : NULL) != 0 ||
+                             setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0))
         return false;
     for (int capability = 0; !keep_capabilities && capability < 64; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -179,10 +182,10 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 {
     if (!sandbox_files(place, seen, why, size))
         return false;
-    const char *what = !loopback_up()                              ? "the loopback"
-                       : !forbid_namespaces()                      ? "no more namespaces"
-                       : !become(place->user, place->group, false) ? "giving up capabilities"
-                                                                   : NULL;
+    const char *what = !loopback_up()          ? "the loopback"
+                       : !forbid_namespaces()  ? "no more namespaces"
+                       : !become(place, false) ? "giving up capabilities"
+                                               : NULL;
     if (what)
         snprintf(why, size, "%s: %s", what, strerror(errno));
     return !what;

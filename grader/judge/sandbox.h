@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "grader/judge/gpus.h"
+
 /** What a launch gets to see and whom it runs as. */
 typedef struct Place {
     const char *runner; /**< the program, by its path outside */
@@ -27,7 +29,7 @@ typedef struct Place {
     uid_t user;         /**< whom the ranks run as */
     gid_t group;
     bool sandboxed;
-    bool gpu; /**< the GPUs' devices are shown too */
+    const Gpus *gpus; /**< whose files are shown too, and whose groups the ranks are in; or NULL */
 } Place;
 
 /** Paths as the ranks see them. */
@@ -48,7 +50,8 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 /** Whether the judge can start processes and make files as another user. */
 bool may_become_others(void);
 
-/** Gives up the user, all capabilities and the gaining of new ones. */
-bool become(uid_t user, gid_t group, bool keep_capabilities);
+/** Becomes the place's user, in no groups but those of its GPUs, and gives up all capabilities and the gaining of new ones. Who is that user
+ *  already stays in all groups. */
+bool become(const Place *place, bool keep_capabilities);
 
 #endif

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <linux/mount.h> /* not sys/mount.h: they do not go together, and the younger calls are not in it everywhere */
 #include <stdio.h>
@@ -219,15 +218,11 @@ static bool lay_memory(Files *files)
     return good;
 }
 
-static bool keep_gpus(Files *files)
+static bool keep_gpus(Files *files, const Gpus *gpus)
 {
-    glob_t found;
     bool good = true;
-    if (glob("/dev/nvidia*", 0, NULL, &found) == 0) {
-        for (size_t i = 0; good && i < found.gl_pathc; i++)
-            good = keep(files, found.gl_pathv[i], found.gl_pathv[i]);
-        globfree(&found);
-    }
+    for (int i = 0; good && i < gpus->count; i++)
+        good = keep(files, gpus->path[i], gpus->shown[i]);
     return good;
 }
 
@@ -244,7 +239,7 @@ static bool keep_all(Files *files, const Place *place, const Seen *seen)
            keep(files, launch, seen->launch);
     for (int i = 0; good && i < DEVICES; i++)
         good = keep(files, devices[i], devices[i]);
-    return good && (!place->gpu || keep_gpus(files));
+    return good && (!place->gpus || keep_gpus(files, place->gpus));
 }
 
 bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
@@ -255,7 +250,7 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
     /* What is kept may be readable for root alone; what is made is to belong to the user. */
     bool good =
         keep_all(&files, place, seen) && make_read_only(&files, -1, "/") &&
-        done(&files, become(place->user, place->group, true), "becoming", "the user") && lay_memory(&files) &&
+        done(&files, become(place, true), "becoming", "the user") && lay_memory(&files) &&
         done(&files, syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0,
              "the processes'", "/proc");
     for (int i = 0; i < files.hidden_count; i++)

@@ -61,26 +61,36 @@ static void print_end(const Case *c, const Outcome *outcome)
         printf("%s\n", text);
 }
 
-int trace_lab(const Options *o)
+const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size)
 {
-    char runner[512], text[160];
-    Case cases[MAX_CASES];
-    Problem problem;
+    char text[160];
     int index;
     const Lab *lab = lab_of(o->lab);
     LabResult result = {.lab = lab};
-    snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, lab->number, o->author);
+    snprintf(runner, size, "%s/%02d-%s", o->runners, lab->number, o->author);
     lines_of(runner);
     if (has_no_runner(&result, runner)) {
         printf("Lab %d  %s: %s\n%s", lab->number, lab->title, state_names[result.state], result.remark);
-        return 1;
+        return NULL;
     }
     const Case *c = choose(lab, o, cases, &index);
     printf("Lab %d  %s, SEED=%llu CASE=%d: %s\n", lab->number, lab->title, (unsigned long long)o->seed, index,
            case_text(c, text));
     fflush(stdout);
     printed_forget(runner);
-    Runs *runs = run_cases(runner, lab_largest_world(lab), c, 1, o->cpu_limit, o->sandbox, &problem);
+    return c;
+}
+
+int trace_lab(const Options *o)
+{
+    char runner[512];
+    Case cases[MAX_CASES];
+    Problem problem;
+    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
+    if (!c)
+        return 1;
+    Runs *runs =
+        run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     const Outcome *outcome = run_outcome(runs, 0);

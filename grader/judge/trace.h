@@ -11,4 +11,8 @@
  *  @return the exit status: 0, or 1 when the lab does not build or is refused */
 int trace_lab(const Options *o);
 
+/** The runner of the lab that the options name, and the case that they name or one that suits to be looked at; what they are is printed.
+ *  @return the case, one of `cases`; NULL where the lab does not build or is refused, which is printed then */
+const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
+
 #endif

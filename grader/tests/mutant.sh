@@ -87,7 +87,9 @@ if ! build; then
     echo "not ok - $name: cannot be built"
     exit 1
 fi
-timeout 300 "$BUILD/grade" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --margins > "$work/report" 2>&1
+gpu=()
+[ "${BACKEND:-}" != cuda ] || gpu=(--gpu)
+timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --margins > "$work/report" 2>&1
 status=$?
 title=$(sed -nE '1s,^(#|//) ,,p' "$file")
 failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')

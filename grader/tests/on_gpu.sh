@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Grading with the kernels of the cuda backend, on an emulated GPU: solutions have full marks, wrong answers are caught as on the CPU, an
-# unusual right one is not.
+# Grading with the kernels of the cuda backend, on an emulated GPU or with BACKEND=cuda on a real one: solutions have full marks, wrong
+# answers are caught as on the CPU, an unusual right one is not.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 here=$ROOT/grader/tests
-make_tree emulated_gpu
-export BACKEND=emulated
-for part in emulated libbalise-emulated.a; do cp -rp "$BUILD/$part" build/ 2> /dev/null; done
+make_tree on_gpu
+export BACKEND=${BACKEND:-emulated}
+for part in "$BACKEND" "libbalise-$BACKEND.a"; do cp -rp "$BUILD/$part" build/ 2> /dev/null; done
 grade SOLUTION=1
-check "every solution has full marks on an emulated GPU" scores 100/100
+check "every solution has full marks on a GPU" scores 100/100
 copy_solution 6
 grade LAB=6
 check "a student's file, unchanged, has them too" scores 10/10

@@ -1,0 +1,128 @@
+#include "grader/judge/debug.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "grader/judge/crew.h"
+#include "grader/judge/stamp.h"
+#include "grader/judge/trace.h"
+
+/* What gdb is told first, in a file of the crew's folder; at last it says that it is ready. */
+typedef struct Script {
+    char commands[96], ready[96];
+} Script;
+
+static void must(bool good, const char *hint, const char *what)
+{
+    Problem problem;
+    if (good)
+        return;
+    problem_set(&problem, NULL, hint, "%s", what);
+    give_up(&problem);
+}
+
+static Script write_script(const Crew *crew, const char *stops)
+{
+    Script script;
+    char names[512];
+    snprintf(script.commands, sizeof script.commands, "%s/gdb", crew->folder);
+    snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", crew->folder);
+    snprintf(names, sizeof names, "%s", stops);
+    FILE *file = fopen(script.commands, "w");
+    must(file, "is /dev/shm full?", "the commands for gdb cannot be written");
+    fprintf(file, "set pagination off\nset confirm off\nhandle SIGSYS nostop noprint pass\n");
+    for (char *rest = names, *name; (name = strtok_r(rest, " ", &rest));)
+        fprintf(file, "break %s\n", name);
+    fprintf(file, "shell touch %s\ncontinue\n", script.ready);
+    fclose(file);
+    return script;
+}
+
+/* In a process group of its own, which has the terminal: Ctrl-C is for gdb. */
+static pid_t start_gdb(const char *runner, int rank, const Script *script)
+{
+    char process[16];
+    snprintf(process, sizeof process, "%d", rank);
+    const bool terminal = isatty(STDIN_FILENO);
+    pid_t gdb = fork();
+    if (gdb == 0) {
+        if (terminal) {
+            setpgid(0, 0);
+            signal(SIGTTOU, SIG_IGN);
+            tcsetpgrp(STDIN_FILENO, getpid());
+            signal(SIGTTOU, SIG_DFL);
+        }
+        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x", script->commands, (char *)NULL);
+        _exit(127);
+    }
+    return gdb;
+}
+
+static bool has_ended(pid_t gdb)
+{
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+    return waitpid(gdb, NULL, WNOHANG) == gdb;
+}
+
+/* The case is posted once gdb is ready, and the ranks leave once it is done. */
+static void look_on(Crew *crew, const Case *c, pid_t gdb, const Script *script)
+{
+    bool ended = false;
+    while (!(ended = has_ended(gdb)) && access(script->ready, F_OK) != 0)
+        ;
+    crew->launch->control.current = *c;
+    atomic_store(&crew->launch->control.posted, ended ? -1 : 1);
+    for (bool told = ended; !ended; ended = has_ended(gdb)) {
+        int done = 0;
+        crew_has_ended(crew); /* takes what was printed */
+        for (int r = 0; r < c->world; r++)
+            done += atomic_load(&crew->launch->rank[r].done_cases) >= 1;
+        if (!told && done == c->world) {
+            atomic_store(&crew->launch->control.posted, -1);
+            told = true;
+        }
+    }
+}
+
+int debug_lab(const Options *o)
+{
+    char runner[512], why[256];
+    Case cases[MAX_CASES];
+    Problem problem;
+    Crew crew;
+    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
+    if (!c)
+        return 1;
+    snprintf(why, sizeof why, "this case has ranks 0 to %d", c->world - 1);
+    must(o->debug < c->world, "RANK=0, or another CASE", why);
+    must(system("command -v gdb > /dev/null") == 0, "apt-get install gdb",
+         "there is no gdb"); /* NOLINT(cert-env33-c) */
+    if (!stamp_fits(runner, &problem))
+        give_up(&problem);
+    o->sandbox->wish = SANDBOX_OFF;
+    o->sandbox->debugged = true;
+    must(crew_start(&crew, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why, sizeof why),
+         "make doctor shows whether MPI starts", why);
+    printf("gdb is on rank %d, and stops in the first function of the lab; continue goes on, quit ends all "
+           "ranks\n",
+           o->debug);
+    fflush(stdout);
+    const Script script = write_script(&crew, o->stops);
+    signal(SIGINT, SIG_IGN);
+    look_on(&crew, c, start_gdb(runner, crew.pid[o->debug], &script), &script);
+    if (isatty(STDIN_FILENO)) {
+        signal(SIGTTOU, SIG_IGN);
+        tcsetpgrp(STDIN_FILENO, getpgrp());
+    }
+    unlink(script.commands);
+    unlink(script.ready);
+    crew_stop(&crew);
+    munmap(crew.launch, FILE_BYTES);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/** @file
+ * The device files of GPUs: those of NVIDIA's driver, and under WSL2 the one of Windows' driver.
+ */
+#ifndef BALISE_GRADER_GPUS_H
+#define BALISE_GRADER_GPUS_H
+
+#include <sys/types.h>
+
+enum { MAX_GPU_FILES = 48, MAX_GPU_GROUPS = 8 };
+
+typedef struct Gpus {
+    char path[MAX_GPU_FILES][64];  /**< where they are */
+    char shown[MAX_GPU_FILES][64]; /**< where a driver looks for them: in /dev */
+    int count;
+    gid_t group[MAX_GPU_GROUPS]; /**< those whom files that are not everybody's belong to: video, render */
+    int groups;
+} Gpus;
+
+/** @param folder "/dev"; in tests another one */
+Gpus gpus_of(const char *folder);
+
+#endif
