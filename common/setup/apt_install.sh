@@ -85,6 +85,16 @@ install_optional() {
     done
 }
 
+# Packages that bring services start them, unless this file says no; the kit starts what it needs itself.
+leave_services_alone() {
+    local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+    [[ ! -e $policy && -w ${policy%/*} ]] || return 0
+    # shellcheck disable=SC2064 # the name of now
+    trap "rm -f '$log' '$policy'" EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+}
+
 main() {
     local required=() status=0
     while (($#)) && [[ $1 != -- ]]; do
@@ -92,6 +102,7 @@ main() {
         shift
     done
     shift || true
+    leave_services_alone
     update_if_needed "${required[@]}"
     ((${#required[@]} == 0)) || install_required "${required[@]}" || status=2
     install_optional "$@"

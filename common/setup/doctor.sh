@@ -11,6 +11,10 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 source "$setup_folder/doctor_mpi.sh"
 # shellcheck source-path=SCRIPTDIR source=doctor_machine.sh
 source "$setup_folder/doctor_machine.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_slurm.sh
+source "$setup_folder/doctor_slurm.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_gpu.sh
+source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
 problems=() # what stands in the way of the labs
@@ -143,7 +147,9 @@ main() {
     printf '\nThis machine: %.60s\n' "$(system_name), $(uname -m)"
     machine_table
     environment_table
+    printf '\nGPUs, for BACKEND=cuda (the labs need none)\n'
     gpu_table
+    check_slurm "$folder"
     verdict
 }
 

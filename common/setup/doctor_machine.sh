@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The machine itself: cores, memory, environment, GPU. Part of doctor.sh, whose row and say it uses.
+# The machine itself: cores, memory, environment. Part of doctor.sh, whose row and say it uses.
 
 gib() {
     printf '%d.%d GiB' $(($1 / 1048576)) $(($1 % 1048576 * 10 / 1048576))
@@ -114,32 +114,4 @@ environment_table() {
         say 'HINT: unset OPENBLAS_CORETYPE'
     fi
     for name in OMP_NUM_THREADS OPENBLAS_NUM_THREADS; do too_many_threads "$name"; done
-}
-
-nvcc_version() {
-    local nvcc
-    nvcc=$(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc' || true)
-    if [[ -n $nvcc ]]; then first_number "$("$nvcc" --version 2>&1 | grep release || true)"; fi
-}
-
-# A driver without a device prints an error, not a list.
-gpu_names() {
-    type -P nvidia-smi >/dev/null || return 0
-    timeout 10 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null || true
-}
-
-gpu_table() {
-    local version gpus
-    version=$(nvcc_version)
-    gpus=$(gpu_names)
-    if [[ -n $version ]]; then
-        row good nvcc "$version" 'for BACKEND=cuda; the labs need none'
-    else
-        row plain nvcc none 'for BACKEND=cuda; the labs need none'
-    fi
-    if [[ -n $gpus ]]; then
-        row good GPU "$(wc -l <<<"$gpus")" "$(head -n 1 <<<"$gpus" | cut -c 1-38)"
-    else
-        row plain GPU none 'for BACKEND=cuda; the labs need none'
-    fi
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh [core|data|test|docs ...]   (make setup; without a group: core)
+# setup.sh [core|data|test|slurm|docs ...]   (make setup; without a group: core)
 #
 # Installs what is missing of these groups of `packages`, by apt: as root, or through sudo where that asks at most
 # once. Elsewhere it says what is missing, and how a cluster gives it. Silent when nothing is missing.
@@ -20,9 +20,9 @@ find_missing() {
 check_groups() {
     local name
     for name; do
-        [[ $name == core || $name == data || $name == test || $name == docs ]] && continue
+        [[ $name == core || $name == data || $name == test || $name == slurm || $name == docs ]] && continue
         echo "error: setup knows no group of packages named '$name'" >&2
-        echo '  HINT: core (the labs), data (make data), test (make test) or docs; core is meant when none is named' >&2
+        echo '  HINT: core (the labs), data (make data), test (make test), slurm (make test-slurm) or docs; core is meant when none is named' >&2
         exit 2
     done
 }

@@ -11,4 +11,8 @@
  *  @param problem set where it did not; afterwards that of the first rank that failed, on every rank */
 bool agree(Group *group, bool good, Problem *problem);
 
+/** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.
+ *  @return true if so; false with `problem` on every rank */
+bool agree_on_device(Group *group, Problem *problem);
+
 #endif

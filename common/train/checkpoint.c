@@ -264,6 +264,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
     for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
     if (good) {
+        model_weights_changed(t->model);
         t->step = t->first_step = t->saved_step = saved->index.step;
         t->epoch = (Metrics){saved->index.loss_sum, saved->index.correct, saved->index.seen};
         optimizer_resume(t->optimizer, saved->index.optimizer_steps);

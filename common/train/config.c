@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mesh/mesh.h"
 
@@ -72,9 +73,12 @@ static bool read_model(const char *value, BertConfig *bert, Problem *problem)
 
 static bool read_amp(const char *value, Precision *amp, Problem *problem)
 {
-    *amp = !strcmp(value, "bf16") ? BF16 : !strcmp(value, "fp16") ? FP16 : FP32;
-    return *amp != FP32 || !strcmp(value, "off") ||
-           refuse(problem, "amp", value, "off, bf16 or, on a GPU, fp16");
+    for (Precision known = FP32; known <= TF32; known++)
+        if (!strcmp(value, precision_name(known))) {
+            *amp = known;
+            return true;
+        }
+    return refuse(problem, "amp", value, "off, bf16 or, on a GPU, fp16 or tf32");
 }
 
 static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)
@@ -150,6 +154,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"epochs", INTEGER, &config->epochs, 1, 1 << 20},
         {"batch-size", INTEGER, &config->batch, 1, 1 << 20},
         {"seq", INTEGER, &config->seq, 2, 1 << 20},
+        {"ranks", INTEGER, &config->ranks, 1, 1 << 20},
+        {"dry", INTEGER, &config->dry, 0, 1},
         {"threads", INTEGER, &config->threads, 1, 1024},
         {"samples", LONG, &config->samples, 1, 0x1p53},
         {"steps", LONG, &config->steps, 1, 0x1p53},
@@ -235,9 +241,33 @@ static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
     return true;
 }
 
+/* A program whose MPI is not that of what starts it runs as often as there are ranks, each of them alone. */
+static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
+{
+    if (!config->ranks || config->ranks == ranks)
+        return true;
+    return problem_set(problem, NULL,
+                       "what starts the ranks is not of the MPI that the kit was compiled with: make doctor",
+                       "%d ranks were started, and each sees %d", config->ranks, ranks);
+}
+
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 {
-    return mesh_check(ranks, config->tp, problem) && check_batch(config, ranks, problem) &&
-           bert_check(&config->bert, config->tp, problem) && check_saving(config, problem) &&
-           (!config->metrics || can_write(config->metrics, problem));
+    return check_ranks(config, ranks, problem) && mesh_check(ranks, config->tp, problem) &&
+           check_batch(config, ranks, problem) && bert_check(&config->bert, config->tp, problem) &&
+           check_saving(config, problem) && (!config->metrics || can_write(config->metrics, problem));
+}
+
+static bool can_read(const char *path, Problem *problem)
+{
+    return !path || access(path, R_OK) == 0 ||
+           problem_set(problem, path, "DATA, TEST and VOCAB name files that are there",
+                       "it cannot be read: %s", strerror(errno));
+}
+
+bool train_config_dry(const TrainConfig *config, Problem *problem)
+{
+    return train_config_check(config, config->ranks ? config->ranks : 1, problem) &&
+           can_read(config->data, problem) && can_read(config->test, problem) &&
+           can_read(config->vocabulary, problem);
 }

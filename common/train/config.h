@@ -13,6 +13,8 @@ typedef struct TrainConfig {
     const char *metrics;                  /**< JSON Lines file, or NULL */
     const char *cache;                    /**< folder of the token cache */
     int tp, epochs, batch, seq, threads;  /**< threads: of a rank */
+    int ranks;                            /**< that were started, or 0: not said */
+    int dry;                              /**< 1: only look at the options, start no ranks */
     int64_t samples, steps;               /**< rows used of the data, steps in all: 0 for no limit */
     int64_t memory;                       /**< bytes of tensors a rank may hold: 0 for no limit */
     uint64_t seed;
@@ -39,5 +41,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 /** Do ranks, model and batch fit together, and can the metrics file be written? Otherwise false with
  * `problem`. */
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
+
+/** The same before any rank is started, for config->ranks of them; and can the data be read? */
+bool train_config_dry(const TrainConfig *config, Problem *problem);
 
 #endif

@@ -72,6 +72,7 @@ static void perturb(Trainer *t)
         }
         host_view_store(&view);
     }
+    model_weights_changed(t->model);
 }
 
 /* DDP's 25 MB, but a small model too has several buckets, so that the reduction begins before the backward pass ends. */
@@ -92,7 +93,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     model_finish(t->model);
     if (config->amp == FP16)
         t->scaler = scaler_new();
-    if (config->amp != FP32)
+    if (precision_is_16_bits(config->amp))
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);

@@ -9,6 +9,7 @@
 static Tensor *logits_of(Trainer *t, bool training)
 {
     const Batch *b = t->batch;
+    tape_must_be_summed(t->tape);
     tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
     model_use_tape(t->model, t->tape);
     tape_record(t->tape, training);

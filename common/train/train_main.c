@@ -55,22 +55,49 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
+/* Of messages that do not fit each other, as a rule: MPI itself would say so in a banner that mpirun -q leaves out. */
+static void mpi_failed(MPI_Comm *comm, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    (void)comm;
+    MPI_Error_string(*code, text, &length);
+    misuse("does each rank call the same collectives, in the same order and sizes? make grade says which lab "
+           "does not, make trace LAB=n shows it",
+           "an exchange failed in MPI: %s", text);
+}
+
+/* Before there are ranks, and perhaps where there can be none: what is wrong with the options? */
+static int dry_run(const TrainConfig *config, bool good, Problem *problem)
+{
+    good = good && train_config_dry(config, problem);
+    if (!good)
+        problem_print(stderr, problem);
+    return good ? 0 : BAD_INPUT;
+}
+
 int main(int argc, char **argv)
 {
     TrainConfig config;
     Problem problem = {0};
-    backend_start(argv);
-    MPI_Init(&argc, &argv);
+    bool good = train_config(&config, argc, argv, &problem);
+    if (config.dry)
+        return dry_run(&config, good, &problem);
     signal(SIGINT, ask_to_stop);
     signal(SIGTERM, ask_to_stop);
     signal(SIGUSR1, ask_to_stop);
+    backend_start(argv);
+    MPI_Init(&argc, &argv);
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(mpi_failed, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups, which are made from it */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
     Group *world = group_of(MPI_COMM_WORLD, "world");
-    bool good = agree(world,
-                      train_config(&config, argc, argv, &problem) &&
-                          train_config_check(&config, group_size(world), &problem) &&
-                          backend_set_products(config.amp, config.bert.hidden / config.tp, &problem),
-                      &problem);
+    good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&
+           agree(world,
+                 good && train_config_check(&config, group_size(world), &problem) &&
+                     backend_set_products(config.amp, config.bert.hidden / config.tp, &problem),
+                 &problem);
     if (good) {
         Problem slow;
         if (group_rank(world) == 0 && !backend_check(&slow))

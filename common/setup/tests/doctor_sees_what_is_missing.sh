@@ -6,7 +6,7 @@ root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-tople
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0 reasons=()
-unset NO_COLOR OPENBLAS_CORETYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS
+unset NO_COLOR CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NTASKS OPENBLAS_CORETYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS
 export LC_ALL=C.UTF-8
 
 # A PATH of links to every command but the ones named, as `bin`.
@@ -118,12 +118,73 @@ expect_status 2
 expect_said 'not that of Open MPI' 'HINT'
 verdict 'an mpirun that is not of Open MPI is named'
 
-path_without nvidia-smi
-printf '#!/bin/bash\nprintf "%%s\\n" "NVIDIA Card" "NVIDIA Card"\n' >"$bin/nvidia-smi"
-chmod +x "$bin/nvidia-smi"
+# A driver with GPUs of the names that follow, NVLink between the first two, that knows CUDA up to $knows.
+knows=99.0
+path_with_gpus() {
+    local index=0 name
+    path_without nvidia-smi
+    {
+        printf '#!/bin/bash\ncase $* in\n--query-gpu=index,uuid,name,memory.total,memory.free,driver_version*)\n'
+        for name; do
+            printf 'echo "%d, GPU-%d%d%d, %s, 81559 MiB, 80000 MiB, 550.1"\n' $index $index $index $index "$name" | sed 's/ MiB//g'
+            index=$((index + 1))
+        done
+        printf ';;\ntopo*) printf "%%s\\n" "	GPU0	GPU1	GPU2" "GPU0	 X 	NV18	SYS" "GPU1	NV18	 X 	SYS" "GPU2	SYS	SYS	 X " ;;\n'
+        printf '*) echo "| Driver Version: 550.1  CUDA Version: %s |" ;;\nesac\n' "$knows"
+    } >"$bin/nvidia-smi"
+    chmod +x "$bin/nvidia-smi"
+}
+
+path_with_gpus 'NVIDIA H200' 'NVIDIA H200'
 doctor PATH="$bin"
-expect_said '✓ GPU +2 +NVIDIA Card$'
-verdict 'GPUs are counted and named'
+expect_said 'local rank 0 +GPU 0 +H200, 79 GiB, 78 free$' 'local rank 1 +GPU 1 +H200' 'NVLink +all pairs' \
+    'More than 2 ranks share' '✓ driver +550.1 +knows CUDA up to 99.0'
+verdict 'the doctor shows which local rank takes which GPU, and that NVLink is between them'
+
+doctor PATH="$bin" NTASKS=3
+expect_said '! local rank 2 +GPU 0 +shared with local rank 0' '3 ranks share 2 GPUs: their collectives go through MPI'
+verdict 'more ranks than GPUs share them, through MPI, and that is said'
+
+path_with_gpus 'NVIDIA H200' 'NVIDIA H200' 'NVIDIA A30'
+doctor PATH="$bin"
+expect_said 'NVLink +some +between 0-1, of all pairs' 'types of GPUs +differ +a run takes GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
+verdict 'GPUs of two types, and pairs without NVLink, are told of'
+
+doctor PATH="$bin" CUDA_VISIBLE_DEVICES=2,GPU-000,7,1
+expect_said 'local rank 0 +GPU 2 +A30' 'local rank 1 +GPU 0 +H200' 'NVLink +none'
+! grep -q 'local rank 2' "$work/said" || reasons+=('shows what stands behind a GPU that there is not')
+verdict 'CUDA_VISIBLE_DEVICES says which GPUs there are, in its order'
+
+doctor PATH="$bin" CUDA_VISIBLE_DEVICES=
+expect_said '! GPU +hidden' 'The labs can be done here'
+verdict 'GPUs that are all hidden are told of'
+
+if [[ -n $(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc') ]]; then
+    knows=9.2
+    path_with_gpus 'NVIDIA H200'
+    doctor PATH="$bin"
+    expect_said '! driver +550.1 +knows CUDA 9.2, the toolkit is newer' 'HINT: update the driver'
+    verdict 'a driver older than the toolkit is told of'
+else
+    echo 'skip - a driver older than the toolkit is told of: there is no nvcc'
+fi
+
+path_without ompi_info
+printf '#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_support:value:true\n' >"$bin/ompi_info"
+chmod +x "$bin/ompi_info"
+doctor PATH="$bin"
+expect_said '✓ Open MPI +CUDA-aware'
+verdict 'an Open MPI that knows of GPUs is recognised'
+
+# In words, whatever their lines.
+words_of() {
+    tr -s '\n ' ' ' <"$1"
+}
+status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "$root/common/backend/cuda/RESULTS.md" | tr -s '\n ' ' ')
+doctor PATH="$PATH"
+[[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
+[[ $(words_of "$root/README.md") == *"$status_words"* ]] || reasons+=('README says otherwise')
+verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and README'
 
 path_without unshare
 printf '#!/bin/bash\nexit 1\n' >"$bin/unshare"

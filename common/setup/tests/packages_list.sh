@@ -18,7 +18,7 @@ verdict() {
 malformed() {
     local name='[a-z0-9][a-z0-9.+-]+' probe='(cmd|header|pkg|py|clang|file):[^ ,]+'
     grep -nvE -e '^(#.*)?$' \
-        -e "^(core|data|test|docs)\??  *$name(/$name)*  +$probe(,$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
+        -e "^(core|data|test|slurm|docs)\??  *$name(/$name)*  +$probe(,$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
         "$root/common/setup/packages" || true
 }
 
@@ -31,7 +31,7 @@ overlooked() {
     # shellcheck source-path=SCRIPTDIR source=../probe.sh
     source "$root/common/setup/probe.sh"
     local i
-    read_packages core data test docs
+    read_packages core data test slurm docs
     probe_all
     for i in "${!package[@]}"; do
         if dpkg-query -W -f '${Status}' "${package[i]%%/*}" 2>/dev/null | grep -q ' installed' && ! is_present "$i"; then

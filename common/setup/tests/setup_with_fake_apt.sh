@@ -51,6 +51,7 @@ user() {
 write_fake_apt_get() {
     fake apt-get "
 echo \"\$*\" >>$machine/asked
+[[ -x $machine/policy-rc.d ]] && echo \"services: \$($machine/policy-rc.d; echo \$?)\" >>$machine/asked
 [[ \" \$* \" == *' update '* ]] && { cat $machine/after-update >>$machine/known 2>/dev/null; exit 0; }
 [[ -e $machine/broken ]] && { echo 'E: Unable to fetch some archives'; exit 100; }
 for word; do
@@ -63,7 +64,7 @@ done"
 
 run_setup() {
     status=0
-    PATH=$machine/bin:$work/system bash "$setup/setup.sh" "$@" >"$work/said" 2>&1 </dev/null || status=$?
+    PATH=$machine/bin:$work/system POLICY_RC_D=$machine/policy-rc.d bash "$setup/setup.sh" "$@" >"$work/said" 2>&1 </dev/null || status=$?
 }
 
 run_setup_on_terminal() {
@@ -127,6 +128,16 @@ expect_not_asked beta-old
 expect_not_asked alpha
 expect_not_asked gamma
 verdict 'as root, what is missing of the groups named is installed, and nothing else'
+
+new_machine
+run_setup
+expect_asked 'services: 101'
+[[ ! -e $machine/policy-rc.d ]] || wrong 'services stay forbidden afterwards'
+printf '#!/bin/sh\nexit 7\n' >"$machine/policy-rc.d"
+rm "$machine/bin/alpha"
+run_setup
+[[ $(cat "$machine/policy-rc.d") == *'exit 7' ]] || wrong "the machine's own policy is not left alone"
+verdict 'no service of a package is started'
 
 new_machine
 echo 'alpha beta-old' >"$machine/known"

@@ -6,6 +6,11 @@ RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial":
 PER_CENT_OF_PEAK = {"base serial": 85}
 MEGABYTES = {"base tp2": 1200}
 SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one
+# On one H200, bf16 being the arithmetic
+MFU = {"large-512 one rank bf16": 45}  # per cent
+GPU_TORCH = 1  # its time in the kit's, eager and compiled
+LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank in that of the model before any lab
+IDLE = 5  # per cent of a step
 VERDICT = {"lab 6": 0.6, "all eleven, nothing edited": 12}  # seconds
 ANY_VERDICT = 1
 TOKENIZER = 1.5  # in Hugging Face's speed

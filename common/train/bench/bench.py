@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """make bench: kernels, collectives, the whole training step, the tokenizer, the way from an edit to a verdict, on this machine.
 
-    bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment
+    bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
+                        BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
 
 Everything that is compared runs in turns, so that a machine whose speed drifts favours nobody. Not a test: nothing is judged.
 """
@@ -13,6 +14,7 @@ import sys
 import time
 
 import aims
+import gpu
 import growth
 import peers
 import rows
@@ -21,6 +23,8 @@ import traffic
 from rows import Row, fail, show, table
 
 SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
+ON_GPU = SECTIONS[:3]
+BACKENDS = ("cpu", "cuda", "emulated")
 LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
           "btl_vader_single_copy_mechanism", "none"]
 
@@ -39,10 +43,10 @@ def machine_lines(rounds):
             "MPI": said("mpirun", "--version").splitlines()[0], "rounds": str(rounds)}
 
 
-def kernel_lines(build):
+def kernel_lines(program, *sizes):
     """What bench-kernels prints: name, hidden, shortest and median time in us, rate and its unit."""
     found = (re.match(r"(\S.*?)\s+(\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+) (GFLOP/s|GB/s)$", line)
-             for line in said(f"{build}/bench-kernels", 1).splitlines())
+             for line in said(program, 1, *sizes).splitlines())
     return [match.groups() for match in found if match]
 
 
@@ -53,7 +57,7 @@ def most_of(lines):
 
 def kernels(build, *_):
     """A row each. More than the memory gives is the caches' doing."""
-    lines = kernel_lines(build)
+    lines = kernel_lines(f"{build}/bench-kernels")
     most = most_of(lines)
     table("kernels, one thread", ["", "best us", "median us", "rate", "", "of the peak or memory"],
           [[f"{name} {hidden}", least, median, rate, unit, f"{100 * float(rate) / most[unit]:.0f} %"]
@@ -61,20 +65,56 @@ def kernels(build, *_):
     return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
 
 
-def collectives(build, *_):
+def collective_rows(program, ranks, through, *most):
     found = []
-    for ranks in (2, 4):
-        for line in said(*LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []),
-                         f"{build}/bench-collectives").splitlines():
-            name, size, *samples = line.split()
-            found.append(Row("collective", f"{name}, {int(size) // 1024} KiB a rank, {ranks} ranks", "us", [float(s) for s in samples]))
+    for line in said(*LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []), program, *most).splitlines():
+        name, *numbers = line.split()
+        if name in ("all_reduce", "all_gather", "reduce_scatter"):
+            found.append(Row("collective", f"{name}, {int(numbers[0]) // 1024} KiB a rank, {ranks} rank{'s' if ranks > 1 else ''}{through}", "us",
+                             [float(sample) for sample in numbers[1:]]))
+    return found
+
+
+def collectives(build, *_):
+    found = [row for ranks in (2, 4) for row in collective_rows(f"{build}/bench-collectives", ranks, "")]
     show("collectives", found)
     return found
 
 
+def kernels_on_gpu(bench, *_):
+    sizes = [size for _, hidden, _, seq, batch, _ in bench.models.values() for size in (hidden, seq, batch)]
+    lines = kernel_lines(f"{bench.build}/bench-kernels-{bench.backend}", *sizes)
+    stream = max(float(rate) for name, _, _, _, rate, _ in lines if name == "memory")
+
+    def of_what(name, rate, unit):
+        most = stream if unit == "GB/s" else 1e3 * bench.peak.get(name.split()[-1] if name.split()[-1] in gpu.AMPS else "off", 0)
+        return f"{100 * float(rate) / most:.0f} %" if most else "?"
+
+    table(f"kernels on {bench.description}, {gpu.IN_A_ROW} calls in a row", ["", "best us", "median us", "rate", "", "of the peak or memory"],
+          [[f"{name} {hidden}", least, median, rate, unit, of_what(name, rate, unit)] for name, hidden, least, median, rate, unit in lines])
+    return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
+
+
+def collectives_on_gpu(bench, *_):
+    """Two ranks through MPI, which may share a GPU; through NCCL one, and as many as there are GPUs."""
+    found = []
+    for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
+        if layout in bench.layouts:
+            # The emulated GPU takes seconds for what is large.
+            program = bench.program(layout).replace("/train-", "/bench-collectives-")
+            found += collective_rows(program, ranks, f" through {through}", *(["4096"] if bench.backend == "emulated" else []))
+    show(f"collectives on {bench.description}", found)
+    return found
+
+
+def steps_on_gpu(bench, pythons, cases, rounds):
+    found = bench.measure(rounds, pythons, cases)
+    return bench.show(cases, found) + bench.show_idle(cases)
+
+
 def training_steps(pythons, amps, build, work, rounds, part):
     found = steps.measure(build, work, rounds, pythons, steps.wanted(part, amps))
-    measured = steps.show_steps(found, most_of(kernel_lines(build))["GFLOP/s"])
+    measured = steps.show_steps(found, most_of(kernel_lines(f"{build}/bench-kernels"))["GFLOP/s"])
     steps.show_profiles(found)
     return measured
 
@@ -136,11 +176,11 @@ def verdicts(_build, _work, rounds, _part):
     return found
 
 
-def wanted(only):
+def wanted(only, sections=SECTIONS):
     section, _, part = only.partition("/")
-    if section and section not in SECTIONS:
-        fail(f"there is no section '{section}'", f"ONLY is one of {', '.join(SECTIONS)}, or such as steps/tp2")
-    return [section] if section else list(SECTIONS), part
+    if section and section not in sections:
+        fail(f"there is no section '{section}'" + (" on a GPU" if sections is ON_GPU else ""), f"ONLY is one of {', '.join(sections)}, or such as steps/tp2")
+    return [section] if section else list(sections), part
 
 
 def whole_rounds(text):
@@ -149,7 +189,7 @@ def whole_rounds(text):
     return int(text)
 
 
-def torches(build, given, chosen):
+def torches(build, given, chosen, backend="cpu"):
     """{version: its Python}"""
     if not given("VS"):
         return {}
@@ -157,56 +197,98 @@ def torches(build, given, chosen):
         fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
     if "steps" not in chosen:
         fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, or such as ONLY=steps/tp2")
-    return peers.find(build, (given("TORCH") or "").split())
+    pythons = (given("TORCH") or "").split()
+    return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
 
-def asked_for(amp):
-    if amp and amp not in steps.AMPS:
-        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(steps.AMPS)}; without it both are measured")
-    return (amp,) if amp else steps.AMPS
+def asked_for(amp, amps=steps.AMPS):
+    if amp and amp not in amps:
+        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}; without it all are measured")
+    return (amp,) if amp else amps
 
 
-def those_that_run(build, work, amps):
-    """Without bf16 where this machine trains with none, unless nothing else was asked for."""
-    why = steps.why_no_bf16(build, work) if "bf16" in amps else ""
-    if why and amps == ("bf16",):
-        fail(f"AMP=bf16 does not run here: {why}", "make doctor says what is missing; AMP=off")
-    if why:
-        print(f"AMP       no rows for bf16: {why}")
-    return ("off",) if why else amps
+def those_that_run(why_not, amps):
+    """Without those in which this machine does not train, unless nothing else was asked for. @param why_not of an arithmetic, or nothing"""
+    found = {amp: why_not(amp) if amp != "off" else "" for amp in amps}
+    if len(amps) == 1 and found[amps[0]]:
+        fail(f"AMP={amps[0]} does not run here: {found[amps[0]]}", "make doctor says what is missing; AMP=off")
+    for amp, why in found.items():
+        if why:
+            print(f"AMP       no rows for {amp}: {why}")
+    return tuple(amp for amp, why in found.items() if not why)
 
 
-def main():
-    build, given = sys.argv[1], os.environ.get
-    rounds, work = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data"
-    chosen, part = wanted(given("ONLY") or "")
-    # What is wrong with any of it is said before minutes of work.
-    amps = asked_for(given("AMP") or "")
-    if "steps" in chosen:
-        steps.wanted(part, amps)
+def prepared(given):
+    """What concerns every backend: what is wrong with any of it is said before minutes of work."""
     if given("COMPARE"):
         rows.load(given("COMPARE"))
     if given("SAVE"):
         rows.must_be_writable(given("SAVE"))
-    pythons = torches(build, given, chosen)
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    steps.write_data(work)
-    if "steps" in chosen:
-        amps = those_that_run(build, work, amps)
-    machine = machine_lines(rounds)
+
+
+def begin(rounds, pythons, **more):
+    machine = {**machine_lines(rounds), **more}
     for name, value in [*machine.items(), *(("PyTorch", f"{version}, by {python}") for version, python in pythons.items())]:
         print(f"{name:<10}{value}")
-    print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before")
-    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps),
-           "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
-    measured = []
-    for section in chosen:
-        measured += run[section](build, work, rounds, part)
+    print(f"{'load':<10}{' '.join(f'{load:.2f}' for load in os.getloadavg())} before", flush=True)
+    return machine
+
+
+def end(given, machine, measured):
     if given("COMPARE"):
         rows.compare(given("COMPARE"), machine, measured)
     if given("SAVE"):
         rows.save(given("SAVE"), machine, measured)
+
+
+def on_cpu(build, work, rounds, given):
+    chosen, part = wanted(given("ONLY") or "")
+    amps = asked_for(given("AMP") or "")
+    if "steps" in chosen:
+        steps.wanted(part, amps)
+    prepared(given)
+    pythons = torches(build, given, chosen)
+    steps.write_data(work)
+    if "steps" in chosen:
+        amps = those_that_run(functools.partial(steps.why_no, build, work), amps)
+    machine = begin(rounds, pythons)
+    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps),
+           "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
+    end(given, machine, [row for section in chosen for row in run[section](build, work, rounds, part)])
+
+
+def on_gpu(build, work, rounds, given, backend):
+    chosen, part = wanted(given("ONLY") or "", ON_GPU)
+    amps = asked_for(given("AMP") or "", gpu.AMPS)
+    bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given)
+    if "steps" in chosen:
+        bench.cases(part, amps)
+    prepared(given)
+    pythons = torches(build, given, chosen, backend)
+    steps.write_data(work)
+    bench.find(said(f"{build}/kernels-{backend}").strip())
+    machine = begin(rounds, pythons, GPU=bench.description)
+    measured = []
+    if "kernels" in chosen:
+        measured += kernels_on_gpu(bench)
+    if "collectives" in chosen:
+        measured += collectives_on_gpu(bench)
+    if "steps" in chosen:
+        measured += steps_on_gpu(bench, pythons, bench.cases(part, those_that_run(bench.why_not, amps)), rounds)
+    end(given, machine, measured)
+
+
+def main():
+    build, given = sys.argv[1], os.environ.get
+    rounds, work, backend = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data", given("BACKEND") or "cpu"
+    if backend not in BACKENDS:
+        fail(f"there is no backend '{backend}'", "BACKEND=cpu or BACKEND=cuda")
+    if backend == "cpu":
+        on_cpu(build, work, rounds, given)
+    else:
+        on_gpu(build, work, rounds, given, backend)
 
 
 if __name__ == "__main__":

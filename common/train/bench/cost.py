@@ -16,7 +16,9 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: bool = False  # activations are computed again in the backward pass
-    classifies: bool = False  # by the first position: the last block's other ones have no gradient, nor have rows not looked up
+    classifies: bool = False  # by the first position: the last block's other ones have no gradient, nor have rows not looked up.
+    # Else every position is multiplied by the whole table, as a language model is
+    leaves_out: bool = True  # what has no gradient is not multiplied, nor summed over replicas: on the processor, not on a GPU
 
     def parameters(self, tp):
         """Held by a rank: everything is split but the layer norms."""
@@ -26,15 +28,22 @@ class Model:
     def reduced(self, tp):
         """Of these, what replicas sum: of the table the rows that some of them have used, where these are less than half."""
         used = min(self.batch * self.seq, self.vocabulary)
-        left_out = self.vocabulary - used if self.classifies and 2 * used < self.vocabulary else 0
+        left_out = self.vocabulary - used if self.classifies and self.leaves_out and 2 * used < self.vocabulary else 0
         return self.parameters(tp) - left_out * self.hidden / tp
 
     def products(self, passes):
         """Those of linear layers for a token, in weights of hidden * hidden; and of attention, in blocks forward."""
-        if not self.classifies:
+        if not (self.classifies and self.leaves_out):
             return passes * 12 * self.layers, passes * self.layers
         full = 1 + passes * (self.layers - 1)  # in the last block, backward: those of keys and values
         return 12 * full + 4, full
+
+    def work(self):
+        """Floating-point operations of a step, of products and of attention, those of a recomputation included; a backward pass costs two
+        forward passes. As Narayanan et al. 2021, equation 2, where all is multiplied."""
+        tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products(4 if self.recompute else 3)
+        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # is not computed again
+        return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
     def activations(self, tp, dp):
         """Numbers kept for the backward pass: of a block the two sums, whole, and q, k, v, the attention's output and
@@ -46,9 +55,9 @@ class Model:
 
     def working(self, tp, dp):
         """Numbers that are there beside when the forward pass leaves the last block, which gives back what it has made only then: two
-        norms, and of both layers what comes out, before and after dropout, whole, and the inner layer after GELU, split; and what the
-        first block is given."""
-        return self.batch / dp * self.seq * (7 * self.hidden + 4 * self.hidden / tp)
+        norms, and of both layers what comes out, whole, before and after the sum over the ranks, which on one rank are one; the inner layer
+        after GELU, split; and what the first block is given."""
+        return self.batch / dp * self.seq * ((7 if tp > 1 else 5) * self.hidden + 4 * self.hidden / tp)
 
 
 @dataclass
@@ -99,11 +108,9 @@ def over_replicas(cluster, tp, dp, size):
 def step(cluster, model, tp, dp):
     """Seconds, by kind."""
     tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.layers
-    passes = 4 if model.recompute else 3  # a backward pass costs two forward passes
+    passes = 4 if model.recompute else 3
     crowd = max(1.0, tp * dp / cluster.cores)
-    linear, blocks = model.products(passes)
-    gemm = 2 * linear * tokens * hidden ** 2 / tp / cluster.gemm
-    attention = 4 * blocks * tokens * model.seq * hidden / tp / cluster.attention
+    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
     # Norm, sum, and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written a token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
@@ -111,7 +118,9 @@ def step(cluster, model, tp, dp):
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * hidden * cluster.width
     sums = 6 if model.recompute else 4
-    over_tp = layers * sums * all_reduce(link, tp, block) + all_gather(link, tp, block)
+    # The kit gathers what its embedding gives; a language model's is split by vocabulary, and so is its head: a sum each.
+    ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
+    over_tp = layers * sums * all_reduce(link, tp, block) + ends
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
     reduction = over_replicas(cluster, tp, dp, model.reduced(tp) * cluster.width)
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
@@ -123,15 +132,9 @@ def memory(cluster, model, tp, dp):
     return cluster.state * model.parameters(tp) + cluster.width * (model.activations(tp, dp) + model.working(tp, dp))
 
 
-def useful(model):
-    """Floating-point operations of a step, those of a recomputation included (Narayanan et al. 2021, equation 2)."""
-    return 24 * (4 if model.recompute else 3) * model.batch * model.seq * model.layers * model.hidden ** 2 \
-        * (1 + model.seq / (6 * model.hidden) + model.vocabulary / (16 * model.layers * model.hidden))
-
-
 def rate(cluster, model, tp, dp):
-    """Useful operations a second and rank."""
-    return useful(model) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
+    """Operations a second and rank."""
+    return sum(model.work()) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
 
 
 def layouts(ranks, model):

@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """make model: how long would a training step take on N ranks, and which layout is best?
 
-    model.py BUILD     with NTASKS TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE CLUSTER in the environment
+    model.py BUILD     with NTASKS TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the environment
 
 Without CLUSTER this machine is measured first (one rank alone, two at a time, an all-reduce by size), the prediction for 1, 2 and
-4 ranks is set beside the measurement, and then NTASKS ranks of this machine are predicted. CLUSTER=file.json describes another
-one, as clusters/*.json do; CLUSTER=dgx-2h repeats the weak scaling of Megatron-LM's paper from its hardware.
+4 ranks is set beside the measurement, and then NTASKS ranks of this machine are predicted. BACKEND=cuda measures its GPU. CLUSTER=file.json
+describes another one, as clusters/*.json do; with BACKEND=cuda its links, and the compute of the GPU here. WEAK=1 is the weak scaling of
+Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside what was published) or with the kit's pattern on another.
 """
-import json
+import dataclasses
 import os
 import statistics
 import subprocess
 import sys
 import threading
 
+import clusters
 import cost
+import gpu
 import steps
 from rows import fail, number, table
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+BACKENDS = ("cpu", "cuda", "emulated")
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 WARM_UP = 2
 
@@ -30,13 +33,27 @@ def whole_number(name, default):
     return int(text)
 
 
+def backend():
+    name = os.environ.get("BACKEND") or "cpu"
+    if name not in BACKENDS:
+        fail(f"there is no backend '{name}'", "BACKEND=cpu or BACKEND=cuda")
+    return name
+
+
+def arithmetic():
+    amp, amps = os.environ.get("AMP") or "off", steps.AMPS if backend() == "cpu" else gpu.AMPS
+    if amp not in amps:
+        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}")
+    return amp
+
+
 def asked_for():
     name = os.environ.get("MODEL") or ""
     if name and name not in PRESETS:
         fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
     layers, hidden, heads = PRESETS.get(name, (2, 128, 4))
     model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True)
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True, leaves_out=backend() == "cpu")
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
@@ -45,12 +62,27 @@ def asked_for():
 # ---- this machine ------------------------------------------------------------------------------------------------------
 
 
+def on_gpu():
+    return backend() != "cpu"
+
+
+def program(build, name):
+    return f"{build}/{name}-{backend()}" if on_gpu() else f"{build}/{name}"
+
+
 def run(build, work, model, tp, dp, count):
-    """Milliseconds of each step, and rank 0's profile: {(what, pass): ms}."""
+    """Milliseconds of each step, and rank 0's profile: {(what, pass): ms}. On a GPU, where a kernel goes on after its call, these are two runs:
+    profiled, each call waits for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, count)
-    lines = steps.train(build, work, tp * dp, tp, 1, sizes, *steps.data_in(f"{build}/bench-data"), "--profile", 1)
-    profile = next(line["profile"] for line in lines if "profile" in line)
+
+    def once(*more, **environment):
+        return steps.train(build, work, tp * dp, tp, 1, sizes, *steps.data_in(f"{build}/bench-data"), "--amp", arithmetic(), *more,
+                           program=program(build, "train"), environment=environment)
+
+    profiled = once("--profile", 1, **({"CUDA_LAUNCH_BLOCKING": "1"} if on_gpu() else {}))
+    profile = next(line["profile"] for line in profiled if "profile" in line)
+    lines = once() if on_gpu() else profiled
     return [line["step_s"] for line in lines if "step_s" in line][WARM_UP:], {one["what"]: one for one in profile}
 
 
@@ -77,10 +109,8 @@ def rates(model, profile):
         return max(1e-9, sum(profile[name]["forward_ms"] + profile[name]["backward_ms"] for name in names if name in profile) / 1e3)
 
     others = [name for name in profile if name not in ("linear", "attention", "optimiser", *steps.SENT)]
-    tokens = model.batch * model.seq
-    linear, blocks = model.products(3)
-    return {"gemm": 2 * linear * tokens * model.hidden ** 2 / spent("linear"),
-            "attention": 4 * blocks * tokens * model.seq * model.hidden / spent("attention"),
+    tokens, (linear, attention) = model.batch * model.seq, model.work()
+    return {"gemm": linear / spent("linear"), "attention": attention / spent("attention"),
             "stream": tokens * model.layers * 44 * model.hidden * 4 / spent(*others),
             "optimiser": 32 * model.parameters(1) / spent("optimiser")}
 
@@ -88,7 +118,7 @@ def rates(model, profile):
 def link_here(build):
     """Latency and bandwidth from all-reduces of 4 KiB and 2 MiB over two ranks: t = 2 latency + size / bandwidth."""
     done = subprocess.run(["mpirun", "-q", "-n", "2", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
-                           "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", f"{build}/bench-collectives"],
+                           "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", program(build, "bench-collectives"), str(2 << 20)],
                           capture_output=True, text=True, check=True)
     times = {int(size): statistics.median(map(float, samples)) / 1e6 for name, size, *samples in map(str.split, done.stdout.splitlines())
              if name == "all_reduce"}
@@ -97,11 +127,12 @@ def link_here(build):
 
 
 def this_machine(build, work, model):
-    """{ranks that compute at a time: Cluster}."""
-    cores, count = os.cpu_count(), 12 if model.hidden <= 256 else 5
+    """{ranks that compute at a time: Cluster}. GPUs share nothing that slows them down, but ranks may share a GPU."""
+    cores, count = gpu.count_of() if on_gpu() else os.cpu_count(), 12 if model.hidden <= 256 else 5
     link = link_here(build)
-    return {busy: cost.Cluster(**rates(model, side_by_side(build, work, model, busy, count)), near=link, far=link, cores=cores)
-            for busy in sorted({1, min(2, cores)})}
+    state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
+    return {busy: cost.Cluster(**rates(model, side_by_side(build, work, model, busy, count)), near=link, far=link, cores=cores, state=state)
+            for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
 
 
 def here(machine, ranks):
@@ -150,47 +181,45 @@ def show_layouts(model, ranks, cluster_for, only_tp):
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
 
 
-def show_paper(described, cluster):
-    sizes = [cost.Model(**one["model"]) for one in described["weak_scaling"]]
-    lines = []
-    for one, model in zip(described["weak_scaling"], sizes):
-        for dp in (1, described["replicas"]):
-            wide = cost.Model(**dict(one["model"], batch=model.batch * dp))
-            predicted = 100 * cost.rate(cluster, wide, one["tp"], dp) / cost.rate(cluster, sizes[0], 1, 1)
-            published = one["published"][dp > 1]
-            lines.append([one["name"], one["tp"] * dp, one["tp"], dp, f"{predicted:.0f} %", f"{published} %", f"{predicted - published:+.0f}"])
-    table(f"weak scaling of {described['source']}", ["", "GPUs", "tp", "dp", "predicted", "published", "points apart"],
-          sorted(lines, key=lambda line: (line[3], line[2])))
-    print(f"  one GPU: {cost.rate(cluster, sizes[0], 1, 1) / 1e12:.1f} TFLOP/s predicted, {described['one_gpu_tflops']} published")
+def measured(build, work):
+    """What a run on this machine needs."""
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    steps.write_data(work)
 
 
-def described_cluster(name):
-    path = name if name.endswith(".json") else f"{HERE}/clusters/{name}.json"
-    try:
-        with open(path, encoding="utf-8") as file:
-            described = json.load(file)
-        rates_given = dict(described["rates"], near=cost.Link(**described["near"]), far=cost.Link(**described["far"]))
-        return described, cost.Cluster(**rates_given)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        fail(f"{path} describes no cluster: {error}",
-             "CLUSTER=file.json; take common/train/bench/clusters/dgx-2h.json for a pattern, whose fields are those of cost.py")
+def with_compute_of_here(build, work, model, cluster):
+    """Its links and memory, and the rates of the GPU here."""
+    measured(build, work)
+    count = 12 if model.hidden <= 256 else 5
+    found = rates(model, run(build, f"{work}/0", model, 1, 1, count)[1])
+    print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")
+    return dataclasses.replace(cluster, **found)
+
+
+def of_cluster(build, work, model, ranks, only_tp):
+    described, cluster = clusters.read(os.environ.get("CLUSTER") or "dgx-2h")
+    if on_gpu():
+        cluster = with_compute_of_here(build, work, model, cluster)
+    clusters.show_assumptions(described, cluster)
+    if os.environ.get("WEAK"):
+        clusters.show_weak_scaling(described, cluster)
+    else:
+        show_layouts(model, ranks, lambda _: cluster, only_tp)
 
 
 def main():
     build, model, ranks = sys.argv[1], asked_for(), whole_number("NTASKS", 4)
-    only_tp = whole_number("TP", 1) if os.environ.get("TP") else 0
+    only_tp, work = whole_number("TP", 1) if os.environ.get("TP") else 0, f"{sys.argv[1]}/bench-data"
+    arithmetic()
+    if (os.environ.get("WEAK") or "1") != "1":
+        fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
     print(f"model     {model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}, "
           f"{model.parameters(1) / 1e6:.1f} M parameters")
-    if os.environ.get("CLUSTER"):
-        described, cluster = described_cluster(os.environ["CLUSTER"])
-        if "weak_scaling" in described:
-            show_paper(described, cluster)
-        show_layouts(model, ranks, lambda _: cluster, only_tp)
+    if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
+        of_cluster(build, work, model, ranks, only_tp)
         return
-    os.environ.pop("OPENBLAS_CORETYPE", None)
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    work = f"{build}/bench-data"
-    steps.write_data(work)
+    measured(build, work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)

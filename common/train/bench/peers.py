@@ -78,13 +78,36 @@ def find(build, given):
     return found
 
 
-def step(python, sizes, layout, amp, vocabulary):
+def on_gpu(python):
+    """The version of this Python's PyTorch, where that sees a GPU; and what was wrong."""
+    try:
+        done = subprocess.run([python, "-c", "import torch; torch.cuda.init(); print(torch.__version__)"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        return None, error.strerror
+    return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
+
+
+def find_on_gpu(given):
+    """{version: its Python}: those of TORCH=, or the first that sees a GPU."""
+    found = {}
+    for python in given or ("python3", DISTRIBUTION):
+        version, trouble = on_gpu(python)
+        if version:
+            found[version] = python
+        elif given:
+            fail(f"{python} has no PyTorch that sees a GPU: {trouble}", "TORCH=python of an environment that has one")
+        if version and not given:
+            break
+    return found or fail("there is no PyTorch here that sees a GPU", "TORCH=python of an environment that has one")
+
+
+def step(python, sizes, layout, amp, vocabulary, where="cpu"):
     """What torch_twin.py prints of one run."""
     ranks, tp, threads = layout
     # What makes PyTorch fastest: memory that stays, threads that do not spin.
     tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
                  MALLOC_TRIM_THRESHOLD_=str(16 << 30))
-    command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp]
+    command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp, where]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=tuned)
     if done.returncode:
         fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + " ".join(map(str, command)))

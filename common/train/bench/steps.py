@@ -24,6 +24,7 @@ MODELS = {
 LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1), "dp2": (2, 1, 1), "2x2": (4, 2, 1)}
 REPLICATED = [name for name, (ranks, tp, _) in LAYOUTS.items() if ranks > tp]
 AMPS = ("off", "bf16")
+ALL_LABS = ("solutions", 11)
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
 WAITED = "waiting for other ranks"
@@ -55,16 +56,18 @@ def data_in(work):
     return ["--vocab", f"{work}/vocab.txt", "--data", f"{work}/reviews.csv"]
 
 
-def train(build, work, ranks, tp, threads, sizes, *more):
-    """One run of build/train; its metrics, a dictionary a line."""
+def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), environment=None):
+    """One run of build/train, or of another program; its metrics, a dictionary a line.
+    @param stack whose labs, up to which
+    @param before words of a command that runs it"""
     layers, hidden, heads, seq, batch, count = sizes
-    metrics = os.path.join(work, "run.jsonl")
-    command = ["common/train/launch.sh", ranks, "solutions", 11, f"{build}/train", "--cache", f"{build}/cache", "--tp", tp,
+    metrics, program = os.path.join(work, "run.jsonl"), program or f"{build}/train"
+    command = [*before, "common/train/launch.sh", ranks, *stack, program, "--cache", f"{build}/cache", "--tp", tp,
                "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
                "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
     if done.returncode:
-        fail(f"build/train ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(map(str, command)))
+        fail(f"{program} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(map(str, command)))
     with open(metrics, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
@@ -77,11 +80,11 @@ def run_kit(build, work, model, layout, amp="off"):
             "profile": next(line["profile"] for line in lines if "profile" in line)}
 
 
-def why_no_bf16(build, work):
-    """Nothing where a run with AMP=bf16 trains."""
-    command = ["common/train/launch.sh", "1", "solutions", "11", f"{build}/train", "--cache", f"{build}/cache", "--test", "", "--layers", "1",
-               "--hidden-dim", "8", "--heads", "1", "--seq", "8", "--steps", "1", "--amp", "bf16", *data_in(work)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def why_no(build, work, amp, program=None, stack=ALL_LABS):
+    """Nothing where a run with this AMP trains; or else the program's word on it."""
+    command = ["common/train/launch.sh", "1", *stack, program or f"{build}/train", "--cache", f"{build}/cache", "--test", "", "--layers", "1",
+               "--hidden-dim", "8", "--heads", "1", "--seq", "8", "--steps", "1", "--amp", amp, *data_in(work)]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     return done.stderr.strip().partition("\n")[0] or f"it ended with {done.returncode}" if done.returncode else ""
 
 
@@ -136,10 +139,10 @@ def megabytes(runs, key="resident_bytes"):
     return max(run[key] for run in runs) / 1e6
 
 
-def useful(model):
+def useful_of(sizes):
     """Floating-point operations that a step needs, 2 a multiply-add; the table is looked up. Backward takes twice what forward does,
     but in the last block, where the first position of a text alone has a gradient: there keys and values alone have products."""
-    layers, hidden, _, seq, batch, _ = MODELS[model]
+    layers, hidden, _, seq, batch, _ = sizes
     block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, a token
     return batch * seq * (block * (1 + 3 * (layers - 1)) + 8 * hidden ** 2)
 
@@ -148,7 +151,7 @@ def share_of_peak(row, peak):
     """Per cent. @param peak GFLOP/s of a core in single precision"""
     model, layout, _ = names()[row.name]
     ranks, _, threads = LAYOUTS[layout]
-    return 100 * useful(model) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
+    return 100 * useful_of(MODELS[model]) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
 
 
 def step_row(name, runs, peak):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The training step of the kit's BERT in PyTorch: the same sizes, layouts and optimiser, for `make bench VS=torch`.
 
-    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|bf16
+    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|tf32|bf16|fp16 cpu|cuda-eager|cuda-compiled
 
-prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank, and what it was when PyTorch
-had been imported. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them;
+prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank, what it was when PyTorch
+had been imported, and on a GPU (one rank) what its tensors took there at most. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them;
 replicas are DistributedDataParallel's. PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention
-kernel where it has one, gradients that live in the buckets. bf16 is its autocast.
+kernel where it has one (flash attention on a GPU in 16 bits: no mask is given there, since nothing is padding), gradients that live
+in the buckets. bf16 and fp16 are its autocast, fp16 with its gradient scaler.
 """
 import json
 import os
@@ -175,48 +176,63 @@ def peak_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, folder):
+def gradient_scaler(amp):
+    """Does nothing but for fp16."""
+    return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
+
+
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where, folder):
     imported = peak_bytes()
+    device, _, how = where.partition("-")
     torch.set_num_threads(threads)
+    torch.backends.cuda.matmul.allow_tf32 = amp == "tf32"
     torch.manual_seed(1)
     mine = {}
     if ranks > 1:
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
         mine = groups(ranks, tp, rank)
-    model = Bert(Split(tp, mine.get("tp")), vocabulary, layers, hidden, heads)
+    model = Bert(Split(tp, mine.get("tp")), vocabulary, layers, hidden, heads).to(device)
+    if how == "compiled":
+        model = torch.compile(model)
     optimiser = adamw(model.parameters())
     replicas = ranks // tp
     if replicas > 1:
         model = nn.parallel.DistributedDataParallel(model, process_group=mine["dp"], gradient_as_bucket_view=True)
-    rows = batch // replicas
+    rows, scaler, narrow = batch // replicas, gradient_scaler(amp), {"bf16": torch.bfloat16, "fp16": torch.float16}.get(amp)
     torch.manual_seed(2 + rank // tp)
     seconds = []
     for _ in range(steps):
-        ids = torch.randint(vocabulary, (rows, seq))
-        shown = torch.ones(rows, 1, 1, seq, dtype=torch.bool)
-        labels = torch.randint(2, (rows,))
+        ids = torch.randint(vocabulary, (rows, seq)).to(device)
+        shown = torch.ones(rows, 1, 1, seq, dtype=torch.bool) if device == "cpu" else None
+        labels = torch.randint(2, (rows,)).to(device)
+        if device == "cuda":
+            torch.cuda.synchronize()
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp == "bf16"):
+        with torch.autocast(device, dtype=narrow or torch.bfloat16, enabled=narrow is not None):
             loss = functional.cross_entropy(model(ids, shown), labels)
-        loss.backward()
-        optimiser.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
         loss.item()
+        if device == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
     with open(os.path.join(folder, f"rank{rank}"), "w", encoding="utf-8") as file:
-        json.dump({"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported}, file)
+        json.dump({"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported,
+                   "device_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else 0}, file)
 
 
 def main():
-    ranks, *sizes = map(int, sys.argv[1:-1])
+    ranks, *sizes = map(int, sys.argv[1:-2])
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(ranks, *sizes, sys.argv[-1], folder), nprocs=ranks)
+        mp.spawn(run, args=(ranks, *sizes, *sys.argv[-2:], folder), nprocs=ranks)
         found = []
         for rank in range(ranks):
             with open(os.path.join(folder, f"rank{rank}"), encoding="utf-8") as file:
                 found.append(json.load(file))
     print(json.dumps({"torch": torch.__version__, "seconds": found[0]["seconds"],
-                      **{key: max(one[key] for one in found) for key in ("resident_bytes", "imported_bytes")}}))
+                      **{key: max(one[key] for one in found) for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             "--batch-size", 64, "--samples", 32)
     refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
     refused("a precision that there is not is refused", ["--amp", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
-    refused("fp16 is refused: it needs a GPU", ["AMP=fp16", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", "fp16")
+    for amp in ("fp16", "tf32"):
+        refused(f"{amp} is refused: it needs a GPU", [f"AMP={amp}", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", amp)
     broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
     refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
@@ -61,6 +62,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("what does not fit in MEM is refused with what holds the memory",
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",
             256, "--heads", 4)
+
+refused("ranks that MPI does not see are told", ["3 ranks were started", "each sees 2", "make doctor"], 2, "--tp", 2, "--ranks", 3)
+dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "3", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
+check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:") == 1 and not dry.stdout,
+      "before there are ranks, options that do not fit are refused", dry.stderr)
+good = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "4", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
+check(good.returncode == 0 and not good.stdout + good.stderr, "and nothing is said of those that fit", good.stderr + good.stdout)
 
 no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True, text=True,
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})

@@ -9,6 +9,16 @@ BUILD = os.environ["BUILD"]
 
 program = "train"  # of those in BUILD
 environment_of_runs = {}
+GPU = os.environ.get("BACKEND", "emulated")
+ON_GPUS = {"over MPI": (f"train-{GPU}", {"EMULATED_GPUS": "1"}), "over NCCL": (f"train-{GPU}-nccl", {"EMULATED_GPUS": "4"})}
+if not os.path.exists(f"{BUILD}/train-{GPU}-nccl"):
+    del ON_GPUS["over NCCL"]
+
+
+def on(name):
+    """From now on runs are on GPUs, emulated ones where BACKEND says nothing, or "on the CPU"."""
+    global program, environment_of_runs
+    program, environment_of_runs = ON_GPUS.get(name, ("train", {}))
 
 
 def command(ranks, *options, stack="solutions", stage=11):

@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+# GPUs: toolkit, driver, NCCL, which rank takes which GPU, and what was ever run on one. Part of doctor.sh, whose row and say it uses.
+
+nvcc_path() {
+    local nvcc
+    nvcc=$(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc' || true)
+    if [[ -n $nvcc ]]; then readlink -f "$nvcc"; fi
+}
+
+# What nvidia-smi says, or nothing: a driver without a device prints an error. Under WSL2 it is on no PATH.
+ask_driver() {
+    local smi
+    smi=$(type -P nvidia-smi || compgen -G '/usr/lib/wsl/lib/nvidia-smi' || true)
+    if [[ -n $smi ]]; then timeout 10 "$smi" "$@" 2>/dev/null || true; fi
+}
+
+# list_gpus: a line a GPU that the driver knows: index, uuid, name, MiB in all, MiB free, driver, with ", " between.
+list_gpus() {
+    ask_driver --query-gpu=index,uuid,name,memory.total,memory.free,driver_version --format=csv,noheader,nounits |
+        grep -E '^[0-9]+, [^,]+, ' || true
+}
+
+# visible_gpus LINES: those of them that CUDA_VISIBLE_DEVICES shows, in its order. As for CUDA, what follows a name of no GPU is hidden.
+visible_gpus() {
+    local names name line
+    if [[ -z ${CUDA_VISIBLE_DEVICES+set} ]]; then
+        printf '%s' "$1"
+        return
+    fi
+    IFS=, read -ra names <<<"$CUDA_VISIBLE_DEVICES"
+    for name in "${names[@]}"; do
+        line=$(awk -F ', ' -v name="$name" '$1 == name || (name ~ /^GPU-/ && index($2, name) == 1) { print; exit }' <<<"$1")
+        [[ -n $line ]] || return 0
+        printf '%s\n' "$line"
+    done
+}
+
+# Is version $1 older than $2?
+is_older() {
+    [[ $1 != "$2" ]] && printf '%s\n%s\n' "$1" "$2" | sort -CV
+}
+
+toolkit_rows() {
+    local nvcc toolkit='' driver knows
+    nvcc=$(nvcc_path)
+    if [[ -n $nvcc ]]; then
+        toolkit=$(first_number "$("$nvcc" --version 2>&1 | grep release || true)")
+        row good nvcc "$toolkit" 'the CUDA Toolkit'
+    else
+        row plain nvcc none 'the CUDA Toolkit'
+    fi
+    driver=$(head -n 1 <<<"$1" | awk -F ', ' '{ print $6 }')
+    knows=$(first_number "$(ask_driver | grep -o 'CUDA Version: [0-9.]*' || true)")
+    if [[ -z $driver ]]; then
+        row plain driver none 'of NVIDIA'
+    elif [[ -n $toolkit && -n $knows ]] && is_older "${knows%%.*}" "${toolkit%%.*}"; then
+        row note driver "$driver" "knows CUDA $knows, the toolkit is newer"
+        say "HINT: update the driver, or build with an older toolkit: CUDA=/usr/local/cuda-${knows%%.*}"
+    else
+        row good driver "$driver" "knows CUDA${knows:+ up to $knows}"
+    fi
+    nccl_row "${nvcc%/bin/nvcc}"
+}
+
+# Of the header that the kit is built with; the library may be another one.
+nccl_row() {
+    local header folder=$1 version='' library
+    for header in ${folder:+"$folder/include/nccl.h"} /usr/include/nccl.h; do
+        if [[ -z $version && -r $header ]]; then
+            version=$(sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) +([0-9]+).*/\2/p' "$header" | paste -sd.)
+        fi
+    done
+    library=$({
+        compgen -G "$folder/lib64/libnccl.so.2" || ldconfig -p 2>/dev/null | sed -n 's/.*libnccl\.so\.2.* => //p'
+    } | head -n 1)
+    if [[ -z $version ]]; then
+        row plain NCCL none 'for TRANSPORT=nccl'
+    elif is_older "$version" 2.18 || { [[ -n $library ]] && ! grep -qam 1 ncclCommSplit "$library"; }; then
+        row note NCCL "$version" 'has no ncclCommSplit'
+        say 'HINT: TRANSPORT=nccl takes NCCL 2.18 or later; TRANSPORT=mpi goes without'
+    else
+        row good NCCL "$version" 'has ncclCommSplit: TRANSPORT=nccl'
+    fi
+}
+
+cuda_aware_row() {
+    type -P ompi_info >/dev/null || return 0
+    if timeout 10 ompi_info --parsable --all 2>/dev/null | grep -q 'cuda_support:value:true'; then
+        row good 'Open MPI' CUDA-aware 'the kit takes the host'"'"'s memory still'
+    else
+        row plain 'Open MPI' 'no CUDA' 'GPUs meet in the host'"'"'s memory'
+    fi
+}
+
+# gpu_text NAME MIB FREE
+gpu_text() {
+    local name=${1#NVIDIA }
+    printf '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
+}
+
+# Local rank r takes the r-th GPU that it sees, and begins again after the last; NTASKS says how many ranks are asked about.
+map_rows() {
+    local gpus ranks=${NTASKS:-} rank fields
+    mapfile -t gpus <<<"$1"
+    [[ $ranks =~ ^[1-9][0-9]{0,3}$ ]] || ranks=${#gpus[@]}
+    for ((rank = 0; rank < ranks && rank < 64; rank++)); do
+        IFS='|' read -ra fields <<<"${gpus[rank % ${#gpus[@]}]//, /|}"
+        if ((rank < ${#gpus[@]})); then
+            row good "local rank $rank" "GPU ${fields[0]}" "$(gpu_text "${fields[@]:2:3}")"
+        else
+            row note "local rank $rank" "GPU ${fields[0]}" "shared with local rank $((rank % ${#gpus[@]}))"
+        fi
+    done
+    if ((ranks > ${#gpus[@]})); then
+        say "$ranks ranks share ${#gpus[@]} GPU$( ((${#gpus[@]} == 1)) || echo s): their collectives go through MPI, by way of the host; NCCL takes a rank a GPU."
+    else
+        say "More than ${#gpus[@]} rank$( ((${#gpus[@]} == 1)) || echo s) share, in turn, and go through MPI: make doctor NTASKS=$((2 * ${#gpus[@]}))"
+    fi
+    if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
+        row note 'types of GPUs' differ 'a run takes GPUs of one type'
+        say 'HINT: CUDA_VISIBLE_DEVICES=0,2 names those of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does'
+    fi
+}
+
+# Of each pair of the visible GPUs, where the driver says: how are they connected?
+link_row() {
+    local pairs
+    (($(wc -l <<<"$1") > 1)) || return 0
+    pairs=$(ask_driver topo -m | awk -v visible=" $(awk -F ', ' '{ printf "%s ", $1 }' <<<"$1")" '
+        /^GPU[0-9]+[ \t]/ {
+            a = substr($1, 4)
+            for (b = 0; b < a; b++)
+                if (index(visible, " " a " ") && index(visible, " " b " ")) {
+                    all++
+                    if ($(b + 2) ~ /^NV[0-9]/) { linked++; list = list " " b "-" a }
+                }
+        }
+        END { if (all) print (linked == all ? "all" : linked ? substr(list, 2) : "none") }')
+    case $pairs in
+    '') ;;
+    all) row good NVLink 'all pairs' '' ;;
+    none) row plain NVLink none 'GPUs meet over PCIe or the host' ;;
+    *) row note NVLink some "between ${pairs:0:30}, of all pairs" ;;
+    esac
+}
+
+# The first paragraph of what was run on a GPU; README says the same.
+gpu_status() {
+    awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "${setup_folder:?}/../backend/cuda/RESULTS.md" | tr '\n' ' ' | sed 's/ *$//'
+}
+
+gpu_table() {
+    local all gpus
+    all=$(list_gpus)
+    gpus=$(visible_gpus "$all")
+    toolkit_rows "$all"
+    cuda_aware_row
+    if [[ -n $gpus ]]; then
+        map_rows "$gpus"
+        link_row "$gpus"
+    elif [[ -n $all ]]; then
+        row note GPU hidden "CUDA_VISIBLE_DEVICES='${CUDA_VISIBLE_DEVICES:0:20}'"
+    else
+        row plain GPU none 'BACKEND=cpu needs none'
+    fi
+    say "$(gpu_status)"
+}

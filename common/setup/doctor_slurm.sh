@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# Is there a Slurm, and do its nodes start ranks that talk? Part of doctor.sh, whose row, say and write_hello it uses. PARTITION and
+# ACCOUNT of site.mk come as JOB_PARTITION and JOB_ACCOUNT.
+
+check_slurm() {
+    local version partitions
+    if ! type -P sbatch >/dev/null; then
+        row plain Slurm none 'for make sbatch; the labs need none'
+        return
+    fi
+    version=$(first_number "$(sbatch --version 2>/dev/null || true)")
+    version=${version:-$(packaged_version slurm-client)}
+    if ! partitions=$(timeout 10 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
+        row note Slurm "$version" 'its controller does not answer'
+        say 'HINT: sinfo shows what it says; nothing but make sbatch and ON=slurm needs it'
+        return
+    fi
+    row good Slurm "$version" "$(sort -u <<<"$partitions" | paste -sd ' ' | cut -c 1-38)"
+    check_srun "$1"
+}
+
+# Two ranks on the nodes, if these are free within ten seconds. The nodes see the kit's folder, and not /tmp.
+check_srun() {
+    local program=$setup_folder/../../build/doctor-hello.$$ status=0
+    if ! srun --mpi=list 2>&1 | grep -qw pmix; then
+        row note 'srun --mpi=pmix' none 'make sbatch starts ranks by mpirun'
+        return
+    fi
+    mkdir -p "${program%/*}"
+    if ! [[ -x $1/hello ]] || ! cp "$1/hello" "$program" 2>/dev/null; then return; fi
+    timeout -k 5 60 srun --quiet --mpi=pmix --ntasks=2 --immediate=10 --time=1 ${JOB_PARTITION:+--partition="$JOB_PARTITION"} \
+        ${JOB_ACCOUNT:+--account="$JOB_ACCOUNT"} "$program" >"$1/said" 2>&1 </dev/null || status=$?
+    rm -f "$program"
+    judge_srun "$1/said" "$status"
+}
+
+judge_srun() {
+    if ((!$2)) && grep -qx 'ranks=2' "$1"; then
+        row good 'srun --mpi=pmix' "" 'ranks start on nodes, and talk'
+    elif grep -qx 'ranks=1' "$1"; then
+        row note 'srun --mpi=pmix' 'alone' 'each rank is alone in its world'
+        say 'HINT: this MPI does not know PMIx: START = mpirun in site.mk, or another module of MPI'
+    elif grep -q 'Immediate execution impossible\|temporarily unavailable\|Resource temporarily\|nodes are busy' "$1"; then
+        row plain 'srun --mpi=pmix' 'not tried' 'no node was free within 10 s'
+    else
+        row note 'srun --mpi=pmix' fails "$(head -n 1 "$1" | cut -c 1-38)"
+        say 'HINT: PARTITION and ACCOUNT stand in site.mk; START = mpirun there does without srun'
+    fi
+}

@@ -1,0 +1,105 @@
+"""Files that describe a cluster, and the weak scaling of Megatron-LM's paper on it, on paper."""
+import dataclasses
+import json
+import math
+import os
+
+import cost
+from rows import fail, number, table
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
+# The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden, heads. A replica takes 8 rows.
+MEGATRON = (("1.2 G parameters", 1, 40, 1536, 16), ("2.5 G parameters", 2, 54, 1920, 20), ("4.2 G parameters", 4, 64, 2304, 24),
+            ("8.3 G parameters", 8, 72, 3072, 32))
+ROWS, SEQ, VOCABULARY, REPLICAS = 8, 1024, 51200, 64
+
+
+def checked(described, kind, given=()):
+    """A part of a file: numbers that make sense, all that is needed, and nothing else. @param given elsewhere in it"""
+    fields = {one.name: one for one in dataclasses.fields(kind) if one.name not in given}
+    for name, value in described.items():
+        if name not in fields:
+            raise ValueError(f"nothing is called '{name}' there")
+        least = 0 if name in ("hides", "latency") else 1e-9
+        good = not isinstance(value, bool) and isinstance(value, (int, float)) and least <= value < math.inf
+        if not good or (name == "hides" and value > 1) or (name in ("node", "cores") and value != int(value)):
+            raise ValueError(f"'{name}' cannot be {json.dumps(value)}")
+    for name, one in fields.items():
+        if one.default is dataclasses.MISSING and name not in described:
+            raise ValueError(f"'{name}' is missing")
+    return described
+
+
+def published_of(published):
+    """{(name, replicas): per cent of linear}, and with it the headline: GPUs at best, PFLOP/s, per cent."""
+    found = {(sizes[0], dp): 0 + published["weak_scaling"][sizes[0]][published["replicas"].index(dp)] for sizes in MEGATRON for dp in (1, REPLICAS)}
+    return found, (0 + published["one_gpu_tflops"], 0 + published["pflops"], 0 + published["linear"])
+
+
+def read(name):
+    """What the file says, and the Cluster. @param name of a file, or of one of those that come with the kit"""
+    path = name if name.endswith(".json") else f"{FOLDER}/{name}.json"
+    try:
+        with open(path, encoding="utf-8") as file:
+            described = json.load(file)
+        links = {one: cost.Link(**checked(described[one], cost.Link)) for one in ("near", "far")}
+        cluster = cost.Cluster(**checked(described["rates"], cost.Cluster, links), **links)
+        if "published" in described:
+            published_of(described["published"])
+        if not all(isinstance(text, str) for text in (described["source"], *described["assumed"])):
+            raise ValueError("'source' is words, and so is each of 'assumed'")
+        return described, cluster
+    except KeyError as error:
+        why = f"{error} is missing"
+    except IndexError:
+        why = "'weak_scaling' has a figure less than 'replicas'"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        why = error
+    there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))
+    return fail(f"{path} describes no cluster: {why}",
+                f"CLUSTER is one of {there}, or a file.json like common/train/bench/clusters/dgx-h200.json, whose fields are those of cost.py")
+
+
+def show_assumptions(described, cluster):
+    print(f"source    {described['source']}")
+    for i, text in enumerate(described["assumed"]):
+        print(f"{'' if i else 'assumed':<10}{text}")
+    table("so a rank has", ["", "rate", ""], [
+        ["products", number(cluster.gemm / 1e12), "TFLOP/s"], ["attention", number(cluster.attention / 1e12), "TFLOP/s"],
+        ["element-wise", number(cluster.stream / 1e9), "GB/s"], ["optimiser", number(cluster.optimiser / 1e9), "GB/s"],
+        [f"links among the {cluster.node} of a node", number(cluster.near.bandwidth / 1e9), "GB/s a rank"],
+        ["and for a message", number(cluster.near.latency * 1e6), "us"],
+        ["links between nodes", number(cluster.far.bandwidth / 1e9), "GB/s a node"], ["and for a message", number(cluster.far.latency * 1e6), "us"]])
+
+
+def model_of(sizes, published, dp):
+    """A language model, as in the paper, or for the kit a classifier of the same layers."""
+    _, _, layers, hidden, heads = sizes
+    return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, recompute=published, classifies=not published, leaves_out=False)
+
+
+def weak_scaling(described, cluster):
+    """(name, tp, dp, step by kind, operations a second and rank, per cent of linear, bytes), each model alone and in replicas."""
+    published = "published" in described
+    one = cost.rate(cluster, model_of(MEGATRON[0], published, 1), 1, 1)
+    for dp in (1, REPLICAS):
+        for sizes in MEGATRON:
+            model, tp = model_of(sizes, published, dp), sizes[1]
+            rate = cost.rate(cluster, model, tp, dp)
+            yield sizes[0], tp, dp, cost.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
+
+
+def show_weak_scaling(described, cluster):
+    its, headline = published_of(described["published"]) if "published" in described else ({}, ())
+    lines = []
+    for name, tp, dp, parts, rate, linear, held in weak_scaling(described, cluster):
+        beside = [f"{its[name, dp]} %", f"{linear - its[name, dp]:+.0f}"] if its else []
+        whole = sum(parts.values())
+        lines.append([name, tp * dp, tp, dp, f"{linear:.0f} %", *beside, number(rate / 1e12), number(1e3 * whole),
+                      *(f"{100 * part / whole:.1f} %" for part in parts.values()), number(held / 1e9) + (" too much" if held > cluster.memory else "")])
+    table("weak scaling on paper: the configurations of Megatron-LM, " + ("its pattern" if its else "the kit's pattern")
+          + f"; {ROWS} rows of {SEQ} tokens a replica",
+          ["", "GPUs", "tp", "dp", "of linear", *(["published", "points apart"] if its else []), "TFLOP/s a GPU", "ms a step", *parts, "GB a GPU"], lines)
+    gpus, one = tp * dp, rate / linear * 100 / 1e12
+    print(f"  one GPU: {one:.1f} TFLOP/s predicted" + (f", {headline[0]} published" if its else ""))
+    print(f"  {gpus} GPUs: {gpus * rate / 1e15:.1f} PFLOP/s, {linear:.0f} % of linear predicted" + (f", {headline[1]} and {headline[2]} % published" if its else ""))

@@ -1,0 +1,201 @@
+"""The training step on a GPU: each arithmetic, the labs' stack beside the model before any lab, ranks that share the GPU, NCCL, and PyTorch.
+
+The share of the peak (MFU) is steps.useful_of() over the time of a step and the data sheet's dense peak of the arithmetic's products: what the
+model needs, and not what is multiplied by zeros or made a second time.
+"""
+import glob
+import os
+import re
+from dataclasses import dataclass
+
+import aims
+import idle
+import peers
+import steps
+from rows import Row, fail, number, show, table
+
+AMPS = ("off", "tf32", "bf16", "fp16")
+STEPS = 12
+IN_A_ROW = 10  # calls of a kernel (common/backend/bench/bench_main.c)
+MODELS = {"base-512": (12, 768, 12, 512, 32), "large-512": (24, 1024, 16, 512, 16)}
+# name: ranks, tp, whose labs, up to which, program
+LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "before the labs": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
+           "tp2": (2, 2, "solutions", 11, "train-{}"), "dp2": (2, 1, "solutions", 11, "train-{}"),
+           "one rank nccl": (1, 1, "solutions", 11, "train-{}-nccl"), "tp2 nccl": (2, 2, "solutions", 11, "train-{}-nccl"),
+           "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
+SHARED = "bf16"  # what all layouts but one rank are measured in
+
+# TFLOP/s of dense products: fp32, tf32, 16 bits; of NVIDIA's data sheets, where those with sparsity are twice as many.
+PEAKS = {"H200": (67, 494.5, 989), "H100 PCIe": (51, 378, 756), "H100 NVL": (60, 417.5, 835.5), "H100": (67, 494.5, 989), "GH200": (67, 494.5, 989),
+         "B200": (75, 1125, 2250), "A100": (19.5, 156, 312), "L40S": (91.6, 183, 362), "L4": (30.3, 60, 121), "4090": (82.6, 82.6, 165)}
+
+
+@dataclass(frozen=True)
+class Case:
+    model: str
+    layout: str
+    amp: str
+
+    def name(self):
+        return f"{self.model} {self.layout}{'' if self.amp == 'off' else ' ' + self.amp}"
+
+
+def models(text, count):
+    """{name: layers, hidden, heads, sequence, batch, steps} of MODELS="layers hidden heads seq batch; ..." and STEPS."""
+    if count and (not count.isdigit() or int(count) <= steps.WARM_UP):
+        fail(f"STEPS cannot be '{count}'", f"it is how many steps a run makes, of which the first {steps.WARM_UP} are not counted: STEPS={STEPS}")
+    sizes = MODELS
+    if text:
+        given = [one.split() for one in text.split(";") if one.strip()]
+        if not given or any(len(one) != 5 or not all(size.isdigit() and int(size) for size in one) for one in given):
+            fail(f"MODELS cannot be '{text}'", 'it is "layers hidden heads seq batch; ...": MODELS="24 1024 16 512 16"')
+        sizes = {f"{one[0]}x{one[1]}-{one[3]}": tuple(map(int, one)) for one in given}
+    return {name: (*one, int(count or STEPS)) for name, one in sizes.items()}
+
+
+def peak(description, given):
+    """{AMP: TFLOP/s}, or nothing for a GPU that is not known. @param description is what build/kernels-... prints"""
+    if given:
+        try:
+            figures = tuple(map(float, given.split()))
+            if len(figures) != 3 or not all(0 < figure < float("inf") for figure in figures):
+                raise ValueError
+        except ValueError:
+            fail(f"PEAK cannot be '{given}'", 'it is the TFLOP/s of fp32, tf32 and 16 bits of the data sheet: PEAK="67 494.5 989"')
+    else:
+        said = re.split(r"\W+", description)
+        figures = next((figures for name, figures in PEAKS.items() if set(name.split()) <= set(said)), None)
+    return dict(zip(AMPS, (*figures, figures[-1]))) if figures else {}
+
+
+def count_of():
+    """How many GPUs there are for ranks: one at least, or nothing would have begun."""
+    if os.environ.get("EMULATED_GPUS"):
+        return int(os.environ["EMULATED_GPUS"])
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return max(1, len(seen.split(",")) if seen else len(glob.glob("/dev/nvidia[0-9]*")))
+
+
+class Bench:
+    """What is measured on which GPU. @param transport "mpi", "nccl" or, for both, nothing"""
+
+    def __init__(self, build, work, backend, transport, given):
+        self.build, self.work, self.backend = build, work, backend
+        self.models = models(given("MODELS") or "", given("STEPS") or "")
+        self.description = ""
+        self.given_peak = given("PEAK") or ""
+        self.peak = peak("", self.given_peak)  # what is wrong with it is said at once
+        self.layouts = {name: one for name, one in LAYOUTS.items() if not transport or ("nccl" in one[4]) == (transport == "nccl")}
+
+    def find(self, description):
+        """Asks what there is: the GPU, and programs over NCCL."""
+        self.description, self.peak = description, peak(description, self.given_peak)
+        there = count_of()
+        self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
+                        and ("nccl" not in name or one[0] <= there)}
+        if not self.layouts:
+            fail("nothing was built that trains there", f"make bench BACKEND={self.backend} builds what it runs")
+
+    def program(self, layout):
+        return f"{self.build}/{LAYOUTS[layout][4].format(self.backend)}"
+
+    def cases(self, part, amps):
+        """{name: Case} with all words of one of the parts between commas in its name."""
+        alone = "one rank" if "one rank" in self.layouts else "one rank nccl"
+        every = [Case(model, layout, amp) for model in self.models for amp in amps for layout in self.layouts
+                 if layout == alone or amp == (SHARED if SHARED in amps else amps[0])]
+        found = {case.name(): case for case in every if any(set(words.split()) <= set(case.name().split()) for words in part.split(","))}
+        if not found:
+            fail(f"no training step on a GPU is called '{part}'", f"words of one of: {', '.join(case.name() for case in every)}")
+        return found
+
+    def run(self, case, before=()):
+        """@param before words of a command that runs it"""
+        ranks, tp, stack, stage, _ = LAYOUTS[case.layout]
+        lines = steps.train(self.build, self.work, ranks, tp, 1, self.models[case.model], *steps.data_in(self.work), "--amp", case.amp,
+                            program=self.program(case.layout), stack=(stack, stage), before=before)
+        return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "bytes": max(rank["peak_bytes"] for rank in lines[-1]["ranks"])}
+
+    def why_not(self, amp):
+        """Nothing where a run in this arithmetic trains."""
+        layout = next(iter(self.layouts))
+        return steps.why_no(self.build, self.work, amp, self.program(layout), LAYOUTS[layout][2:4])
+
+    def measure(self, rounds, pythons, cases):
+        """{name: {who: [run, ...]}}, everything in turns; who is "kit", or a PyTorch, compiled or not."""
+        found = {name: {"kit": []} for name in cases}
+        for turn in range(rounds):
+            for name, case in cases.items():
+                steps.progress(f"round {turn + 1} of {rounds}: {name}")
+                found[name]["kit"].append(self.run(case))
+                for version, python in pythons.items() if case.layout.startswith("one rank") else ():
+                    for how in ("eager", "compiled"):
+                        its = peers.step(python, self.models[case.model], (1, 1, 1), case.amp, steps.VOCABULARY, f"cuda-{how}")
+                        found[name].setdefault(f"PyTorch {version} {how}", []).append({"seconds": its["seconds"], "bytes": its["device_bytes"]})
+        steps.progress("")
+        return found
+
+    def share(self, case, row):
+        """Per cent of the peak, or None."""
+        if case.amp not in self.peak:
+            return None
+        return 100 * steps.useful_of(self.models[case.model]) / (row.median() / 1e3) / (1e12 * self.peak[case.amp])
+
+    def row(self, case, name, runs):
+        row = Row("step", name, "ms", steps.times(runs))
+        share, sizes = self.share(case, row), self.models[case.model]
+        row.notes = {"ranks": LAYOUTS[case.layout][0], "tokens/s": number(1e3 * sizes[3] * sizes[4] / row.median()),
+                     "MFU": f"{share:.1f} %" if share is not None else "?", "MB a rank": number(max(run["bytes"] for run in runs) / 1e6)}
+        return row
+
+    def show(self, cases, found):
+        """Prints the tables; returns the rows."""
+        rows = {name: self.row(cases[name], name, runs["kit"]) for name, runs in found.items()}
+        sizes = "; ".join(f"{name}: {one[0]} layers, hidden {one[1]}, {one[2]} heads, SEQ {one[3]}, BATCH_SIZE {one[4]}" for name, one in self.models.items())
+        show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB a rank")
+        print(f"  {sizes}\n  MFU: 2 operations a multiply-add that the model needs (backward twice forward; of the last block, where one position has a\n"
+              "  gradient, keys and values alone), over the median and the data sheet's dense peak"
+              + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's is not known: PEAK="))
+        others = [self.row(cases[name], f"{name}, {who}", runs[who]) for name, runs in found.items() for who in list(runs)[1:]]
+        if others:
+            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "aim", ""],
+                  [self.beside(rows[other.name.partition(", ")[0]], other) for other in others])
+        self.show_aims(cases, rows)
+        return [*rows.values(), *others]
+
+    def beside(self, row, other):
+        ratio = other.median() / row.median()
+        return [other.name, number(other.best()), number(other.median()), *(other.notes[key] for key in ("tokens/s", "MFU", "MB a rank")),
+                f"{ratio:.2f}", *aims.least(ratio, aims.GPU_TORCH)]
+
+    def show_aims(self, cases, rows):
+        lines = []
+        for name, case in cases.items():
+            before = rows.get(Case(case.model, "before the labs", case.amp).name())
+            if case.layout == "one rank" and before:
+                ratio = rows[name].median() / before.median()
+                lines.append([f"{name}, time in that of the model before the labs (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
+                              *aims.most(ratio, aims.LABS_OVER_SERIAL)])
+            share = self.share(case, rows[name])
+            if name in aims.MFU and share is not None:
+                lines.append([f"{name}, MFU, %", f"{share:.1f}", *aims.least(share, aims.MFU[name])])
+        if lines:
+            table("aims of the step on a GPU", ["", "measured", "aim", ""], lines)
+
+    def show_idle(self, cases):
+        """How much of a step no kernel and no copy runs, where Nsight Systems is there to say it."""
+        alone = {name: case for name, case in cases.items() if case.layout == "one rank"}
+        cases = {name: case for name, case in alone.items() if case.amp == SHARED} or alone
+        if not cases:
+            return []
+        program = idle.nsys()
+        if not program:
+            print("\nlaunch gaps are not measured: there is no nsys here (Nsight Systems)")
+            return []
+        found = []
+        for name, case in cases.items():
+            seconds = self.run(case, [*program, f"{self.work}/idle"])["seconds"][steps.WARM_UP:]
+            found.append(Row("idle", name, "%", [idle.share(program[0], f"{self.work}/idle.nsys-rep", sum(seconds))]))
+        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "aim", ""],
+              [[row.name, f"{row.median():.1f}", *aims.most(row.median(), aims.IDLE)] for row in found])
+        return found

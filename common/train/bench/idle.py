@@ -1,0 +1,42 @@
+"""How long a GPU did nothing: from what Nsight Systems (nsys) recorded of a run."""
+import csv
+import shutil
+import subprocess
+
+from rows import fail
+
+
+def nsys():
+    """The words before a command that is to be recorded; behind them comes the file. None where there is no nsys."""
+    program = shutil.which("nsys")
+    return [program, "profile", "--trace=cuda", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", "-o"] if program else None
+
+
+def busy(spans, begin):
+    """How long at least one of the spans (begin, end) covers the time after `begin`."""
+    covered, reached = 0, begin
+    for first, last in sorted(spans):
+        covered += max(0, last - max(first, reached))
+        reached = max(reached, last)
+    return covered
+
+
+def spans_in(text):
+    """(begin, end) in ns of each kernel and copy in a trace as comma-separated values, behind whatever nsys says before."""
+    lines = text.splitlines()
+    head = next((i for i, line in enumerate(lines) if line.replace('"', "").startswith("Start (ns)")), None)
+    if head is None:
+        return []
+    return [(int(row["Start (ns)"]), int(row["Start (ns)"]) + int(row["Duration (ns)"])) for row in csv.DictReader(lines[head:])
+            if row["Start (ns)"] and row["Duration (ns)"]]
+
+
+def share(program, record, seconds):
+    """Per cent of the last `seconds` of what a run's kernels took in which there was none of them."""
+    done = subprocess.run([program, "stats", "--report", "cuda_gpu_trace", "--format", "csv", "--force-export=true", "--output", "-", record],
+                          capture_output=True, text=True, check=False)
+    spans = spans_in(done.stdout)
+    if done.returncode or not spans:
+        fail(f"nsys recorded no kernels: {done.stderr.strip()[-300:]}", f"run it alone: {program} stats --report cuda_gpu_trace {record}")
+    end, window = max(last for _, last in spans), 1e9 * seconds
+    return 100 * (1 - busy(spans, end - window) / window)

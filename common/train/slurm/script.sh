@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+# Writes batch scripts. Part of submit.sh, whose settings (JOB_*, SITE_*) it uses.
+
+option() {
+    [ -z "$2" ] || printf '#SBATCH --%s=%s\n' "$1" "$(words "$2" | cut -c 2-)"
+}
+
+# What both kinds of job begin with; $1 says what wrote it, $2... are lines of their own.
+write_head() {
+    local line
+    printf '#!/bin/bash\n# Written by %s; sbatch %s submits it as it is.\n' "$1" "${SCRIPT#"$ROOT"/}"
+    option job-name "$JOB_NAME"
+    shift
+    for line; do printf '#SBATCH %s\n' "$line"; done
+    option partition "$JOB_PARTITION"
+    option account "$JOB_ACCOUNT"
+    option qos "$JOB_QOS"
+    option constraint "$JOB_CONSTRAINT"
+    option time "$JOB_TIME"
+    option chdir "$ROOT"
+    option output "$FOLDER/$JOB_NAME-%j.out"
+    for line in $SITE_SBATCH; do printf '#SBATCH %s\n' "$line"; done
+}
+
+write_site() {
+    [ -n "$SITE_MODULES$SITE_SETUP" ] || return 0
+    printf '\n# What this cluster needs (site.mk).\n'
+    [ -z "$SITE_MODULES" ] || printf 'module purge\nmodule load %s\n' "$SITE_MODULES"
+    [ -z "$SITE_SETUP" ] || printf '%s\n' "$SITE_SETUP"
+}
+
+# Each word as a shell reads it; those that need no quotes get none.
+words() {
+    local word
+    for word; do
+        if [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]]; then printf ' %s' "$word"; else printf " '%s'" "${word//\'/\'\\\'\'}"; fi
+    done
+}
+
+write_environment() {
+    cat << 'END'
+
+unset OPENBLAS_CORETYPE # a preset one forces kernels that are not the node's
+export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3 # Rabenseifner: Open MPI's own choice for sums that are started is slower
+END
+}
+
+write_signals() {
+    cat << 'END'
+
+# A minute before the time is over Slurm sends USR1; TERM is somebody's wish to end it. Both let the ranks end their step and save.
+ranks='' reason=''
+ask_to_end() {
+    reason=$1
+    [ -z "$ranks" ] || kill -USR1 "$ranks" 2> /dev/null
+}
+trap 'ask_to_end time' USR1
+trap 'ask_to_end cancelled' TERM
+END
+}
+
+write_look() {
+    cat << END
+
+# Does every node see the program?
+blind=\$(srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none \\
+    sh -c 'test -x "\$0" || hostname'$(words "$PROGRAM") 2> /dev/null)
+if [ -n "\$blind" ]; then
+    printf 'error: %s is not there on node %s\n  HINT: %s\n'$(words "$PROGRAM") "\$blind" \\
+        'keep the kit in a folder that all nodes share'
+    exit 2
+fi
+END
+}
+
+# Each rank on cores of its own, where Slurm can bind.
+binding() {
+    if scontrol show config | grep -q '^TaskPlugin .*\(affinity\|cgroup\)'; then printf ' --cpu-bind=cores'; fi
+}
+
+# By srun where Slurm speaks PMIx, which Open MPI understands; else Open MPI's own mpirun, which asks Slurm for the nodes.
+start_command() {
+    # shellcheck disable=SC2153 # JOB_CPUS is submit.sh's
+    if [ "$JOB_START" = srun ]; then
+        printf 'srun --quiet --mpi=pmix --ntasks=%s --cpus-per-task=%s --kill-on-bad-exit=1%s' "$1" "$JOB_CPUS" "$(binding)"
+    else
+        printf 'mpirun -q -n %s --map-by slot:PE=%s --bind-to core' "$1" "$JOB_CPUS"
+    fi
+}
+
+write_training() {
+    local tasks=$1
+    shift
+    printf '\n%s \\\n   %s &\n' "$(start_command "$tasks")" "$(words "$PROGRAM" --ranks "$tasks" --threads "$JOB_CPUS" "$@")"
+    cat << 'END'
+ranks=$!
+[ -z "$reason" ] || kill -USR1 "$ranks"
+while kill -0 "$ranks" 2> /dev/null; do wait "$ranks"; done
+wait "$ranks"
+status=$?
+END
+}
+
+# What follows depends on whether the same job can go on from what it saved.
+write_end() {
+    if [ -n "$1" ]; then
+        cat << END
+
+if [ "\$reason" = time ] && [ "\$status" = 0 ]; then
+    echo "the time is over: job \$SLURM_JOB_ID goes back into the queue, and on from the checkpoint in"$(words "$1")
+    trap '' TERM
+    scontrol requeue "\$SLURM_JOB_ID" && exit 0
+fi
+END
+    else
+        cat << 'END'
+
+if [ "$reason" = time ]; then
+    printf 'error: the time is over\n  HINT: %s\n' 'a longer TIME; or SAVE=DIR RESUME=DIR, which goes back into the queue until it is done'
+    exit 1
+fi
+END
+    fi
+    # shellcheck disable=SC2016 # for the job to expand
+    printf '[ "$reason" != cancelled ] || exit 143\nexit "$status"\n'
+}
+
+# value_of OPTION OPTIONS...
+value_of() {
+    local name=$1
+    shift
+    while (($# > 1)); do
+        [ "$1" != "$name" ] || printf '%s' "$2"
+        shift
+    done
+}
+
+# write_train TASKS OPTIONS...
+write_train() {
+    local tasks=$1 save again='' head
+    save=$(value_of --save "$@")
+    [ "$save" != "$(value_of --resume "$@")" ] || again=$save
+    head=(--ntasks="$tasks" --cpus-per-task="$JOB_CPUS" --open-mode=append --signal=B:USR1@60)
+    [ -z "$JOB_NODES" ] || head+=(--nodes="$JOB_NODES" --ntasks-per-node="$JOB_TASKS_A_NODE")
+    [ -z "$JOB_GPUS" ] || head+=(--gres="gpu:$JOB_GPUS")
+    if [ -n "$again" ]; then head+=(--requeue); else head+=(--no-requeue); fi
+    shift
+    write_head "make sbatch NTASKS=$tasks" "${head[@]}"
+    write_signals
+    write_site
+    write_environment
+    write_look
+    write_training "$tasks" "$@"
+    write_end "$again"
+}
+
+# write_grade COMMAND...: one process, which starts the ranks itself, on its node.
+write_grade() {
+    local head=(--nodes=1 --ntasks=1 --cpus-per-task="$JOB_CPUS" --no-requeue)
+    [ -z "$JOB_GPUS" ] || head+=(--gres="gpu:$JOB_GPUS")
+    write_head "make grade ON=slurm" "${head[@]}"
+    write_site
+    printf '\n'
+    [ -z "${JOB_PROBE:-}" ] || printf '%s > /dev/null || exit # is there a GPU?\n' "$JOB_PROBE"
+    printf 'exec%s\n' "$(words "$@")"
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# submit.sh train NTASKS STACK STAGE PROGRAM OPTIONS...   (make sbatch)
+# submit.sh grade COMMAND...                              (make grade ON=slurm)
+# submit.sh wait JOB                                      (make sbatch JOB=n)
+#
+# Writes a batch script into $JOB_FOLDER, submits it, and waits for the job as wait.sh says. Within an allocation a lab is graded
+# there, as a step of it. Settings come as JOB_NAME, JOB_PARTITION and so on, those of the site as SITE_* (slurm.mk).
+# Exit status: that of the job; 2 where it could not be submitted or cannot start.
+set -euo pipefail
+
+here=$(dirname -- "${BASH_SOURCE[0]}")
+# shellcheck source-path=SCRIPTDIR source=../ranks.sh
+source "$here/../ranks.sh"
+# shellcheck source-path=SCRIPTDIR source=check.sh
+source "$here/check.sh"
+# shellcheck source-path=SCRIPTDIR source=script.sh
+source "$here/script.sh"
+# shellcheck source-path=SCRIPTDIR source=wait.sh
+source "$here/wait.sh"
+
+ROOT=$PWD FOLDER=$(realpath -m -- "$JOB_FOLDER") SCRIPT='' PROGRAM=''
+for word in NAME PARTITION ACCOUNT TIME QOS CONSTRAINT GPUS NODES CPUS START TASKS_A_NODE; do
+    declare "JOB_$word=$(printenv "JOB_$word" || true)"
+done
+SITE_MODULES=${SITE_MODULES:-} SITE_SETUP=${SITE_SETUP:-} SITE_SBATCH=${SITE_SBATCH:-}
+
+# How ranks are started: what speaks PMIx to Open MPI is best, since it ends and counts them itself.
+choose_start() {
+    case $JOB_START in
+    srun | mpirun) ;;
+    '') if srun --mpi=list 2>&1 | grep -qw pmix; then JOB_START=srun; else JOB_START=mpirun; fi ;;
+    *) give_up "START cannot be '$JOB_START'" "srun or mpirun; without it, srun where Slurm knows pmix" ;;
+    esac
+}
+
+# NODES and ranks a node, from what is given; a rank takes one GPU, so GPUS of a node are its ranks.
+choose_layout() {
+    local tasks=$1
+    if [[ $PROGRAM == *-cuda* ]] && [ -z "$JOB_GPUS" ]; then
+        JOB_GPUS=$(((tasks + ${JOB_NODES:-1} - 1) / ${JOB_NODES:-1}))
+    fi
+    if [ -n "$JOB_GPUS" ] && [ -z "$JOB_NODES" ]; then JOB_NODES=$(((tasks + JOB_GPUS - 1) / JOB_GPUS)); fi
+    [ -n "$JOB_NODES" ] || return 0
+    ((tasks % JOB_NODES == 0)) || give_up "NTASKS=$tasks cannot be shared out evenly over NODES=$JOB_NODES" \
+        "choose NODES (or GPUS, the GPUS of a node) so that each node has as many ranks"
+    JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
+    [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
+        "$JOB_TASKS_A_NODE ranks a node, and GPUS=$JOB_GPUS: a rank takes a GPU of its own" "more NODES, or more GPUS a node"
+}
+
+hint_on_refusal() {
+    case $1 in
+    *account*) echo "ACCOUNT=name; sacctmgr show associations user=\$USER lists yours" ;;
+    *[qQ][oO][sS]*) echo "QOS=name; sacctmgr show qos lists them" ;;
+    *time\ limit*) echo "a shorter TIME, or another PARTITION: sinfo shows their limits" ;;
+    *gres*) echo "GPUS=n is the number of GPUs of a node: sinfo -o '%P %G' shows where there are any" ;;
+    *) echo "PARTITION, NODES, NTASKS, CPUS, GPUS and CONSTRAINT must fit a node: sinfo -o '%P %D %c %G %f' shows them" ;;
+    esac
+}
+
+# What is set in the environment for sbatch would go before the script's own lines.
+submit() {
+    local said
+    if [ -n "$JOB_PARTITION" ]; then unset SBATCH_PARTITION; fi
+    if [ -n "$JOB_ACCOUNT" ]; then unset SBATCH_ACCOUNT; fi
+    if [ -n "$JOB_TIME" ]; then unset SBATCH_TIMELIMIT; fi
+    if [ -n "$JOB_QOS" ]; then unset SBATCH_QOS; fi
+    if [ -n "$JOB_CONSTRAINT" ]; then unset SBATCH_CONSTRAINT; fi
+    if ! said=$(sbatch --parsable "$SCRIPT" 2>&1); then
+        said=$(sed -n 's/^sbatch: error: //; s/^Batch job submission failed: //; /./p' <<< "$said" | tail -n 1)
+        give_up "Slurm refuses the job: $said" "$(hint_on_refusal "$said")"
+    fi
+    said=$(tail -n 1 <<< "$said")
+    wait_for_job "${said%%;*}"
+}
+
+begin() {
+    check_slurm
+    check_numbers
+    check_time
+    check_partition
+    check_name
+    mkdir -p "$FOLDER"
+    SCRIPT=$FOLDER/$JOB_NAME.sbatch
+}
+
+train() {
+    local tasks=$1 program=$4
+    check_ranks "$1" "$2" "$3" "${@:5}"
+    "$program" --dry 1 --ranks "$tasks" "${@:5}" || exit
+    JOB_NAME=${JOB_NAME:-train} JOB_CPUS=${JOB_CPUS:-1}
+    begin
+    choose_start
+    PROGRAM=$program
+    choose_layout "$tasks"
+    check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
+    # A copy: the job runs what was built when it was submitted, whatever is edited while it waits.
+    PROGRAM=$FOLDER/$JOB_NAME.train
+    cp -- "$program" "$PROGRAM.new"
+    mv -f -- "$PROGRAM.new" "$PROGRAM"
+    write_train "$tasks" "${@:5}" > "$SCRIPT"
+    submit
+}
+
+grade() {
+    if [ -n "${SLURM_JOB_ID:-}" ]; then
+        check_slurm
+        exec srun --nodes=1 --ntasks=1 --overlap --mpi=none --quiet "$@"
+    fi
+    JOB_NAME=${JOB_NAME:-grade}
+    begin
+    if [ -n "${JOB_PROBE:-}" ]; then JOB_GPUS=${JOB_GPUS:-1}; fi
+    JOB_CPUS=${JOB_CPUS:-$(nodes_of_partition | sort -n | tail -n 1 | awk '{ print $1 < 4 ? $1 : 4 }')}
+    check_room 1 "$JOB_CPUS" '' ''
+    write_grade "$@" > "$SCRIPT"
+    submit
+}
+
+case ${1:-} in
+train | grade) "$@" ;;
+wait)
+    check_slurm
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || give_up "JOB cannot be '$2'" "it is the number of a job: squeue --me lists yours"
+    wait_for_job "$2"
+    ;;
+esac

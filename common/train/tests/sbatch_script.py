@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""What make sbatch asks Slurm for, on a Slurm of scripts: it takes any job, has two nodes of eight cores, and says that the job is done.
+slow_slurm_*.py do the same with a real one."""
+import os
+import subprocess
+import tempfile
+
+from runs import BUILD, ROOT, check
+
+NODES = r"""case "$*" in
+*version*) echo slurm 22.05 ;;
+*%R*) printf 'cpu\ngpu\n' ;;
+*%P*) echo 'cpu*' ;;
+*) printf 'n1 8\nn2 8\n' ;;
+esac"""
+DONE = 'case "$1 $2" in "show job") echo "JobId=7 JobState=COMPLETED NodeList=n1 StdOut=$FAKE/out ExitCode=0:0" ;; "show config") echo "TaskPlugin = $TASKS" ;; esac'
+COMMANDS = {"sbatch": 'env > "$FAKE/env"; cp "$2" "$FAKE/submitted"; echo 7 > "$FAKE/out"; echo 7', "sinfo": NODES, "scontrol": DONE,
+            "squeue": "true", "srun": 'echo "none $MPI"', "scancel": "true"}
+TINY = ["LAYERS=1", "HIDDEN_DIM=16", "HEADS=4", "BATCH_SIZE=8", "SEQ=8", "STEPS=1"]
+
+
+class Slurm:
+    def __init__(self, folder):
+        self.folder = folder
+        os.mkdir(f"{folder}/bin")
+        for name, text in COMMANDS.items():
+            with open(f"{folder}/bin/{name}", "w") as file:
+                file.write(f"#!/bin/bash\n{text}\n")
+            os.chmod(f"{folder}/bin/{name}", 0o755)
+
+    def submitted(self, *words, site="", **environment):
+        """The script that sbatch got, or what was printed instead."""
+        with open(f"{self.folder}/site.mk", "w") as file:
+            file.write(site)
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS"))}
+        with tempfile.TemporaryDirectory() as scripts:
+            done = subprocess.run(["make", f"BUILD={BUILD}", f"SITE={self.folder}/site.mk", f"SLURM_FOLDER={scripts}", *words], cwd=ROOT,
+                                  capture_output=True, text=True,
+                                  env={**clean, "PATH": f"{self.folder}/bin:{clean['PATH']}", "FAKE": self.folder, "MPI": "pmix",
+                                       "TASKS": "task/affinity", **environment})
+        if done.returncode:
+            return done.stdout + done.stderr
+        with open(f"{self.folder}/submitted") as file:
+            return file.read()
+
+
+def has(sentence, text, *lines, without=()):
+    check(all(f"\n{line}" in text for line in lines) and not any(word in text for word in without), sentence, text)
+
+
+def of_the_layout(slurm):
+    has("tasks, cores, nodes and the signal before the end are asked for", slurm.submitted("sbatch", "NTASKS=8", "TP=4", "NODES=2", "CPUS=2", *TINY),
+        "#SBATCH --ntasks=8\n", "#SBATCH --cpus-per-task=2\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
+        "#SBATCH --signal=B:USR1@60\n", "srun --quiet --mpi=pmix --ntasks=8 --cpus-per-task=2 --kill-on-bad-exit=1 --cpu-bind=cores ")
+    has("GPUS of a node are its ranks, one each", slurm.submitted("sbatch", "NTASKS=8", "GPUS=4", *TINY), "#SBATCH --nodes=2\n",
+        "#SBATCH --ntasks-per-node=4\n", "#SBATCH --gres=gpu:4\n")
+    has("where Slurm cannot bind, it is not asked to", slurm.submitted("sbatch", *TINY, TASKS="task/none"), "srun ", without=["cpu-bind"])
+    has("where Slurm has no PMIx, mpirun starts the ranks", slurm.submitted("sbatch", "NTASKS=2", *TINY, MPI="pmi2"), "mpirun -q -n 2 ",
+        without=["srun --quiet --mpi=pmix"])
+    again = slurm.submitted("sbatch", "SAVE=a b", "RESUME=a b", *TINY)
+    has("SAVE and RESUME of one folder can go back into the queue", again, "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
+        "    scontrol requeue ")
+    has("others cannot", slurm.submitted("sbatch", "SAVE=a", *TINY), "#SBATCH --no-requeue\n", without=["scontrol requeue"])
+    check("--save 'a b' --resume 'a b'" in again, "values with blanks keep them", again)
+
+
+def of_the_site(slurm):
+    site = ("PARTITION = gpu\nACCOUNT = ada\nTIME = 10\nMODULES = gcc/12 openmpi\nSBATCH = --hint=nomultithread --exclusive\n"
+            "define SETUP\nexport A=$HOME\nulimit -c 0\nendef\n")
+    text = slurm.submitted("sbatch", "TIME=5", *TINY, site=site)
+    has("site.mk says where jobs go and what they load", text, "#SBATCH --partition=gpu\n", "#SBATCH --account=ada\n",
+        "#SBATCH --hint=nomultithread\n", "#SBATCH --exclusive\n", "module load gcc/12 openmpi\n", "export A=$HOME\nulimit -c 0\n")
+    has("the command line goes before it", text, "#SBATCH --time=5\n", without=["--time=10"])
+    text = slurm.submitted("sbatch", "QOS=dev", "CONSTRAINT=a100&nvlink", *TINY, NAME="Ada Lovelace", TIME="soon", SBATCH_QOS="other", SBATCH_EXPORT="ALL")
+    has("NAME and TIME of the environment are no job's", text, "#SBATCH --job-name=train\n", "#SBATCH --qos=dev\n",
+        "#SBATCH --constraint='a100&nvlink'\n", without=["--time"])
+    with open(f"{slurm.folder}/env") as file:
+        sees = file.read()
+    check("SBATCH_EXPORT" in sees and "SBATCH_QOS" not in sees, "what sbatch would read of the environment does not undo what was asked for", sees)
+    has("a grade is one process, which starts its ranks itself", slurm.submitted("grade", "SOLUTION=1", "LAB=1", "ON=slurm", site=site),
+        "#SBATCH --ntasks=1\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --partition=gpu\n", "module load gcc/12", f"exec {BUILD}/grade ")
+    example = slurm.submitted("sbatch", "PARTITION=cpu", *TINY, f"SITE={ROOT}/common/train/slurm/site-example.mk")
+    has("the example of a site's file is one", example, "#SBATCH --account=ada@cpu\n", "module load gcc/12 openmpi/4.1 openblas\n",
+        "export OMPI_MCA_btl_tcp_if_include=ib0\n")
+
+
+def refusals(slurm):
+    for sentence, expected, words in [
+            ("grading on something else is refused", "nothing is graded on 'pbs'", ["grade", "ON=pbs"]),
+            ("training ON=slurm is told of make sbatch", "make sbatch", ["train", "ON=slurm"]),
+            ("a site's file that is not there is refused", "nowhere.mk", ["sbatch", "SITE=nowhere.mk"])]:
+        text = slurm.submitted(*words)
+        check(expected in text and text.count("HINT") == 1, sentence, text)
+
+
+with tempfile.TemporaryDirectory() as place:
+    fake = Slurm(place)
+    of_the_layout(fake)
+    of_the_site(fake)
+    refusals(fake)

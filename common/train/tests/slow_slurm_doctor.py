@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+"""make doctor says whether Slurm is there, and whether srun and MPI know each other."""
+import os
+import re
+import tempfile
+
+from runs import check
+from slurm_cluster import cluster, missing
+
+
+def says(one, sentence, pattern, **environment):
+    status, text = one.made("doctor", **environment)
+    check(status == 0 and re.search(pattern, text, re.MULTILINE) and one.queue() == "" and
+          all(len(line) <= 80 for line in text.splitlines()), sentence, text)
+
+
+def with_srun(one, folder, script):
+    """PATH with another srun in front."""
+    with open(f"{folder}/srun", "w") as file:
+        file.write(f"#!/bin/sh\n{script}\n")
+    os.chmod(f"{folder}/srun", 0o755)
+    return f"{folder}:{one.environment['PATH']}"
+
+
+def main():
+    why = missing()
+    if why:
+        print(f"skip - the doctor on a cluster: {why}")
+        return
+    with cluster() as one, tempfile.TemporaryDirectory() as folder:
+        says(one, "a Slurm that works is told with its partitions", r"^  ✓ Slurm +[0-9.]+ +p second$")
+        says(one, "ranks that srun started and that talk are told", r"^  ✓ srun --mpi=pmix .*talk")
+        none = with_srun(one, folder, "echo none pmi2")
+        says(one, "a Slurm without PMIx is told to start ranks by mpirun", r"^  ! srun --mpi=pmix +none .*mpirun", PATH=none)
+        alone = with_srun(one, folder, "echo pmix; echo ranks=1; echo ranks=1")
+        says(one, "ranks that are alone are told, with a way out", r"(?s)each rank is alone.*HINT: .*START = mpirun", PATH=alone)
+        one.ask("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=test")
+        says(one, "where no node is free, that is told", r"^    srun --mpi=pmix +not tried")
+
+
+main()

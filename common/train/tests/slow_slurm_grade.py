@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+"""make grade ON=slurm: the verdicts of a node are those of this machine, as a job of its own and within an allocation."""
+import re
+import subprocess
+
+from runs import BUILD, ROOT, check
+from slurm_cluster import cluster, missing
+
+
+
+def verdict(text):
+    """What the judge says, without what the queue says and without times."""
+    lines = [line for line in text.splitlines() if not re.match(r"job \d+|make: ", line)]
+    return re.sub(r", \d+\.\d s\)", ")", "\n".join(lines))
+
+
+def tree_of_a_student(mutant):
+    """A copy of the kit whose lab 6 is a wrong answer and whose lab 1 is not started."""
+    script = f'. grader/tests/tree.sh; make_tree slurm; copy_solution 6; patch --silent labs/06-*/*.c "$ROOT/grader/mutants/{mutant}.patch"; echo "$tree"'
+    return subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def solutions(one):
+    status, text = one.made("grade", "SOLUTION=1", "ON=slurm")
+    check(status == 0 and "Score: 100/100" in text and re.search("(running|ran) on n", text), "the solutions get full marks on a node", text)
+
+
+def same_verdict(one, mutant, lab, expected, what):
+    tree = tree_of_a_student(mutant)
+    words = ["-C", tree, f"BUILD={tree}/build", "grade", f"LAB={lab}", "SEED=5"]
+    here_status, here = one.made(*words)
+    status, there = one.made(*words, "ON=slurm")
+    check(status == here_status != 0 and verdict(here) == verdict(there) and expected in there and re.search("(running|ran) on n", there),
+          f"lab {lab} ({what}) has the same verdict on a node as here", f"here {here_status}:\n{here}\nthere {status}:\n{there}")
+
+
+def within_an_allocation(one):
+    """As salloc gives one; the step runs on its node."""
+    done = subprocess.run(["salloc", "--quiet", "-p", "second", "-n", "2", "make", f"BUILD={BUILD}", "grade", "SOLUTION=1", "LAB=1", "ON=slurm"],
+                          env=one.environment, cwd=ROOT, capture_output=True, text=True)
+    check(done.returncode == 0 and re.search(r"Score: (\d+)/\1$", done.stdout, re.MULTILINE) and "pending" not in done.stdout,
+          "within an allocation a lab is graded there, as a step", done.stdout + done.stderr)
+
+
+def sandbox_is_told(one):
+    status, text = one.made("grade", "SOLUTION=1", "LAB=1", "ON=slurm", "SANDBOX=off")
+    check(status == 0 and re.search("sandbox", text), "what guards the ranks on a node is said", text)
+
+
+def report_is_written(one):
+    status, text = one.made("grade", "SOLUTION=1", "LAB=1", "ON=slurm", "FORMAT=tap", f"OUT={one.folder}/a report's.tap")
+    with open(f"{one.folder}/a report's.tap") as file:
+        check(status == 0 and "ok 1" in file.read(), "a report is written where it was asked for", text)
+
+
+def main():
+    why = missing()
+    if why:
+        print(f"skip - grading through Slurm: {why}")
+        return
+    with cluster() as one:
+        solutions(one)
+        for mutant in ("06-no_f", "06-gelu_missing"):
+            same_verdict(one, mutant, 6, "✗", mutant)
+        same_verdict(one, "06-no_f", 1, "not started", "not started")
+        within_an_allocation(one)
+        sandbox_is_told(one)
+        report_is_written(one)
+
+
+main()

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+"""make sbatch on a real Slurm: two nodes train as this machine alone does; what ends a job early saves; what was asked to end by
+the clock goes back into the queue and on."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from runs import ROOT, check, losses_of
+from slurm_cluster import SCRIPTS, cluster, missing
+
+SMALL = ["LAYERS=1", "HIDDEN_DIM=32", "HEADS=4", "BATCH_SIZE=8", "SEQ=32"]
+ON_TWO_NODES = ["sbatch", "NTASKS=4", "TP=2", "NODES=2", *SMALL]
+LONG = ["EPOCHS=1000", "SAMPLES=2000"]
+
+
+def losses_in(path):
+    with open(path) as file:
+        return [line["loss"] for line in map(json.loads, file) if "step" in line]
+
+
+def apart(first, second):
+    return max(abs(a - b) for a, b in zip(first, second))
+
+
+def checkpoints(folder):
+    return sorted(name for name in os.listdir(folder) if name.startswith("step-")) if os.path.isdir(folder) else []
+
+
+def until(condition, seconds=60):
+    end = time.time() + seconds
+    while not condition() and time.time() < end:
+        time.sleep(0.2)
+
+
+def number_of(one, name):
+    return one.ask("squeue", "-h", "-o", "%i", "--name", name)
+
+
+def training(one, name, folder):
+    """Waits until the job has trained some steps; its number."""
+    until(lambda: os.path.exists(f"{folder}/{name}.jsonl") and len(losses_in_part(f"{folder}/{name}.jsonl")) > 3)
+    return number_of(one, name)
+
+
+def losses_in_part(path):
+    with open(path) as file:
+        return [line for line in file if line.endswith("\n") and '"step"' in line]
+
+
+def trains_on_two_nodes(one, folder, start):
+    status, text = one.made(*ON_TWO_NODES, f"NAME=two-{start}", f"START={start}", "STEPS=10", "MAP=1", f"METRICS={folder}/{start}.jsonl")
+    local = losses_of(1, "--layers", 1, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32, "--steps", 10)
+    there = losses_in(f"{folder}/{start}.jsonl") if status == 0 else []
+    check(status == 0 and len(there) == 10 and apart(local, there) < 1e-4,
+          f"two nodes train to the losses of one rank here, by {start}", f"status {status}\n{there}\n{local}\n{text}")
+    check(all(f"rank {r}: node n{1 + r // 2}" in text for r in range(4)), f"the ranks that split a model share a node, by {start}", text)
+    rows = [line for line in text.splitlines() if line[:4].strip().isdigit() and len(line.split()) > 10]
+    check(len(rows) == 4 and re.search(r"(running|ran) on n\[1-2\]", text),
+          f"where it runs and then the table are printed, by {start}", text)
+
+
+def script_stands_alone(one):
+    script = f"{SCRIPTS}/two-srun.sbatch"
+    alone = subprocess.run(["sbatch", "--wait", script], env=one.environment, cwd=ROOT, capture_output=True, text=True)
+    bash = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
+    check(alone.returncode == 0 and bash.returncode == 0, "the script that was kept can be submitted as it is", alone.stderr)
+
+
+def goes_back_into_the_queue(one, folder):
+    run = [*SMALL, "STEPS=400", "EPOCHS=2"]
+    job = one.make(*ON_TWO_NODES, *run, "NAME=again", f"SAVE={folder}/again", f"RESUME={folder}/again", f"METRICS={folder}/again.jsonl")
+    number = training(one, "again", folder)
+    one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time is over
+    text, _ = job.communicate(timeout=300)
+    check(job.returncode == 0 and "goes back into the queue" in text and "goes on after step" in text and
+          checkpoints(f"{folder}/again")[-1:] == ["step-000400"], "a job whose time is over goes back into the queue until it is done",
+          text)
+    status, text = one.made(*ON_TWO_NODES, *run, "NAME=whole", f"METRICS={folder}/whole.jsonl")
+    pieces, whole = losses_in(f"{folder}/again.jsonl"), losses_in(f"{folder}/whole.jsonl")
+    check(status == 0 and len(pieces) == len(whole) == 400 and apart(pieces, whole) == 0,
+          "in two pieces it has the losses of a job in one", f"{len(pieces)} and {len(whole)} steps")
+
+
+def ends_when_its_time_is_over(one, folder):
+    job = one.make(*ON_TWO_NODES, *LONG, "NAME=over", f"SAVE={folder}/over", f"METRICS={folder}/over.jsonl")
+    one.ask("scancel", "--signal=USR1", "--batch", training(one, "over", folder))
+    text, _ = job.communicate(timeout=60)
+    check(job.returncode != 0 and "error: the time is over" in text and "HINT" in text and checkpoints(f"{folder}/over"),
+          "without RESUME it saves and fails when its time is over", text)
+
+
+def saves_when_cancelled(one, folder):
+    job = one.make(*ON_TWO_NODES, *LONG, "NAME=gone", f"SAVE={folder}/gone", f"METRICS={folder}/gone.jsonl")
+    one.ask("scancel", training(one, "gone", folder))
+    text, _ = job.communicate(timeout=60)
+    check(job.returncode != 0 and "was cancelled" in text and checkpoints(f"{folder}/gone"), "scancel lets it save",
+          f"{checkpoints(f'{folder}/gone')}\n{text}")
+    again = [*ON_TWO_NODES, "NAME=put", "STEPS=400", "EPOCHS=2", f"SAVE={folder}/put", f"RESUME={folder}/put"]
+    job = one.make(*again, f"METRICS={folder}/put.jsonl")
+    one.ask("scontrol", "requeue", training(one, "put", folder))
+    text, _ = job.communicate(timeout=300)
+    check(job.returncode == 0 and "goes on after step" in text, "requeued by somebody else, it goes on from what it saved", text)
+
+
+def interrupt(job):
+    os.killpg(job.pid, signal.SIGINT)
+
+
+def interrupted_once(one, folder):
+    job = one.make(*ON_TWO_NODES, *LONG, "NAME=once", f"SAVE={folder}/once", f"METRICS={folder}/once.jsonl")
+    number = training(one, "once", folder)
+    interrupt(job)
+    text, _ = job.communicate(timeout=60)
+    check(job.returncode != 0 and f"make sbatch JOB={number}" in text and f"{number} once RUNNING" in one.queue(),
+          "one Ctrl-C leaves the job running, and says how to wait for it again", f"{one.queue()}\n{text}")
+    waits = one.make("sbatch", f"JOB={number}")
+    time.sleep(3)
+    one.ask("scancel", "--signal=TERM", "--batch", number)
+    text, _ = waits.communicate(timeout=60)
+    check("step 1/" in text and "\nrank " in text and waits.returncode != 0, "JOB=n waits for it again, and shows all that it printed", text)
+
+
+def interrupted_twice(one, folder, start):
+    name = f"twice-{start}"
+    job = one.make(*ON_TWO_NODES, *LONG, f"NAME={name}", f"START={start}", f"SAVE={folder}/{name}", f"METRICS={folder}/{name}.jsonl")
+    training(one, name, folder)
+    interrupt(job)
+    time.sleep(1.5)
+    interrupt(job)
+    text, _ = job.communicate(timeout=60)
+    check(job.returncode != 0 and one.queue() == "" and checkpoints(f"{folder}/{name}"),
+          f"two end it, with what it had saved, by {start}", f"{one.queue()}\n{text}")
+
+
+def waits_its_turn(one):
+    one.ask("scontrol", "update", "partition=p", "state=DOWN")
+    job = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
+    until(lambda: number_of(one, "waits"))
+    status, text = one.made("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
+    check(status == 2 and text.count("error:") == 1 and "which is called waits too" in text,
+          "two jobs of one name are not in the queue at once", text)
+    waits = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=never")
+    until(lambda: number_of(one, "never"))
+    time.sleep(1.5)
+    interrupt(waits)
+    time.sleep(1.5)
+    interrupt(waits)
+    never, _ = waits.communicate(timeout=60)
+    check(waits.returncode != 0 and "out of the queue" in never and "never" not in one.queue(),
+          "two Ctrl-C take a job that waits out of the queue", never)
+    one.ask("scontrol", "update", "partition=p", "state=UP")
+    text, _ = job.communicate(timeout=60)
+    check(job.returncode == 0 and "PartitionDown" in text, "why a job is pending is shown", text)
+
+
+def stays_here_in_an_allocation(one):
+    done = subprocess.run(["salloc", "--quiet", "-N", "2", "-n", "4", "make", "train", "NTASKS=4", "TP=2", "MAP=1", *SMALL, "STEPS=2"],
+                          env=one.environment, cwd=ROOT, capture_output=True, text=True)
+    check(done.returncode == 0 and done.stdout.count(f"node {socket.gethostname()}") == 4,
+          "within an allocation make train stays on this machine", done.stdout + done.stderr)
+
+
+def main():
+    why = missing()
+    if why:
+        print(f"skip - training through Slurm: {why}")
+        return
+    with cluster() as one, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        trains_on_two_nodes(one, folder, "srun")
+        trains_on_two_nodes(one, folder, "mpirun")
+        script_stands_alone(one)
+        goes_back_into_the_queue(one, folder)
+        ends_when_its_time_is_over(one, folder)
+        saves_when_cancelled(one, folder)
+        interrupted_once(one, folder)
+        interrupted_twice(one, folder, "srun")
+        interrupted_twice(one, folder, "mpirun")
+        waits_its_turn(one)
+        stays_here_in_an_allocation(one)
+
+
+main()
