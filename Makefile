@@ -4,6 +4,8 @@
 # in single precision with the cpu backend (libbalise.a) and in double precision with the reference backend (the judge's);
 # *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs are listed in grader/labs.mk.
 
+include common/train/slurm/slurm.mk
+
 BUILD ?= build
 CC = gcc
 BLAS ?= openblas
@@ -34,8 +36,20 @@ VERSION = 1.0
 
 include grader/labs.mk
 
+# What students are handed out has no solutions: start files lie in grader/start, and a lab stands on the student's own.
+HANDOUT := $(if $(wildcard solutions),,yes)
+STARTS = $(if $(HANDOUT),grader/start,solutions)
+ifneq ($(and $(HANDOUT),$(or $(SOLUTION),$(filter solutions,$(STACK)))),)
+$(error there are no solutions in what you were handed out. HINT: make grade grades your labs, make train STACK=mine trains them)
+endif
+
+NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report
+ifneq ($(and $(HANDOUT),$(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))),)
+$(error make $(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))) is no part of what you were handed out. HINT: make help lists what is)
+endif
+
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
-WORKS_BARE = setup doctor help demo test test-slow data start lint
+WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint
 ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(MPI_LIBS),)
 $(error MPI is not installed. HINT: make setup installs what is missing, make doctor says what that is)
@@ -59,6 +73,9 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 10 11,$(1)),$(1),0$(1))
 
+# Lab 9 has none: it begins from the student's lab 1.
+START_FILES = $(foreach lab,$(filter-out 9,$(LABS)),$(BUILD)/start/$(call lab_file,$(lab)))
+
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -66,10 +83,18 @@ ifeq ($(V),)
 .SILENT:
 endif
 
+# What an editor (clangd) has to know of each file: it finds this one in build/.
+EDITED = $(foreach lab,$(LABS),$(wildcard labs/$(call lab_file,$(lab)) solutions/$(call lab_file,$(lab)))) $(RUNTIME) $(JUDGE) $(PLAYS) $(RUNNER)
+UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fopenmp
+command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS),$(CFLAGS) $(CPPFLAGS))) -c $(1)"}
+$(BUILD)/compile_commands.json: Makefile grader/labs.mk
+	$(shell mkdir -p $(@D))$(file >$@.new,[$(subst } {,}$(comma) {,$(strip $(foreach file,$(EDITED),$(call command_of,$(file)))))])
+	mv $@.new $@
+
 .PHONY: build all
 all: build
 	cat common/setup/help.txt
-build: $(BUILD)/grade $(BUILD)/train $(BUILD)/tokenize $(BUILD)/checkpoint
+build: $(BUILD)/compile_commands.json $(BUILD)/grade $(if $(HANDOUT),,$(BUILD)/train) $(BUILD)/tokenize $(BUILD)/checkpoint
 
 include common/backend/backend.mk
 
@@ -95,8 +120,8 @@ $(BUILD)/generated/labs.h: grader/labs.mk grader/labs.awk
 
 # ---- the labs: start files, objects, runners ------------------------------------------------------------------------
 
-# The start file of a lab, out of its solution; it is also what the slot is before the lab, where that works.
-$(BUILD)/start/%.c: solutions/%.c grader/start.awk
+# The start file of a lab, out of its solution (or as it is); it is also what the slot is before the lab, where that works.
+$(BUILD)/start/%.c: $(STARTS)/%.c grader/start.awk
 	mkdir -p $(@D)
 	awk -f grader/start.awk $< > $@
 
@@ -134,14 +159,28 @@ $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
 missing-lab:
 
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
-STACK ?=
+STACK ?= $(if $(HANDOUT),mine)
 # asked once a lab, and only where it matters
-is_started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),solutions/$(call lab_file,$(1))) && echo yes)
+is_started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),$(STARTS)/$(call lab_file,$(1))) && echo yes)
 ifneq ($(filter mine,$(STACK))$(filter start,$(MAKECMDGOALS)),)
 $(foreach lab,$(LABS),$(eval started_$(lab) := $(call is_started,$(lab))))
 endif
 started = $(started_$(1))
-author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,solution)
+# Who stands in for a lab that is not started: the reference; or, handed out, an object that came with it, or nobody.
+GIVEN = grader/given/$(shell uname -m)
+stand_in = $(if $(HANDOUT),$(if $(wildcard $(GIVEN)/$(1).o),given,missing),solution)
+author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,$(stand_in))
+
+define stand_in_rules
+$(BUILD)/labs/given/$(1).o: $(GIVEN)/$(1).o
+	mkdir -p $$(@D)
+	cp $$< $$@
+$(BUILD)/labs/missing/$(1).o:
+	mkdir -p $$(@D)
+	printf 'waits: it stands on lab $(1), which is not started\n  HINT: make grade LAB=$(1) comes first\n' > $$@.failed
+	: > $$@
+endef
+$(if $(HANDOUT),$(foreach lab,$(LABS),$(eval $(call stand_in_rules,$(lab)))))
 
 PLAY_PARTS = grader/plays/play.c grader/plays/draws.c grader/plays/layer.c grader/plays/lab01-shared.c \
              grader/plays/groups.c grader/plays/lab11-shared.c grader/plays/stamp.c grader/plays/work.c
@@ -160,12 +199,6 @@ FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(counted) -Wl,--wrap=tensor_data -Wl,--export-dynamic-symbol=sched_yield
 RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
 RUNNERS = $(BUILD)/runners$(OF_BACKEND)
-define runner_rules
-$(RUNNERS)/$(call nn,$(1))-$(2): $(BUILD)/labs/$(2)/$(1).o $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
-	mkdir -p $$(@D)
-	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
-endef
 # What a program is linked of may change without any of it being newer (make start): the list has a file of its own.
 .PHONY: always
 define list_rule
@@ -173,17 +206,19 @@ $(1).list: always
 	mkdir -p $$(@D)
 	printf '%s\n' '$(2)' | cmp -s - $$@ || printf '%s\n' '$(2)' > $$@
 endef
-mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o)
-define mine_rules
-$(call list_rule,$(RUNNERS)/$(call nn,$(1))-mine,$(call mine_labs,$(1)))
-$(RUNNERS)/$(call nn,$(1))-mine: $(RUNNERS)/$(call nn,$(1))-mine.list $(BUILD)/labs/student/$(1).o $(call mine_labs,$(1)) \
+# runner_rules LAB AUTHOR LABS BENEATH: the runner of the author's lab, with the objects of those that it stands on.
+define runner_rules
+$(call list_rule,$(RUNNERS)/$(call nn,$(1))-$(2),$(3))
+$(RUNNERS)/$(call nn,$(1))-$(2): $(RUNNERS)/$(call nn,$(1))-$(2).list $(BUILD)/labs/$(if $(filter solution,$(2)),solution,student)/$(1).o $(3) \
         $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
-$(foreach lab,$(LABS),$(foreach author,student solution,$(eval $(call runner_rules,$(lab),$(author)))))
+mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o)
+reference_labs = $(if $(HANDOUT),$(mine_labs),$(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o))
+$(foreach lab,$(LABS),$(foreach author,student solution,$(eval $(call runner_rules,$(lab),$(author),$(call reference_labs,$(lab))))))
 ifeq ($(STACK),mine)
-$(foreach lab,$(LABS),$(eval $(call mine_rules,$(lab))))
+$(foreach lab,$(LABS),$(eval $(call runner_rules,$(lab),mine,$(call mine_labs,$(lab)))))
 endif
 
 SUSPECT_WORDS = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
@@ -208,13 +243,21 @@ runners: $(foreach lab,$(BELOW),$(RUNNERS)/$(call nn,$(lab))-student) $(foreach 
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 runners \
 	    SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
+.PHONY: as-handed-out
+as-handed-out:
+	grader/handout/changed.sh
 GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
-grade: $(GPU_PROBE) $(BUILD)/grade $(if $(SAN),checked-,)runners \
-       $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
-	$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
+GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
+grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners \
+       $(START_FILES)
+	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
+	$(if $(and $(ON),$(LAB),$(UNKNOWN)),$(refuse_unknown))
+	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') \
-	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(KEEP_VERDICT) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+
+include grader/loop/loop.mk
 
 # The calls of MPI of one case, ranks as columns.
 .PHONY: trace
@@ -233,7 +276,7 @@ start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 	$(if $(filter 9,$(LAB)),$(if $(call started,1),,printf "error: lab 9 begins from your own lab 1, which is not started\n  HINT: make grade LAB=1\n" >&2; exit 2))
 	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_of,$(LAB))
 
-include grader/tests.mk
+-include $(wildcard grader/tests.mk)
 
 # ---- handing in, grading many -----------------------------------------------------------------------------------------
 
@@ -244,7 +287,7 @@ $(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -DBALISE_VERSION='"
 $(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
 $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
-        $(call double,$(patsubst %,grader/judge/%.c,cases local crew keeper limits printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
+        $(call double,$(patsubst %,grader/judge/%.c,cases gpus local crew keeper limits printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
 
 # All that a verdict depends on beside the student's file.
@@ -253,9 +296,16 @@ $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/
 	cat $^ | sha256sum | cut -c 1-64 > $@
 
 .PHONY: hand-in gradebook
-hand-in: $(BUILD)/hand-in $(foreach lab,$(LABS),$(BUILD)/start/$(call lab_file,$(lab)))
+hand-in: $(BUILD)/hand-in $(START_FILES)
 	mkdir -p $(BUILD)/hand-in-files
 	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" --start $(BUILD)/start --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
+
+# What students get. list-labs: their files, for the script.
+.PHONY: handout list-labs
+list-labs:
+	echo '$(foreach lab,$(LABS),$(call lab_file,$(lab)))'
+handout: $(START_FILES)
+	GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS)) -Icommon $(MPI_CFLAGS)' GIVEN_EXPORTS='$(LAB_1_EXPORTS)' grader/handout/handout.sh $(BUILD) $(INDEPENDENT)
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(if $(SEED),--seed '$(SEED)') \
@@ -332,26 +382,44 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
 layouts: $(BUILD)/train $(BUILD)/checkpoint
 	DATA='$(DATA)' VOCAB='$(VOCAB)' common/train/layouts.sh $(BUILD)
 
-# Never a test: prints what this machine does.
-.PHONY: bench
-$(BUILD)/bench-kernels: $(BUILD)/float/common/backend/bench_main.o $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ $(BLAS_LIBS) -lm
-$(BUILD)/bench-collectives: $(call float,common/comm/bench_main.c common/base/tests/stop_at_misuse.c) $(BUILD)/libbalise.a
+# Never a test: prints what this machine does. On GPUs NCCL's rows are left out where it cannot be linked.
+.PHONY: bench bench-programs bench-over-nccl
+$(BUILD)/bench-kernels$(OF_BACKEND): $(call float,$(wildcard common/backend/bench/*.c) common/base/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
-bench: $(BUILD)/bench-kernels $(BUILD)/bench-collectives $(BUILD)/train $(BUILD)/grade $(BUILD)/tokenize
-	ONLY='$(ONLY)' AMP='$(AMP)' VS='$(VS)' TORCH='$(TORCH)' SAVE='$(SAVE)' COMPARE='$(COMPARE)' common/train/bench/bench.py $(BUILD)
+$(BUILD)/bench-collectives$(OF_BACKEND): $(call float,common/comm/bench_main.c common/base/tests/stop_at_misuse.c) $(LIBRARY)
+	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collectives train)
+ifeq ($(ON_GPU),)
+bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize
+else
+bench-programs: $(GPU_PROBE)
+	$(MAKE) TRANSPORT=mpi $(patsubst %,$(BUILD)/%-$(BACKEND),kernels bench-kernels bench-collectives train)
+	$(MAKE) TRANSPORT=mpi STACK=serial $(BUILD)/stacks/serial-0/train-$(BACKEND)
+	$(if $(filter mpi,$(BENCH_TRANSPORT)),,$(MAKE) TRANSPORT=nccl bench-over-nccl $(if $(OVER_NCCL),,|| true))
+bench-over-nccl: $(BENCH_PROGRAMS)
+endif
+# Both, where nothing was said.
+BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
+bench: bench-programs
+	$(foreach name,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK,$(name)='$($(name))') TRANSPORT='$(BENCH_TRANSPORT)' \
+	    common/train/bench/bench.py $(BUILD)
 
 # On paper: which layout, on how many ranks, of which machine?
 .PHONY: model
-model: $(BUILD)/bench-collectives $(BUILD)/train
-	$(foreach name,TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE CLUSTER,$(name)='$($(name))') NTASKS='$(filter-out 1,$(NTASKS))' \
+model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
+	$(foreach name,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK,$(name)='$($(name))') NTASKS='$(filter-out 1,$(NTASKS))' \
 	    common/train/bench/model.py $(BUILD)
 
-.PHONY: train
-train: $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
+# make sbatch: the same as a job of Slurm's; with JOB=n it waits for one that was submitted before.
+.PHONY: train sbatch
+ifneq ($(call said,JOB),)
+sbatch:
+	$(ON_SLURM) wait '$(JOB)'
+endif
+train $(if $(call said,JOB),,sbatch): $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
 	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')
 	$(if $(filter mine,$(STACK)),$(if $(UPTO),,$(if $(TOO_EARLY),printf 'not used  your labs: $(TOO_EARLY); the next stage needs labs that are not started: $(LACKING)\n')))
-	common/train/launch.sh '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
+	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
 
 .PHONY: no-such-stack no-such-stage
 no-such-stage:
@@ -375,11 +443,11 @@ data:
 # A sub-make, so that what pkg-config and mpicc say is asked after they are there.
 demo:
 	common/setup/setup.sh core
-	$(MAKE) build grade SOLUTION=1
-	$(MAKE) train NTASKS=2 TP=2 LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
+	$(if $(HANDOUT),,$(MAKE) build grade SOLUTION=1)
+	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 
 help:
 	cat common/setup/help.txt
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
-include common/base/tests/tests.mk
+-include $(wildcard common/base/tests/tests.mk)

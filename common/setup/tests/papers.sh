@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What lies beside the code: the top level is as agreed, and what editors and other machines read of the kit is true.
+# shellcheck disable=SC2317 # functions are called by check
+set -uo pipefail
+cd "$ROOT" || exit 2
+unset MAKEFLAGS MAKELEVEL MFLAGS BUILD
+out=$(mktemp)
+folder=$(mktemp -d)
+trap 'rm -rf "$out" "$folder"' EXIT
+failures=0
+
+check() { # check SENTENCE COMMAND...
+    if "${@:2}" > "$out" 2>&1; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        sed 's/^/    | /' "$out" | tail -20
+        failures=1
+    fi
+}
+files() { # those of the repository, or, in a copy without git, all
+    git ls-files 2> /dev/null | grep . || find . -path ./build -prune -o -type f -print | sed 's#^\./##'
+}
+
+top_level() {
+    local name
+    while read -r name; do
+        case $name in
+        .* | Makefile | README.md | LICENSE | labs | solutions | grader | common | data | slides | site.mk) ;;
+        *)
+            echo "$name stands at the top"
+            return 1
+            ;;
+        esac
+    done < <(files | cut -d/ -f1 | sort -u)
+}
+license() {
+    [ ! -r /usr/share/common-licenses/Apache-2.0 ] || cmp LICENSE /usr/share/common-licenses/Apache-2.0
+}
+reads_json() {
+    python3 -c 'import json, sys; [json.load(open(file)) for file in sys.argv[1:]]' .devcontainer/devcontainer.json .vscode/tasks.json
+}
+# Every "make TARGET" that these files run is one. (make -n would run what is a recursive make.)
+targets_exist() {
+    local target
+    make -pqr lint 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"
+    for target in $(grep -hoE '\bmake (-C /kit )?[a-z-]+' .github/workflows/*.yml .gitlab-ci.yml .devcontainer/* .github/CONTRIBUTING.md | awk '{ print $NF }') \
+        $(python3 -c 'import json; [print(task["args"][0]) for task in json.load(open(".vscode/tasks.json"))["tasks"]]'); do
+        [ "$target" = git ] || grep -qx "$target" "$folder/targets" || {
+            echo "there is no make $target"
+            return 1
+        }
+    done
+}
+tasks_know_the_labs() {
+    python3 - << 'PYTHON'
+import json, re
+labs = re.search(r"^LABS = (.*)$", open("grader/labs.mk").read(), re.M).group(1).split()
+assert json.load(open(".vscode/tasks.json"))["inputs"][0]["options"] == labs, labs
+PYTHON
+}
+describes_every_lab() {
+    make --silent BUILD="$folder/new" "$folder/new/compile_commands.json" && python3 - "$folder/new" << 'PYTHON'
+import glob, json, os, sys
+described = {entry["file"] for entry in json.load(open(f"{sys.argv[1]}/compile_commands.json"))}
+for file in glob.glob("labs/*/*.c") + glob.glob("solutions/*/*.c") + glob.glob("common/autograd/*.c"):
+    assert file in described, file
+assert all(os.path.exists(file) for file in described)
+PYTHON
+}
+clangd_finds_nothing() {
+    local file
+    for file in solutions/*/*.c common/train/step.c; do
+        clangd --compile-commands-dir="$folder/new" --check="$file" > "$folder/said" 2>&1
+        if ! grep -q 'All checks completed, 0 errors' "$folder/said"; then
+            cat "$folder/said"
+            return 1
+        fi
+    done
+}
+
+check "the top level is as agreed" top_level
+check "LICENSE is Apache-2.0, word for word" license
+check "the files for editors can be read" reads_json
+check "what workflows, editors and CONTRIBUTING run are commands of the kit" targets_exist
+check "an editor offers the labs that there are" tasks_know_the_labs
+check "compile_commands.json describes every lab, and files that there are" describes_every_lab
+if command -v clangd > /dev/null; then
+    check "clangd reads the labs and the kit without an error" clangd_finds_nothing
+else
+    echo "skip - clangd reads the labs and the kit: it is not installed"
+fi
+exit "$failures"

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# handout.sh BUILD [INDEPENDENT]: packs what students get, as BUILD/balise-student.tar.gz and .zip: the kit without solutions, without tests,
+# wrong answers and an instructor's own cases. Start files stand in labs/ and, to begin again from, in grader/start. INDEPENDENT: f and g
+# too, as objects for x86-64 and aarch64, so that labs can be done in any order.
+set -euo pipefail
+build=$1 independent=${2:-}
+name=balise-student
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+stage=$work/$name
+labs=$(make --no-print-directory -s list-labs)
+
+give_up() {
+    printf 'error: %s\n  HINT: %s\n' "$1" "$2" >&2
+    exit 2
+}
+
+put() { # put FILE...: at its own place
+    local file
+    for file in "$@"; do
+        install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$stage/$file"
+    done
+}
+
+put_runtime() {
+    local file
+    while read -r file; do
+        put "$file"
+    done < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name help.txt -o -path common/setup/packages \) \
+        -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/help_*' | sort)
+    put common/base/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
+    awk '/^  (make|build\/)/ { skip = / make (test|handout|gradebook|layouts|bench|gpu-report|model|solution)/ } /^$/ { skip = 0 } !skip' \
+        common/setup/help.txt > "$stage/common/setup/help.txt"
+    put grader/{labs.mk,labs.awk,start.awk,calls.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
+    put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/plays/*.[ch] grader/runner/*.[ch]
+    put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
+    put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk}
+    put data/reviews/* data/download.sh data/archive_to_csv.py Makefile
+    install -m 644 grader/handout/README.md "$stage/README.md"
+    [ ! -e LICENSE ] || put LICENSE
+}
+
+put_labs() {
+    local lab
+    for lab in $labs; do
+        put "labs/${lab%/*}/README.md" "labs/${lab%/*}"/hints/*.md
+        # There is no reference: labs stand on the student's own.
+        sed -Ei '/# on the reference.s labs? /d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\(If some lab is not done/,/\)$/d' \
+            "$stage/labs/${lab%/*}/README.md"
+        [[ $lab != 09-* ]] || continue # it begins from the student's own lab 1
+        install -D -m 644 "$build/start/$lab" "$stage/grader/start/$lab"
+        install -m 644 "$build/start/$lab" "$stage/labs/$lab"
+    done
+}
+
+# The solved lab 1 for this kind of machine, compiled like any lab, without lines.
+put_given() { # put_given MACHINE PREFIX
+    local tools=$work/tools-$1 out=$stage/grader/given/$1 tool
+    command -v "$2gcc" > /dev/null || give_up "there is no compiler for $1: $2gcc" \
+        "apt-get install gcc-${2%-}, or without INDEPENDENT=1 each lab stands on the student's own"
+    mkdir -p "$tools" "$out"
+    for tool in objcopy objdump size addr2line strip; do
+        ln -sf "$(command -v "$2$tool")" "$tools/$tool"
+    done
+    PATH=$tools:$PATH CC="$2gcc" CFLAGS="$GIVEN_CFLAGS${2:+ -I/usr/${2%-}/include}" grader/compile-lab.sh 1 "solutions/${labs%% *}" "$out/1.o" "$GIVEN_EXPORTS" ||
+        give_up "lab 1 does not compile for $1: $(cat "$out/1.o.failed")" "make grade SOLUTION=1 LAB=1"
+    "$tools/strip" -g "$out/1.o"
+}
+
+pack() {
+    local archive
+    grader/handout/sums.sh "$stage" > "$work/kit.sums"
+    mv "$work/kit.sums" "$stage/grader/kit.sums"
+    find "$stage" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}" {} +
+    tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -9n > "$build/$name.tar.gz.new"
+    rm -f "$build/$name.zip.new"
+    (cd "$work" && find "$name" -type f | sort | TZ=UTC zip -q -X -@ "$work/out.zip")
+    mv "$work/out.zip" "$build/$name.zip.new"
+    for archive in "$build/$name.tar.gz" "$build/$name.zip"; do
+        mv "$archive.new" "$archive"
+        printf '%-32s %4d kB, %d files\n' "$archive" $(($(stat -c %s "$archive") / 1000)) "$(find "$stage" -type f | wc -l)"
+    done
+}
+
+command -v zip > /dev/null || give_up "there is no zip" "make setup installs it"
+put_runtime
+put_labs
+if [ -n "$independent" ]; then
+    put_given "$(uname -m)" ''
+    if [ "$(uname -m)" = x86_64 ]; then put_given aarch64 aarch64-linux-gnu-; else put_given x86_64 x86-64-linux-gnu-; fi
+fi
+pack

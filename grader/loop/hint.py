@@ -1,0 +1,30 @@
+#!/usr/bin/python3
+"""make hint LAB=6 [AGAIN=1]: the next hint of a lab, one at a time; AGAIN=1: those that were taken already."""
+import os
+
+from labs import hints_taken, keep_hints, quiet, the_lab
+
+
+def show(file, number, count):
+    with open(file) as text:
+        print(f"{quiet(f'hint {number} of {count}')}\n\n{text.read().rstrip()}\n")
+
+
+lab = the_lab("hint")
+hints, taken = lab.hints(), hints_taken()
+before = min(taken.get(lab.number, 0), len(hints))
+if os.environ.get("AGAIN"):
+    for n in range(before):
+        show(hints[n], n + 1, len(hints))
+    if before == 0:
+        print(f"no hint of lab {lab.number} was taken so far: make hint LAB={lab.number} shows the first")
+elif before < len(hints):
+    taken[lab.number] = before + 1
+    keep_hints(taken)
+    show(hints[before], before + 1, len(hints))
+    left = len(hints) - before - 1
+    print(quiet(f"{left} more: make hint LAB={lab.number}" if left else f"that was the last one; all of them: make hint LAB={lab.number} AGAIN=1"))
+else:
+    print(f"all {len(hints)} hints of lab {lab.number} were taken: make hint LAB={lab.number} AGAIN=1 shows them once more")
+    if os.path.exists(lab.solution):
+        print(f"make solution LAB={lab.number} ASK=1 shows the reference beside your file")

@@ -1,0 +1,110 @@
+"""What the student's commands know: the labs of grader/labs.mk, and what the last grading of each has found (make grade writes it below
+BUILD/verdicts, as FORMAT=json)."""
+import glob
+import json
+import os
+import re
+import sys
+
+BUILD = os.environ.get("BUILD", "build")
+HINTS = f"{BUILD}/verdicts/hints.json"
+COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def give_up(what, hint):
+    print(f"error: {what}\n  HINT: {hint}", file=sys.stderr)
+    sys.exit(2)
+
+
+def paint(code, text):
+    return f"\033[{code}m{text}\033[0m" if COLOUR else text
+
+
+def good(text):
+    return paint(32, text)
+
+
+def bad(text):
+    return paint(31, text)
+
+
+def quiet(text):
+    return paint(2, text)
+
+
+class Lab:
+    def __init__(self, number, facts):
+        self.number, self.title = number, facts["TITLE"]
+        self.folder = f"labs/{facts['FOLDER']}"
+        self.file = f"{self.folder}/{facts['FILE']}"
+        self.solution = f"solutions/{facts['FOLDER']}/{facts['FILE']}"
+        self.needs = [int(n) for n in facts["NEEDS"].split()]
+        self.points = sum(int(check.split(":")[1]) for check in facts["CHECKS"].split())
+
+    def is_untouched(self):
+        """Is the file missing, or as it was at the start?"""
+        def text(file):
+            try:
+                with open(file) as opened:
+                    return opened.read()
+            except OSError:
+                return None
+        return text(self.file) in (None, text(self.solution.replace("solutions", f"{BUILD}/start", 1)))
+
+    def hints(self):
+        return sorted(glob.glob(f"{self.folder}/hints/[0-9]*.md"), key=lambda file: int(re.findall(r"\d+", os.path.basename(file))[0]))
+
+    def verdict(self):
+        """What the last grading has found, or None; with "old" where the file was changed since."""
+        found = None
+        for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json"):
+            try:
+                when = os.stat(file).st_mtime
+                with open(file) as text:
+                    mine = [lab for lab in json.load(text)["labs"] if lab["number"] == self.number]
+            except (OSError, ValueError, KeyError):
+                continue
+            if mine and mine[0]["state"] != "not run" and (not found or when > found["when"]):
+                found = {**mine[0], "when": when}
+        if found:
+            found["old"] = os.path.exists(self.file) and os.stat(self.file).st_mtime > found["when"]
+        return found
+
+    def is_done(self):
+        found = self.verdict()
+        return bool(found and not found["old"] and found["points"] == found["of"])
+
+
+def all_labs():
+    facts = {}
+    with open("grader/labs.mk") as text:
+        for number, name, value in re.findall(r"^LAB_(\d+)_(\w+) = ?(.*)$", text.read(), re.M):
+            facts.setdefault(int(number), {})[name] = value.strip()
+    return [Lab(number, facts[number]) for number in sorted(facts)]
+
+
+def the_lab(command):
+    """That of LAB=."""
+    asked, labs = os.environ.get("LAB", ""), all_labs()
+    numbers = " ".join(str(lab.number) for lab in labs)
+    if not asked:
+        give_up("which lab?", f"make {command} LAB=2; the labs are: {numbers}")
+    for lab in labs:
+        if str(lab.number) == asked:
+            return lab
+    give_up(f"there is no lab '{asked}'", f"the labs are: {numbers}")
+
+
+def hints_taken():
+    try:
+        with open(HINTS) as text:
+            return {int(number): count for number, count in json.load(text).items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def keep_hints(taken):
+    os.makedirs(os.path.dirname(HINTS), exist_ok=True)
+    with open(f"{HINTS}.new", "w") as text:
+        json.dump(taken, text)
+    os.replace(f"{HINTS}.new", HINTS)

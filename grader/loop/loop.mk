@@ -1,0 +1,25 @@
+# The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below BUILD/verdicts.
+LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),all).json
+KEEP_VERDICT = $(if $(or $(filter solution,$(AUTHOR)),$(CASE),$(SAN),$(ON_GPU)),,--format json --out $(LAST_VERDICT))
+in_loop = LAB='$(LAB)' BUILD='$(BUILD)' PYTHONDONTWRITEBYTECODE=1
+
+.PHONY: watch hint solution progress reset
+# With the same numbers each time, so that a change is the student's.
+watch:
+	$(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
+hint:
+	$(in_loop) AGAIN='$(AGAIN)' grader/loop/hint.py
+solution:
+	$(in_loop) ASK='$(ASK)' grader/loop/solution.py
+progress: $(START_FILES)
+	$(in_loop) grader/loop/progress.py
+# As on the first day: the start file, no hint taken, nothing graded. A copy of the work is kept.
+reset: start
+	$(in_loop) grader/loop/forget.py
+
+# gdb on a rank of the case that failed last, or of the one that is named.
+FAILING = $(if $(or $(SEED),$(CASE)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
+.PHONY: debug
+debug: $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
+	$(BUILD)/grade --debug '$(or $(RANK),0)' --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
+	    $(if $(or $(SEED),$(FAILING)),--seed '$(or $(SEED),$(word 1,$(FAILING)))') $(if $(or $(CASE),$(FAILING)),--case '$(or $(CASE),$(word 2,$(FAILING)))')

@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+"""make watch LAB=6: grades a lab whenever its file is saved, and says what that has changed. Ctrl-C ends it."""
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+from labs import bad, give_up, good, quiet, the_lab
+
+LOOK_EVERY = 0.2  # seconds; by looking, and not by inotify, which is silent on folders of Windows and of a network
+
+
+def saved(lab):
+    """When a file of the lab's folder was written last."""
+    times = [entry.stat().st_mtime_ns for entry in os.scandir(lab.folder) if entry.name.endswith((".c", ".h"))]
+    return max(times, default=0)
+
+
+def grade(lab, command):
+    subprocess.run([*command, "grade", f"LAB={lab.number}"], stderr=subprocess.DEVNULL, check=False)
+    found = lab.verdict()
+    return {check["name"]: check for check in found["checks"]} if found else {}
+
+
+def tell_changes(before, now):
+    for name, check in now.items():
+        was = before.get(name, check)
+        if was["status"] != check["status"]:
+            words = f"{name}: {was['status']} → {check['status']}"
+            print("  " + (good(words) if check["status"] == "passed" else bad(words) if was["status"] == "passed" else words))
+    points = [sum(check["points"] for check in checks.values()) for checks in (before, now)]
+    if before and points[0] != points[1]:
+        print(f"  {points[0]} → {points[1]} points")
+    elif before:
+        print(quiet("  nothing has changed in the verdict"))
+
+
+def watch():
+    lab, command = the_lab("watch"), shlex.split(os.environ["GRADING"])
+    if not os.path.exists(lab.file):
+        give_up(f"there is no {lab.file}", f"make start LAB={lab.number}")
+    checks, seen = {}, None
+    while True:
+        now = saved(lab)
+        if now == seen:
+            time.sleep(LOOK_EVERY)
+            continue
+        seen = now
+        print(quiet(f"---- {time.strftime('%H:%M:%S')} " + "-" * 60), flush=True)
+        before, checks = checks, grade(lab, command)
+        tell_changes(before, checks)
+        print(quiet(f"waiting for {lab.file} to be saved; Ctrl-C ends this"), flush=True)
+
+
+try:
+    watch()
+except KeyboardInterrupt:
+    print()
+    sys.exit(0)

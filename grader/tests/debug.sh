@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# make debug: gdb on one rank of a case, with the real gdb, whose commands come from a file.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+if ! command -v gdb > /dev/null; then
+    echo "skip - make debug: there is no gdb"
+    exit 0
+fi
+make_tree debug
+unset STACK SEED LAB
+
+debug() { # debug COMMANDS ARGUMENTS...: of gdb, a line each
+    printf '%b' "$1" | timeout 100 make --silent debug "${@:2}" > out 2>&1
+    status=$?
+}
+one_error() { # one_error WORDS ARGUMENTS...
+    debug '' "${@:2}"
+    [ "$status" = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c 'HINT: ' out)" = 1 ] && says "$1"
+}
+nothing_is_left() {
+    [ -z "$(find /dev/shm -maxdepth 1 -name 'balise.*' -newer start 2> /dev/null)" ]
+}
+touch start
+stops_in_the_lab() {
+    debug 'bt 1\ninfo locals\n' LAB=6 RANK=1 SEED=3
+    [ "$status" = 0 ] && says "gdb is on rank 1" && says "at labs/06-colrow-pair/colrow-pair.c:" && says "#0 col_row_linear_pair_new"
+}
+goes_to_the_end() {
+    debug 'delete\ncontinue\n' LAB=6 RANK=0 SEED=3 CASE=1
+    [ "$status" = 0 ] && says "exited normally" && says "SEED=3 CASE=1"
+}
+takes_what_failed() {
+    sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$(lab_file 6)"
+    make --silent grade LAB=6 SEED=77 > out 2>&1
+    local case
+    case=$(sed -nE 's/.*again: make grade .*CASE=([0-9]+).*/\1/p' out | head -1)
+    debug 'quit\n' LAB=6
+    [ -n "$case" ] && says "SEED=77 CASE=$case:"
+}
+does_not_build() {
+    echo 'typo' >> "$(lab_file 6)"
+    debug '' LAB=6
+    [ "$status" != 0 ] && says "does not build"
+}
+
+copy_solution 6
+check "gdb stops in the lab, on the rank that was asked for, with its line" stops_in_the_lab
+check "a rank that goes on comes to the end of the case that was named" goes_to_the_end
+check "nothing is left of the ranks" nothing_is_left
+check "without SEED and CASE it is the case that failed last" takes_what_failed
+check "a lab that does not build says so" does_not_build
+check "a rank that there is not is one error" one_error "RANK takes a number" LAB=1 RANK=9
+check "so is one that the case does not have" one_error "this case has ranks 0 to" LAB=1 RANK=7
+check "no lab is one error" one_error "which lab?"
+finish

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# What students are handed out: nothing of the solutions in it, and a kit that grades by itself, in an empty folder and without a network.
+# The tree that it is made from is an instructor's: labs solved, copies of them, cases of one's own.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+unset STACK
+make_tree handout
+kit=$tree/empty/balise-student
+out=$tree/out
+
+# An instructor's folder: what is in the repository, and more.
+lay_tree() {
+    mkdir -p empty
+    rm grader && cp -r "$ROOT/grader" grader
+    cp -r "$ROOT"/solutions/. labs/
+    cp solutions/01-*/collectives.c labs/01-duplication-allreduce/collectives.c.1
+    cp solutions/06-*/colrow-pair.c labs/06-colrow-pair/hints/old.c
+    echo '{"instructors_own": 1}' > grader/cases.local
+}
+pack() { # pack INDEPENDENT
+    make --silent handout INDEPENDENT="$1" > "$out" 2>&1
+}
+unpack() {
+    rm -rf "$kit"
+    tar -C "$tree/empty" -xzf "$tree/build/balise-student.tar.gz"
+}
+alike() {
+    [ -s "$kit/Makefile" ] || return
+    (cd "$tree/empty" && find balise-student -type f | sort) > "$tree/of-tar"
+    python3 -c "import sys, zipfile; print('\n'.join(sorted(zipfile.ZipFile(sys.argv[1]).namelist())))" "$tree/build/balise-student.zip" > "$tree/of-zip"
+    diff "$tree/of-tar" "$tree/of-zip" > "$out"
+}
+again_the_same() {
+    SOURCE_DATE_EPOCH=1 pack "" && cp "$tree/build/balise-student.tar.gz" "$tree/first" && sleep 1.1 && SOURCE_DATE_EPOCH=1 pack "" && cmp "$tree/first" "$tree/build/balise-student.tar.gz"
+}
+
+# Lines that only a solution has, but for those of the given layers: no file may have two of one solution, however they are indented.
+without_solutions() {
+    [ -s "$kit/Makefile" ] && python3 - "$kit" > "$out" << 'PYTHON'
+import glob, os, re, subprocess, sys
+squeeze = lambda text: re.sub(r"\s", "", text)
+given = "".join(squeeze(open(file).read()) for file in glob.glob("common/model/serial/*.c"))
+found = 0
+for solution in sorted(glob.glob("solutions/*/*.c")):
+    begins = solution.replace("09-grouped-collectives/grouped-", "01-duplication-allreduce/")
+    start = squeeze(subprocess.run(["awk", "-f", "grader/start.awk", begins], capture_output=True, text=True).stdout)
+    lines = {squeeze(line) for line in open(solution) if not line.strip().startswith("///")}
+    lines = {line for line in lines if len(line) >= 20 and line not in start and line not in given}
+    assert lines, solution
+    for folder, _, files in os.walk(sys.argv[1]):
+        for file in files:
+            text = squeeze(open(os.path.join(folder, file), errors="replace").read())
+            shared = [line for line in lines if line in text]
+            if len(shared) > 1:
+                found += 1
+                print(os.path.join(folder, file), "has of", solution, shared)
+sys.exit(found > 0)
+PYTHON
+}
+without_the_rest() {
+    [ -s "$kit/Makefile" ] && ! find "$kit" | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.patch$|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
+        ! grep -rl instructors_own "$kit/grader" > "$out"
+}
+
+no_reference_is_named() {
+    ! grep -nE "reference's labs? |reference solutions" "$kit"/labs/*/README.md > "$out" && grep -q '^    make grade LAB=6 .*# on your own' "$kit"/labs/06-*/README.md
+}
+
+help_is_true() {
+    local target
+    (cd "$kit" && make --silent help > "$out" && make -pqr hint > "$tree/database" 2> /dev/null)
+    while read -r target; do
+        grep -qE "^$target:" "$tree/database" || return
+    done < <(sed -nE 's/^  make ([a-z-]+).*/\1/p' "$out" | sort -u)
+    [ "$(grep -c '' "$out")" -gt 30 ] && ! grep -qE 'make (test|gradebook|bench|handout|solution)' "$out"
+}
+
+offline=()
+if unshare -n true 2> /dev/null; then offline=(unshare -n); fi
+# Without the loopback device Open MPI has no address either.
+within() { # within COMMAND...: in the unpacked folder, without a network where that can be had
+    (cd "$kit" && "${offline[@]}" bash -c "${offline[*]:+ip link set lo up 2> /dev/null;} exec \"\$@\"" bash "$@") > "$out" 2>&1
+}
+scores() { # scores SCORE COMMAND...
+    within "${@:2}"
+    grep -qx "Score: $1" "$out"
+}
+skeletons_score_nothing() {
+    scores 0/100 make -j2 grade && ! grep -q 'does not build' "$out" && grep -q '^Lab 2 .*not run' "$out" &&
+        grep -q 'it stands on lab 1, which is not started' "$out"
+}
+own_labs_score() {
+    cp -r solutions/. "$kit/labs/"
+    scores 100/100 make -j2 grade && ! grep -q reference "$out"
+}
+a_lab_that_fails_is_named() {
+    sed -i 's/return group_all_reduce(mesh->world, dy)/return dy/' "$kit/labs/01-duplication-allreduce/collectives.c"
+    within make grade LAB=6
+    grep -q 'look there first: lab 1' "$out"
+}
+errors() { # errors WORDS COMMAND...
+    ! within "${@:2}" && grep -qF "$1" "$out" && grep -q HINT "$out"
+}
+trains() {
+    within make train NTASKS=2 TP=2 STEPS=2 && grep -q 'test accuracy' "$out"
+}
+first_run() {
+    within make train NTASKS=1 TP=1 STACK=serial STEPS=2 && grep -q 'test accuracy' "$out"
+}
+hands_in() {
+    within make hand-in NAME="Ada Lovelace" && [ -s "$kit/build/hand-in-files/Ada Lovelace.tar.gz" ]
+}
+notices_a_change() {
+    echo '/* mine */' >> "$kit/common/base/problem.c"
+    within make grade LAB=10
+    grep -q 'not as it was handed out: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
+}
+in_a_folder_with_a_blank() {
+    local blank=$tree/empty/my\ folder
+    mkdir -p "$blank" && tar -C "$blank" -xzf "$tree/build/balise-student.tar.gz"
+    (cd "$blank/balise-student" && make -j2 grade LAB=1) > "$out" 2>&1
+    grep -q 'TODO(1) in duplication_forward, collectives.c:[0-9]' "$out"
+}
+stands_alone() {
+    unpack
+    cp solutions/06-*/*.c "$kit/labs/06-colrow-pair/"
+    scores 10/10 make -j2 grade LAB=6
+}
+for_both_machines() {
+    file "$kit"/grader/given/*/1.o > "$out" 2>&1
+    [ "$(readelf -hW "$kit"/grader/given/*/1.o | tee "$out" | grep -cE 'Machine: +(AArch64|Advanced Micro Devices X86-64)')" = 2 ] && ! readelf -SW "$kit"/grader/given/*/1.o | grep -q debug
+}
+
+lay_tree
+check "a handout is made from an instructor's folder" pack ""
+unpack
+check "the archive for Windows holds the same files" alike
+check "made twice it is the same, byte by byte" again_the_same
+check "no file of it has two lines of a solution" without_solutions
+check "no wrong answers, tests, copies or an instructor's cases are in it" without_the_rest
+check "its texts name no reference" no_reference_is_named
+check "unpacked in an empty folder its labs are not started, and those that stand on others wait" skeletons_score_nothing
+check "the model before any lab trains on one rank" first_run
+check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
+check "the labs train" trains
+check "the labs are handed in" hands_in
+check "a changed kit is noticed, and the lab is graded" notices_a_change
+check "in a folder with a blank in its name lines are told all the same" in_a_folder_with_a_blank
+check "make help lists what is there" help_is_true
+check "what is not there is one error" errors "make bench is no part of what you were handed out" make bench
+check "SOLUTION=1 is one error" errors "no solutions in what you were handed out" make grade SOLUTION=1
+check "STACK=solutions is one error" errors "no solutions in what you were handed out" make train STACK=solutions
+check "a lab that stands on one that fails says so" a_lab_that_fails_is_named
+if command -v aarch64-linux-gnu-gcc > /dev/null; then
+    check "INDEPENDENT=1 makes one with f and g in it" pack 1
+    check "with it lab 6 is graded alone" stands_alone
+    check "f and g come as objects for x86-64 and aarch64, without lines" for_both_machines
+    unpack
+check "and still no file has two lines of a solution" without_solutions
+else
+    echo "skip - INDEPENDENT=1: there is no compiler for aarch64"
+fi
+finish

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# The student's loop: progress, hint, solution, reset and watch, as a student uses them.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree loop
+unset STACK SEED LAB
+six=$(lab_file 6)
+
+run() { # run COMMAND...: its words in out, its status in $status
+    "$@" > out 2>&1
+    status=$?
+}
+line_of() { # line_of LAB WORDS: the row of the lab in make progress
+    make --silent progress > out 2>&1 && grep -qE "^ +$1 +.*$2" out
+}
+one_error() { # one_error WORDS COMMAND...
+    run "${@:2}"
+    [ "$status" = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c 'HINT: ' out)" = 1 ] && says "$1"
+}
+gives_hint() { # gives_hint NUMBER OF ARGUMENTS...
+    run make --silent hint LAB=6 "${@:3}"
+    [ "$status" = 0 ] && grep -q "^hint $1 of $2" out && [ "$(grep -c '^hint ' out)" = 1 ] && grep -qF -- "$(sed -n 3p "labs/06-colrow-pair/hints/$1.md")" out
+}
+hints=$(find labs/06-*/hints -name '[0-9]*.md' | wc -l)
+every_hint_in_turn() {
+    local n
+    for ((n = 1; n <= hints; n++)); do
+        gives_hint "$n" "$hints" || return
+    done
+    run make --silent hint LAB=6
+    says "all $hints hints of lab 6 were taken" && [ "$(grep -c '^hint ' out)" = 0 ]
+}
+all_again() {
+    run make --silent hint LAB=6 AGAIN=1
+    [ "$(grep -c '^hint ' out)" = "$hints" ]
+}
+
+check "at first no lab is started, and the first one is next" line_of 6 '- +not started' && check "the next step is lab 1" says "next: read labs/01-"
+check "hints come one at a time, and each once" every_hint_in_turn
+check "AGAIN=1 shows those that were taken" all_again
+check "progress tells how many were taken" line_of 6 "$hints/$hints"
+check "a lab that there is not is one error" one_error "there is no lab '12'" make --silent hint LAB=12
+check "no lab is one error" one_error "which lab?" make --silent hint
+
+check "the reference is not shown before the lab is graded" one_error "not graded yet" make --silent solution LAB=6
+copy_solution 6
+sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
+grade LAB=6
+check "a lab that was graded has its points in the table, and what is wrong" line_of 6 "[1-9]/10 .*✗ forward, "
+check "the reference is not shown before full marks" one_error "of 10 points" make --silent solution LAB=6
+with_ask() {
+    run make --silent solution LAB=6 ASK=1
+    [ "$status" = 0 ] && grep -q '^+.*gelu(linear' out && grep -q '^-.*dropout, linear' out && [ "$(grep -c '^[-+] ' out)" = 2 ] && ! grep -q '///' out
+}
+check "ASK=1 shows where the reference is otherwise, and that alone" with_ask
+copy_solution 6
+echo '/* mine */' >> "$six"
+check "a file that was changed since it was graded is marked" line_of 6 "changed since"
+check "and its reference is not shown on the old points" one_error "changed since" make --silent solution LAB=6
+grade LAB=6
+check "full marks have their mark" line_of 6 "10/10 .*✓"
+after_full_marks() {
+    run make --silent solution LAB=6
+    [ "$status" = 0 ] && grep -q '^-/\* mine' out
+}
+check "after full marks the reference is shown" after_full_marks
+grade SOLUTION=1 LAB=5
+check "the grading of the solutions is nobody's progress" line_of 5 "- +not started"
+SEED='' grade LAB=6 CASE=1
+check "one case alone is none either" line_of 6 "10/10 .*✓"
+grade
+check "grading all labs at once counts too" line_of 1 "0/9 .*not started" && check "and keeps what was graded" line_of 6 "10/10"
+
+reset_keeps_the_work() {
+    run make --silent reset LAB=6
+    [ "$status" = 0 ] && grep -q mine "$six.1" && line_of 6 '- +not started'
+}
+check "reset lays the start file, forgets the points and the hints, and keeps the work" reset_keeps_the_work
+
+resets_one_alone() {
+    copy_solution 1
+    grade LAB=1
+    line_of 1 "9/9" && make --silent reset LAB=3 > out 2>&1 && line_of 1 "9/9"
+}
+check "reset of one lab leaves what was graded last of the others" resets_one_alone
+
+# ---- watch ----
+
+waits_for() { # waits_for WORDS: until watched has them, a minute at most
+    local i
+    for ((i = 0; i < 600; i++)); do
+        grep -qF -- "$1" watched && return
+        sleep 0.1
+    done
+    cp watched out
+    return 1
+}
+copy_solution 2
+two=$(lab_file 2)
+sed -i 's/shard(0)/shard(1)/' "$two"
+setsid env --default-signal=INT make --silent watch LAB=2 > watched 2>&1 & # what a script puts in the background does not hear Ctrl-C
+watcher=$!
+graded_first() {
+    waits_for "waiting for $two" && grep -q '✗ sharding' watched
+}
+check "watch grades the lab at once" graded_first
+graded_again() {
+    : > watched
+    cp "$ROOT/solutions/${two#labs/}" "$two.new" && mv "$two.new" "$two"
+    waits_for "waiting for $two" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
+}
+check "when the file is saved it is graded again, with what has changed" graded_again
+kill -INT -- -"$watcher" 2> /dev/null
+wait "$watcher"
+check "Ctrl-C ends it" test ! -e "/proc/$watcher"
+mv "$two" "$two.away"
+check "watching a file that is missing is one error" one_error "there is no $two" make --silent watch LAB=2
+finish
