@@ -8,6 +8,7 @@
 #     # passes: c                  checks that must pass
 #     # says: words                must be in the report (several lines: each of them)
 #     # layout: 2                  the report must speak of a case on this many ranks
+#     # repeats: not always        which message comes first decides what is wrong
 #     # expects: full              of an accept: "full" or "all but communication"
 # SEED chooses the cases (default 1), BACKEND what the labs stand on (see common/backend/backend.mk).
 set -uo pipefail
