@@ -432,6 +432,7 @@ no-such-stack:
 .PHONY: setup doctor data demo help
 setup:
 	common/setup/setup.sh core
+	echo 'setup: what the labs need is there (make doctor shows it)'
 
 doctor:
 	common/setup/doctor.sh

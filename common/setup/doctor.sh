@@ -149,6 +149,7 @@ main() {
     environment_table
     printf '\nGPUs, for BACKEND=cuda (the labs need none)\n'
     gpu_table
+    printf '\nA cluster, for make sbatch (the labs need none)\n'
     check_slurm "$folder"
     verdict
 }

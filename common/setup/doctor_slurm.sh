@@ -5,7 +5,7 @@
 check_slurm() {
     local version partitions
     if ! type -P sbatch >/dev/null; then
-        row plain Slurm none 'for make sbatch; the labs need none'
+        row plain Slurm none 'all runs on this machine'
         return
     fi
     version=$(first_number "$(sbatch --version 2>/dev/null || true)")

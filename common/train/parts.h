@@ -53,6 +53,9 @@ bool trainer_open_report(Trainer *t, Problem *problem);
  *  @return what is to be reported, but for epoch and times; `metrics` gets this replica's sums */
 StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
 
+/** A step, or a batch of an evaluation, is done (see stall.h). */
+void trainer_moved(const Trainer *t);
+
 /** The sums over the test rows of all replicas, each row once. Collective. */
 Metrics trainer_evaluate(Trainer *t);
 

@@ -207,27 +207,41 @@ void report_profile(Report *report, const Lap *laps, int count, int64_t steps)
     json_decref(lines);
 }
 
-void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
+/* Two tables, which an ordinary terminal of 80 columns has room for. */
+static void print_run(const RankReport *ranks, int count)
 {
     const double mb = 1e6;
-    close_bar(report);
-    if (interrupted)
-        printf("interrupted: what was trained so far\n");
-    puts("\n                    parameters                    peak MB                          step     MB "
-         "sent     comm "
-         "not hidden\nrank   loss accuracy     held M     total = weights  grads   optim activations     ms  "
-         "  tp    dp"
-         "        s         ms");
+    puts("\n                    parameters     step     MB sent         comm not hidden\n"
+         "rank   loss accuracy    held M       ms      tp     dp        s         ms");
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         char wait[32] = "-"; /* one replica has nothing to wait for */
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
-        printf("%4d %6.4f   %6.4f %10.2f  %8.1f  %8.1f %6.1f %7.1f  %10.1f %6.0f %5.0f %5.0f %8.2f %10s\n", i,
-               r->loss, r->accuracy, r->parameters / 1e6, r->peak_bytes / mb, r->weights / mb,
-               r->gradients / mb, r->optimiser / mb, r->activations / mb, 1e3 * r->step_seconds,
-               r->comm_bytes_tp / mb, r->comm_bytes_dp / mb, r->comm_seconds, wait);
+        printf("%4d %6.4f   %6.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss, r->accuracy,
+               r->parameters / 1e6, 1e3 * r->step_seconds, r->comm_bytes_tp / mb, r->comm_bytes_dp / mb,
+               r->comm_seconds, wait);
     }
+}
+
+static void print_memory(const RankReport *ranks, int count)
+{
+    const double mb = 1e6;
+    puts("\nrank  peak MB = weights + gradients + optimiser + activations");
+    for (int i = 0; i < count; i++) {
+        const RankReport *r = &ranks[i];
+        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, r->peak_bytes / mb, r->weights / mb,
+               r->gradients / mb, r->optimiser / mb, r->activations / mb);
+    }
+}
+
+void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
+{
+    close_bar(report);
+    if (interrupted)
+        printf("interrupted: what was trained so far\n");
+    print_run(ranks, count);
+    print_memory(ranks, count);
     fflush(stdout);
     if (!report->metrics)
         return;

@@ -4,6 +4,7 @@
 #include "optim/clip.h"
 #include "train/parts.h"
 #include "train/profile.h"
+#include "train/stall.h"
 #include "train/waiting.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
@@ -81,6 +82,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     return report;
 }
 
+void trainer_moved(const Trainer *t)
+{
+    enum { PATIENCE = 60 };
+    if (group_size(t->world) > 1 && group_rank(t->world) == 0)
+        stall_moved(PATIENCE);
+}
+
 Metrics trainer_evaluate(Trainer *t)
 {
     Metrics metrics = {0};
@@ -89,6 +97,7 @@ Metrics trainer_evaluate(Trainer *t)
         batch_fill(t->test, t->test_sampler.mine + first, rows - first < most ? rows - first : most,
                    t->batch);
         loss_of(t, logits_of(t, false), &metrics);
+        trainer_moved(t);
     }
     metrics_synchronise(&metrics, &t->mesh);
     return metrics;

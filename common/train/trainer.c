@@ -11,6 +11,7 @@
 #include "train/map.h"
 #include "train/parts.h"
 #include "train/profile.h"
+#include "train/stall.h"
 #include "train/waiting.h"
 
 static double now(void)
@@ -85,6 +86,7 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         double begin = now();
         StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
+        trainer_moved(t);
         report_one(t, &step, epoch, metrics, now() - begin, before);
         if (t->config->profile)
             waiting_step(&t->mesh);
@@ -103,6 +105,7 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
 static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
+    trainer_moved(t);
     for (; !t->interrupted && epoch * t->steps_an_epoch < t->steps; epoch++) {
         if (!train_epoch(t, epoch, stop, problem))
             return false;
@@ -194,6 +197,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     if (good)
         map_report(&t.mesh, config->map);
     good = good && train_epochs(&t, stop, problem);
+    stall_end();
     if (good)
         report_end(&t);
     if (good && t.report)

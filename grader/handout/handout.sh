@@ -29,7 +29,13 @@ put_runtime() {
     done < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name help.txt -o -path common/setup/packages \) \
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/help_*' | sort)
     put common/base/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
-    awk '/^  (make|build\/)/ { skip = / make (test|handout|gradebook|layouts|bench|gpu-report|model|solution)/ } /^$/ { skip = 0 } !skip' \
+    # What is not there is left out, and a heading below which nothing stands.
+    awk 'NR == 1 { print; next }
+        /^  (make|build\/)/ { skip = / make (test|handout|gradebook|layouts|bench|gpu-report|model|solution)/ }
+        /^[A-Z]/ { heading = $0; next }
+        skip || /^$/ || /^ *SOLUTION=/ { next }
+        heading { print ""; print heading; heading = "" }
+        { sub(/SOLUTION=1 /, ""); sub(/mine\|solutions/, "mine"); print }' \
         common/setup/help.txt > "$stage/common/setup/help.txt"
     put grader/{labs.mk,labs.awk,start.awk,calls.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
     put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/plays/*.[ch] grader/runner/*.[ch]

@@ -267,12 +267,25 @@ bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
 bool nearly_right(const Evidence *e, char *text, size_t size)
 {
     double error = 0, largest = 0;
+    int64_t wrong = 0, missing = 0, too_many = 0;
     for (int64_t i = 0; i < e->count; i++) {
         error = fmax(error, fabs(e->is[i] - e->right[i]));
         largest = fmax(largest, fabs(e->right[i]));
+        if (!is_right(e, i)) {
+            wrong++;
+            missing += e->is[i] == 0;
+            too_many += e->right[i] == 0;
+        }
     }
     if (!(error < 0.004 * largest))
         return false;
+    if (missing == wrong || too_many == wrong) { /* no rounding makes these */
+        snprintf(text, size, "the numbers that are wrong are small, and each %s",
+                 missing == wrong
+                     ? "is zero where it should not be: a small part is missing"
+                     : "should be zero: something small was added, or kept, that does not belong there");
+        return true;
+    }
     snprintf(text, size,
              "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
              "format or an approximation, or a small part is missing",

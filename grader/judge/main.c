@@ -264,7 +264,7 @@ int main(int argc, char **argv)
         return debug_lab(&o);
     must_have_outputs(&o, writers);
 
-    bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    Page page = page_of(stdout);
     double begin = seconds_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     keep(writers, &o, &verdict, begin);
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
         results[i].state = GRADED;
         grade_lab(&results[i], &o);
         tell_what_it_stands_on(&results[i], &o, results, i);
-        report_lab(stdout, &verdict, &results[i], colour);
+        report_lab(stdout, &verdict, &results[i], page);
         if (o.margins)
             report_margins(stdout, &results[i]);
         fflush(stdout);
@@ -282,6 +282,6 @@ int main(int argc, char **argv)
            o.cases ? ", and what is in " : "", o.cases ? o.cases : "");
     if (o.since > 0)
         report_times(stdout, &verdict, built);
-    report_total(stdout, &verdict, colour);
+    report_total(stdout, &verdict, page);
     return verdict_points(&verdict) == verdict_of(&verdict) ? 0 : 1;
 }

@@ -1,30 +1,58 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "grader/judge/verdict.h"
 
 typedef struct Paint {
-    const char *good, *bad, *quiet, *off;
+    const char *good, *bad, *quiet, *strong, *off;
 } Paint;
 
 static Paint paint_of(bool colour)
 {
-    return colour ? (Paint){"\033[32m", "\033[31m", "\033[2m", "\033[0m"} : (Paint){"", "", "", ""};
+    return colour ? (Paint){"\033[32m", "\033[31m", "\033[2m", "\033[1m", "\033[0m"}
+                  : (Paint){"", "", "", "", ""};
 }
 
-/* A text of several lines, each one behind `indent`, broken at blanks before column 100. */
-static void print_indented(FILE *out, const char *text, const char *indent)
+enum { NARROWEST = 40, WIDEST = 100 };
+const Page plain_page = {.columns = WIDEST};
+
+Page page_of(FILE *out)
 {
-    enum { WIDTH = 96 };
+    Page page = plain_page;
+    struct winsize size = {0};
+    if (!isatty(fileno(out)))
+        return page;
+    page.colour = !getenv("NO_COLOR");
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0) /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+        page.columns = size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
+    return page;
+}
+
+/* The bytes of the first `columns` characters of a line, or of the whole line. */
+static size_t bytes_of(const char *line, int columns)
+{
+    size_t bytes = 0;
+    for (; line[bytes] && line[bytes] != '\n'; bytes++)
+        if ((line[bytes] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return bytes;
+}
+
+void print_indented(FILE *out, Page page, const char *text, const char *indent)
+{
+    const int width = page.columns - (int)strlen(indent);
     while (*text) {
-        size_t line = strcspn(text, "\n"), take = line;
-        if (line > WIDTH) {
-            for (take = WIDTH; take > 40 && text[take] != ' ';)
+        size_t fits = bytes_of(text, width), take = fits;
+        if (text[take] && text[take] != '\n') {
+            while (take > fits / 2 && text[take] != ' ')
                 take--;
-            if (text[take] != ' ') /* no blank: not within a character of several bytes */
-                for (take = WIDTH; (text[take] & 0xc0) == 0x80;)
-                    take--;
+            if (text[take] != ' ') /* no blank */
+                take = fits;
         }
         fprintf(out, "%s%.*s\n", indent, (int)take, text);
         text += take;
@@ -56,7 +84,7 @@ static size_t common_lines(const char *a, const char *b)
 }
 
 /* One mistake fails several checks: what has been said of an earlier one is not said again. */
-static void print_reason(FILE *out, const LabResult *lab, Check check)
+static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     const char *reason = lab->check[check].reason;
     for (int earlier = 0; earlier < (int)check; earlier++) {
@@ -69,31 +97,42 @@ static void print_reason(FILE *out, const LabResult *lab, Check check)
         reason += common;
         break;
     }
-    print_indented(out, reason, "      ");
+    print_indented(out, page, reason, "      ");
 }
 
-static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Paint paint)
+static void print_mark(FILE *out, Status status, Paint paint)
 {
+    const char *colour = paint.bad, *mark = "✗";
+    if (status == RIGHT)
+        colour = paint.good, mark = "✓";
+    else if (status == HELD_BACK)
+        colour = paint.good, mark = "○";
+    else if (status == UNDONE)
+        colour = paint.quiet, mark = "·";
+    fprintf(out, "%s%s%s", colour, mark, paint.off);
+}
+
+static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Page page)
+{
+    Paint paint = paint_of(page.colour);
     char again[160];
     int points = lab_points(lab->lab, check);
     if (!points)
         return;
     Status status = check_status(lab, check);
-    bool good = status == RIGHT || status == HELD_BACK, to_do = status == UNDONE;
-    fprintf(out, "  %s%s%s %-21s %d/%d%s\n",
-            good    ? paint.good
-            : to_do ? paint.quiet
-                    : paint.bad,
-            good    ? "✓"
-            : to_do ? "·"
-                    : "✗",
-            paint.off, check_names[check], check_score(lab, check), points, to_do ? "  to do" : "");
+    bool good = status == RIGHT || status == HELD_BACK;
+    fprintf(out, "  ");
+    print_mark(out, status, paint);
+    fprintf(out, " %-21s %d/%d%s\n", check_names[check], check_score(lab, check), points,
+            status == UNDONE      ? "  to do"
+            : status == HELD_BACK ? "  held back"
+                                  : "");
     if (status == HELD_BACK && !why_numbers_are_held_back(lab))
-        print_indented(out, why_held_back(lab, check), "      ");
+        print_indented(out, page, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
-        print_indented(out, lab->check[check].note, "      ");
+        print_indented(out, page, lab->check[check].note, "      ");
     if (lab->check[check].failed) {
-        print_reason(out, lab, check);
+        print_reason(out, page, lab, check);
         repeat_check(verdict, lab, check, again);
         fprintf(out, "      %sagain: %s%s\n", paint.quiet, again, paint.off);
         if (lab->check[check].in_calls)
@@ -103,7 +142,7 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
 }
 
 /* A lab that is being written: where it goes on, and whether what is there so far is worth going on from. */
-static void report_to_do(FILE *out, const LabResult *result)
+static void report_to_do(FILE *out, Page page, const LabResult *result)
 {
     bool to_do = false, failed = false;
     for (int check = 0; check < CHECKS; check++) {
@@ -112,40 +151,42 @@ static void report_to_do(FILE *out, const LabResult *result)
     }
     if (!to_do)
         return;
-    print_indented(out, result->remark, "  next: ");
-    print_indented(out,
+    print_indented(out, page, result->remark, "  next: ");
+    print_indented(out, page,
                    failed ? "what comes before it is judged already, below"
                           : "what comes before it is right so far",
                    "        ");
 }
 
-void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, bool colour)
+void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
-    Paint paint = paint_of(colour);
+    Paint paint = paint_of(page.colour);
     const Lab *lab = result->lab;
-    fprintf(out, "Lab %d  %s", lab->number, lab->title);
+    fprintf(out, "%sLab %d  %s%s", paint.strong, lab->number, lab->title, paint.off);
     if (result->state == NOT_GRADED_YET) {
         fprintf(out, ": not run  0/%d\n", result->of);
         print_lines(out, result->remark, "      ");
     } else if (result->state == NOT_STARTED_YET) {
         fprintf(out, ": not started  0/%d\n", result->of);
-        print_indented(out, result->remark, "      ");
-        fprintf(out, "      next: read labs/%s/README.md, then edit labs/%s/%s\n", lab->folder, lab->folder,
-                lab->file);
+        print_indented(out, page, result->remark, "      ");
+        char next[300];
+        snprintf(next, sizeof next, "next: read labs/%s/README.md, then edit labs/%s/%s", lab->folder,
+                 lab->folder, lab->file);
+        print_indented(out, page, next, "      ");
     } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
         fprintf(out, ": %s%s%s  0/%d\n", paint.bad, state_names[result->state], paint.off, result->of);
         print_lines(out, result->remark, "      ");
-        print_indented(out, result->stack, "  ");
+        print_indented(out, page, result->stack, "  ");
     } else {
         fprintf(out, "  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
                 lab_largest_world(lab), result->seconds, paint.off);
-        print_indented(out, result->stack, "  ");
-        report_to_do(out, result);
+        print_indented(out, page, result->stack, "  ");
+        report_to_do(out, page, result);
         for (int check = 0; check < CHECKS; check++)
-            report_check(out, verdict, result, (Check)check, paint);
-        print_indented(out, result->printed, "  ");
+            report_check(out, verdict, result, (Check)check, page);
+        print_indented(out, page, result->printed, "  ");
         if (why_numbers_are_held_back(result))
-            print_indented(out, why_numbers_are_held_back(result), "      ");
+            print_indented(out, page, why_numbers_are_held_back(result), "      ");
     }
 }
 
@@ -169,19 +210,21 @@ void report_times(FILE *out, const Verdict *verdict, double built)
             built + seconds, built, all.launch, all.play, seconds - all.launch - all.play);
 }
 
-void report_total(FILE *out, const Verdict *verdict, bool colour)
+void report_total(FILE *out, const Verdict *verdict, Page page)
 {
-    Paint paint = paint_of(colour);
+    Paint paint = paint_of(page.colour);
     char isolation[ISOLATION_SIZE];
     tell_isolation(verdict, isolation);
-    fprintf(out, "%s\n", isolation);
+    print_indented(out, page, isolation, "");
     if (verdict->count > 1)
         fprintf(out, "\n  lab                              points\n");
     for (int i = 0; i < verdict->count && verdict->count > 1; i++) {
         const LabResult *r = &verdict->labs[i];
-        fprintf(out, "  %2d  %-28s %3d/%-3d %s%s%s%s%s\n", r->lab->number, r->lab->title, r->points, r->of,
-                r->points == r->of ? paint.good : paint.bad, r->points == r->of ? "✓" : "✗", paint.off,
-                r->state == GRADED ? "" : " ", r->state == GRADED ? "" : state_names[r->state]);
+        Status status = r->points == r->of ? RIGHT : r->state == NOT_STARTED_YET ? UNDONE : WRONG;
+        fprintf(out, "  %2d  %-28s %3d/%-3d ", r->lab->number, r->lab->title, r->points, r->of);
+        print_mark(out, status, paint);
+        fprintf(out, "%s%s\n", r->state == GRADED ? "" : " ",
+                r->state == GRADED ? "" : state_names[r->state]);
     }
     fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }

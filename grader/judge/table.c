@@ -15,6 +15,7 @@ typedef struct Row {
 
 typedef struct Table {
     const Calls *calls;
+    const char *file; /* the lab's */
     Difference first;
     int64_t next[MAX_RANKS]; /* of each rank's calls */
     Row *row;
@@ -162,8 +163,8 @@ static void append_other(const Call *first, const Call *call, char text[LABEL])
         append(text, LABEL, ": %s%s%s", other_name ? name : "", other_name && what[0] ? ", " : "", what);
 }
 
-/* The line, and what differs from the row's label. */
-static void cell_of(const Row *row, int rank, char text[LABEL])
+/* The line, and what differs from the row's label. In the lab's own file the number is enough. */
+static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
 {
     const Call *call = row->call[rank];
     char line[64];
@@ -171,7 +172,11 @@ static void cell_of(const Row *row, int rank, char text[LABEL])
     if (!call)
         return;
     line_of(call->address, line);
-    append(text, LABEL, "%s", line[0] ? line : "(kit)");
+    size_t own = strlen(t->file);
+    if (!strncmp(line, t->file, own) && line[own] == ':')
+        append(text, LABEL, "line %s", line + own + 1);
+    else
+        append(text, LABEL, "%s", line[0] ? line : "(kit)");
     append_other(first_of(row), call, text);
     if (!call->returned)
         append(text, LABEL, ", waits");
@@ -190,7 +195,7 @@ static void measure(Table *t)
         if ((int)strlen(text) > t->label_width)
             t->label_width = (int)strlen(text);
         for (int r = 0; r < t->calls->ranks; r++) {
-            cell_of(&t->row[i], r, text);
+            cell_of(t, &t->row[i], r, text);
             if ((int)strlen(text) > t->cell_width[r])
                 t->cell_width[r] = (int)strlen(text);
         }
@@ -223,7 +228,7 @@ static void print_row(FILE *out, const Table *t, const Row *row)
     label_of(row, text);
     fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", t->label_width, text);
     for (int r = 0; r < t->calls->ranks; r++) {
-        cell_of(row, r, text);
+        cell_of(t, row, r, text);
         print_cell(out, t, r, text, &blanks);
     }
     fprintf(out, "\n");
@@ -241,9 +246,9 @@ static void print_head(FILE *out, const Table *t)
     fprintf(out, "\n");
 }
 
-void table_print(FILE *out, const Calls *calls)
+void table_print(FILE *out, const Calls *calls, const char *file)
 {
-    Table t = {.calls = calls, .first = first_difference(calls, true, false)};
+    Table t = {.calls = calls, .file = file, .first = first_difference(calls, true, false)};
     const char *where = NULL;
     make_rows(&t);
     measure(&t);

@@ -8,6 +8,7 @@
 #include "grader/judge/printed.h"
 #include "grader/judge/table.h"
 #include "grader/judge/trial.h"
+#include "grader/judge/verdict.h"
 
 /* The first case of the fewest ranks that have something to say to each other. */
 static int usual_case(const Case *cases, int count)
@@ -32,15 +33,25 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
     give_up(&problem);
 }
 
+static void say(const char *begin, const char *text)
+{
+    char line[1400];
+    snprintf(line, sizeof line, "%s%s", begin, text);
+    print_indented(stdout, page_of(stdout), line, "");
+}
+
 /* Each rank on a line of its own. */
 static void print_story(const char *story)
 {
-    for (const char *at = story; *at; at++) {
+    char lines[1200];
+    size_t used = 0;
+    for (const char *at = story; *at && used < sizeof lines - 1; at++) {
         bool next = !strncmp(at, "; rank ", 7);
-        putchar(next ? '\n' : *at);
+        lines[used++] = next ? '\n' : *at;
         at += next;
     }
-    putchar('\n');
+    lines[used] = '\0';
+    say("", lines);
 }
 
 static void print_end(const Case *c, const Outcome *outcome)
@@ -48,17 +59,21 @@ static void print_end(const Case *c, const Outcome *outcome)
     char text[1200];
     bool complete = outcome->ending == COMPLETE;
     Difference first = first_difference(outcome->calls, true, false);
+    if (todo_text(c, outcome, text, sizeof text)) {
+        printf("\nthe case ends at %s; what comes after it was not run\n", text);
+        return;
+    }
     printf("\n%s\n", complete ? "the case came to its end" : "the case did not come to its end:");
     if (!complete)
         print_story(outcome->story);
     if (complete && first.kind != NO_DIFFERENCE) {
         difference_text(outcome->calls, &first, text, sizeof text);
-        printf("first difference: %s\n", text);
+        say("first difference: ", text);
     } else if (complete) {
         printf("every call met its like on the other ranks\n");
     }
     if (wholes_differ(outcome->calls, c->tp, text, sizeof text))
-        printf("%s\n", text);
+        say("", text);
 }
 
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size)
@@ -74,8 +89,8 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
         return NULL;
     }
     const Case *c = choose(lab, o, cases, &index);
-    printf("Lab %d  %s, SEED=%llu CASE=%d: %s\n", lab->number, lab->title, (unsigned long long)o->seed, index,
-           case_text(c, text));
+    printf("Lab %d  %s, SEED=%llu CASE=%d:\n  %s\n", lab->number, lab->title, (unsigned long long)o->seed,
+           index, case_text(c, text));
     fflush(stdout);
     printed_forget(runner);
     return c;
@@ -94,7 +109,7 @@ int trace_lab(const Options *o)
     if (!runs)
         give_up(&problem);
     const Outcome *outcome = run_outcome(runs, 0);
-    table_print(stdout, outcome->calls);
+    table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);
     runs_free(runs);
     return 0;

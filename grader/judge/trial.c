@@ -83,33 +83,39 @@ static void compare_expected(Trial *t)
     }
 }
 
-/* The TODO that a rank of the case has reached, or NULL. */
-static const Entry *todo_reached(const Trial *t)
+static const Entry *todo_reached(const Case *c, const Outcome *outcome)
 {
-    for (int rank = 0; rank < t->c->world; rank++) {
-        int64_t offset = t->outcome->begin[rank];
+    for (int rank = 0; rank < c->world; rank++) {
+        int64_t offset = outcome->begin[rank];
         const Entry *entry;
-        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
+        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset)))
             if (entry->kind == NOT_STARTED)
                 return entry;
     }
     return NULL;
 }
 
+bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
+{
+    char line[64];
+    const Entry *todo = todo_reached(c, outcome);
+    if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
+        return false;
+    line_of(todo->address, line);
+    snprintf(text, size, "TODO(%d) in %.63s%s%s", todo->check, todo->name, line[0] ? ", " : "", line);
+    return true;
+}
+
 /* What comes before a TODO is judged; what comes after it is to do. */
 static void look_for_todo(Trial *t)
 {
-    char line[64];
+    char text[160];
     LabResult *result = t->result;
-    const Entry *todo = todo_reached(t);
-    t->todo = todo && t->outcome->ending != CRASHED && t->outcome->ending != LOOPED;
+    t->todo = todo_text(t->c, t->outcome, text, sizeof text);
     if (!t->todo)
         return;
-    if (!result->remark[0]) {
-        line_of(todo->address, line);
-        snprintf(result->remark, sizeof result->remark, "TODO(%d) in %.63s%s%s", todo->check, todo->name,
-                 line[0] ? ", " : "", line);
-    }
+    if (!result->remark[0])
+        snprintf(result->remark, sizeof result->remark, "%s", text);
     if (result->untouched)
         result->state = NOT_STARTED_YET;
 }

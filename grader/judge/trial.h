@@ -27,6 +27,9 @@ const char *case_text(const Case *c, char text[160]);
 enum { CASE_SIZES = 7 };
 int case_size(const Case *c, int i, const char **name);
 
+/** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
+bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
+
 /** Fails a check because of how its case ended. */
 void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -22,10 +22,11 @@ const char *why_held_back(const LabResult *lab, Check check)
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
-    return lab->silent && check == COMMUNICATION ? "nothing is sent, and the ranks need each other's numbers "
-                                                   "here: these points are given once the "
-                                                   "numbers are exchanged"
-                                                 : NULL;
+    return lab->silent && check == COMMUNICATION
+               ? "in one direction at least, forward or backward, nothing is sent where the ranks need each "
+                 "other's "
+                 "numbers: these points are given once the numbers are exchanged"
+               : NULL;
 }
 
 Status check_status(const LabResult *lab, Check check)

@@ -72,11 +72,25 @@ void clean_text(char *text);
 
 /* ---- for people ---------------------------------------------------------------------------------------- */
 
-void report_lab(FILE *out, const Verdict *verdict, const LabResult *lab, bool colour);
+/** What a report is printed on. */
+typedef struct Page {
+    bool colour;
+    int columns; /**< texts are broken at blanks so that no line is longer */
+} Page;
+
+/** Without colour, 100 columns: for a file. */
+extern const Page plain_page;
+/** Of a terminal: as wide as it is, up to 100, in colour if NO_COLOR is not set; else the plain one. */
+Page page_of(FILE *out);
+
+/** A text of several lines, each one behind `indent`, broken at blanks so that it fits the page. */
+void print_indented(FILE *out, Page page, const char *text, const char *indent);
+
+void report_lab(FILE *out, const Verdict *verdict, const LabResult *lab, Page page);
 /** One line a check: the largest error in units of what is allowed. */
 void report_margins(FILE *out, const LabResult *lab);
 /** Where the time went, in one line. @param built seconds before the grader: compiler, linker, make */
 void report_times(FILE *out, const Verdict *verdict, double built);
-void report_total(FILE *out, const Verdict *verdict, bool colour);
+void report_total(FILE *out, const Verdict *verdict, Page page);
 
 #endif

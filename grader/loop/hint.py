@@ -1,13 +1,25 @@
 #!/usr/bin/python3
 """make hint LAB=6 [AGAIN=1]: the next hint of a lab, one at a time; AGAIN=1: those that were taken already."""
 import os
+import re
 
-from labs import hints_taken, keep_hints, quiet, the_lab
+from labs import hints_taken, keep_hints, quiet, the_lab, wrapped
+
+
+def fitted(paragraph):
+    """A paragraph or list in lines as wide as the terminal; code and tables as they are."""
+    if re.search(r"^( {4}|\||```)", paragraph, re.M):
+        return paragraph
+    items = re.split(r"\n(?=(?:-|\d+\.) )", paragraph)
+    return "\n".join("\n  ".join(wrapped(" ".join(item.split()), 2)) if re.match(r"(-|\d+\.) ", item) else "\n".join(wrapped(" ".join(item.split()), 0))
+                     for item in items)
 
 
 def show(file, number, count):
     with open(file) as text:
-        print(f"{quiet(f'hint {number} of {count}')}\n\n{text.read().rstrip()}\n")
+        paragraphs = text.read().strip().split("\n\n")
+    title = re.sub(r"^# *Hint \d+: *", ": ", paragraphs[0])
+    print(quiet(f"hint {number} of {count}{title}") + "".join(f"\n\n{fitted(paragraph)}" for paragraph in paragraphs[1:]) + "\n")
 
 
 lab = the_lab("hint")

@@ -1,14 +1,35 @@
 """What the student's commands know: the labs of grader/labs.mk, and what the last grading of each has found (make grade writes it below
 BUILD/verdicts, as FORMAT=json)."""
+import atexit
 import glob
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
+
+
+def end_quietly_where_nobody_reads():
+    """make progress | head is no error, not even make's."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)
+
+
+atexit.register(end_quietly_where_nobody_reads)
+sys.excepthook = lambda kind, *rest: os._exit(0) if kind is BrokenPipeError else sys.__excepthook__(kind, *rest)
 
 BUILD = os.environ.get("BUILD", "build")
 HINTS = f"{BUILD}/verdicts/hints.json"
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def wrapped(text, indent):
+    """Lines as wide as the terminal, up to 100 columns; those after the first are indented. Text without colours."""
+    columns = max(40, min(100, shutil.get_terminal_size((100, 24)).columns))
+    return textwrap.wrap(text, columns - indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def give_up(what, hint):
@@ -55,20 +76,26 @@ class Lab:
         return sorted(glob.glob(f"{self.folder}/hints/[0-9]*.md"), key=lambda file: int(re.findall(r"\d+", os.path.basename(file))[0]))
 
     def verdict(self):
-        """What the last grading has found, or None; with "old" where the file was changed since."""
+        """What the last grading has found, or None; "old" says why that is no longer so, or nothing."""
         found = None
         for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json"):
             try:
                 when = os.stat(file).st_mtime
                 with open(file) as text:
-                    mine = [lab for lab in json.load(text)["labs"] if lab["number"] == self.number]
+                    whole = json.load(text)
+                mine = [{**lab, "author": whole["author"]} for lab in whole["labs"] if lab["number"] == self.number]
             except (OSError, ValueError, KeyError):
                 continue
             if mine and mine[0]["state"] != "not run" and (not found or when > found["when"]):
                 found = {**mine[0], "when": when}
         if found:
-            found["old"] = os.path.exists(self.file) and os.stat(self.file).st_mtime > found["when"]
+            beneath = [lab for lab in all_labs() if lab.number in self.needs and lab.is_newer(found["when"])] if found["author"] == "mine" else []
+            found["old"] = "changed since" if self.is_newer(found["when"]) else \
+                f"lab {beneath[0].number}, which it stands on, was changed since" if beneath else ""
         return found
+
+    def is_newer(self, when):
+        return os.path.exists(self.file) and os.stat(self.file).st_mtime > when
 
     def is_done(self):
         found = self.verdict()

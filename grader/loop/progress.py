@@ -2,7 +2,7 @@
 """make progress: a row a lab, from what was graded last, and what to do next."""
 import os
 
-from labs import all_labs, bad, good, hints_taken, quiet
+from labs import all_labs, bad, good, hints_taken, wrapped
 
 
 def state_of(lab):
@@ -11,7 +11,7 @@ def state_of(lab):
         return None, "-", "not started" if lab.is_untouched() else "not graded yet"
     wrong = [check["name"] for check in found["checks"] if check["status"] not in ("passed", "not started", "not run")]
     words = found["state"] if found["state"] != "graded" else "" if found["points"] == found["of"] else ", ".join(wrong)
-    return found, f"{found['points']}/{found['of']}", words + (quiet(" (changed since)") if found["old"] else "")
+    return found, f"{found['points']}/{found['of']}", "; ".join(part for part in (found["old"], words) if part)
 
 
 def next_step(labs):
@@ -38,5 +38,10 @@ for lab in labs:
     hints = f"{taken[lab.number]}/{len(lab.hints())}" if lab.number in taken else ""
     full = found and found["points"] == found["of"]
     mark = good("✓") if full else bad("✗") if found and found["state"] != "not started" else " "
-    print(f"  {lab.number:>2}  {lab.title:28} {points:>6}  {hints:>5} {mark} {words}".rstrip())
-print(f"\n{total} of {sum(lab.points for lab in labs)} points, as they were graded last\nnext: {next_step(labs)}")
+    before = 51
+    lines = wrapped(words, before)
+    print(f"  {lab.number:>2}  {lab.title:28} {points:>6}  {hints:>5} {mark} {lines[0]}".rstrip())
+    for line in lines[1:]:
+        print(" " * before + line)
+print(f"\n{total} of {sum(lab.points for lab in labs)} points, as they were graded last")
+print("next: " + "\n      ".join(wrapped(next_step(labs), 6)))

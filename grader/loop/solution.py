@@ -10,7 +10,7 @@ if not os.path.exists(lab.solution):
     give_up("there are no solutions in what you were handed out", f"make hint LAB={lab.number}, or ask your instructor")
 if not lab.is_done() and not os.environ.get("ASK"):
     found = lab.verdict()
-    so_far = "it was changed since it was graded" if found and found["old"] else \
+    so_far = f"as it was graded: {found['old']}" if found and found["old"] else \
         f"it has {found['points']} of {found['of']} points" if found else "it was not graded yet"
     give_up(f"lab {lab.number} has not full marks: {so_far}", f"make grade LAB={lab.number} first, make hint LAB={lab.number} helps; or ASK=1 shows it all the same")
 

@@ -20,7 +20,7 @@ one_error() { # one_error WORDS COMMAND...
 }
 gives_hint() { # gives_hint NUMBER OF ARGUMENTS...
     run make --silent hint LAB=6 "${@:3}"
-    [ "$status" = 0 ] && grep -q "^hint $1 of $2" out && [ "$(grep -c '^hint ' out)" = 1 ] && grep -qF -- "$(sed -n 3p "labs/06-colrow-pair/hints/$1.md")" out
+    [ "$status" = 0 ] && grep -q "^hint $1 of $2" out && [ "$(grep -c '^hint ' out)" = 1 ] && tr -s ' \n' ' ' < out | grep -qF -- "$(sed -n 3p "labs/06-colrow-pair/hints/$1.md")"
 }
 hints=$(find labs/06-*/hints -name '[0-9]*.md' | wc -l)
 every_hint_in_turn() {
@@ -84,6 +84,32 @@ resets_one_alone() {
     line_of 1 "9/9" && make --silent reset LAB=3 > out 2>&1 && line_of 1 "9/9"
 }
 check "reset of one lab leaves what was graded last of the others" resets_one_alone
+
+stands_on_a_changed_lab() {
+    copy_solution 1
+    copy_solution 2
+    copy_solution 5
+    grade LAB=5 STACK=mine
+    line_of 5 "8/8 .*✓$" || return
+    touch "$(lab_file 2)"
+    line_of 5 "lab 2, which it stands on, was changed since"
+}
+check "points of a lab that stands on one that was changed are marked" stands_on_a_changed_lab
+narrow() { # on a terminal of 60 columns no line is longer, of progress and of a report
+    sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
+    local command
+    for command in 'progress' 'grade LAB=6 SEED=1'; do
+        script -qec "stty cols 60; make --silent $command" /dev/null < /dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' > out
+        grep -q 'ColRowLinearPair' out && ! awk 'length($0) > 60 { found = 1 } END { exit !found }' out || return
+    done
+}
+copy_solution 6
+check "what a narrow terminal shows fits it" narrow
+cut_short() {
+    make --silent progress 2> out | head -1 > /dev/null
+    [ ! -s out ]
+}
+check "output that nobody reads to its end is no error" cut_short
 
 # ---- watch ----
 

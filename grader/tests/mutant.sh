@@ -35,10 +35,10 @@ build() {
 
 # points CHECK: what the report gives for it, "2/2"
 points() {
-    sed -nE "s,^  [✓✗] $1 +([0-9]+/[0-9]+)$,\1,p" "$work/report"
+    sed -nE "s,^  (✓|○|✗) $1 +([0-9]+/[0-9]+)(  held back)?$,\2,p" "$work/report"
 }
 full() { # its points may be held back all the same
-    grep -qE "^  ✓ $1 +[0-9]+/[0-9]+$" "$work/report"
+    grep -qE "^  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?$" "$work/report"
 }
 trouble=()
 each() { # each FIELD FUNCTION: calls it with each item of a list

@@ -47,7 +47,7 @@ static char *table(void)
     char *text;
     size_t length;
     FILE *memory = open_memstream(&text, &length);
-    table_print(memory, &two);
+    table_print(memory, &two, "lab.c");
     fclose(memory);
     return text;
 }
@@ -118,7 +118,7 @@ START_TEST(nonsense_in_a_ring_stays_within_bounds)
     size_t length;
     copy->rank[0].count = copy->rank[0].count > 50 ? 50 : copy->rank[0].count;
     FILE *memory = open_memstream(&whole, &length);
-    table_print(memory, copy);
+    table_print(memory, copy, "lab.c");
     fclose(memory);
     free(whole);
     calls_free(copy);

@@ -104,9 +104,9 @@ under_sanitizer() {
     CK_FORK=no timeout -k 5 "$limit" compute-sanitizer --tool "$1" --error-exitcode 9 --launch-count "$first_launches" "$2"
 }
 
-# Tests of several processes get both cores.
+# Tests of several processes get both cores, but those that say that they need them not: in a tree of their own, and no clock is read.
 runs_alone() {
-    [[ $2 == *_ranks[0-9] || $2 == grader/tests/* || $2 == common/train/tests/* ]]
+    [[ $2 == *_ranks[0-9] || $2 == grader/tests/* || $2 == common/train/tests/* ]] && ! grep -qs '^# Runs beside other tests\.$' "$2"
 }
 
 # In a shell of its own: what one kind of test has in its environment is not the next one's.

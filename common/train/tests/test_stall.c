@@ -1,0 +1,95 @@
+/* A run in which nothing moves says so, once. */
+#include <check.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "train/stall.h"
+
+Suite *suite(void);
+
+static int words, old_stderr;
+static char said[4096];
+
+static void listen_to_stderr(void)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+    old_stderr = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    words = ends[0];
+}
+
+/* How many lines there are about it. */
+static int lines_said(void)
+{
+    int lines = 0;
+    dup2(old_stderr, STDERR_FILENO);
+    ssize_t length = read(words, said, sizeof said - 1);
+    said[length > 0 ? length : 0] = '\0';
+    for (const char *at = said; (at = strstr(at, "no step has ended")); at++)
+        lines++;
+    return lines;
+}
+
+/* A signal ends a sleep: what is left of it is slept, too. */
+static void spend(double seconds)
+{
+    struct timespec time = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    while (nanosleep(&time, &time) != 0)
+        continue;
+}
+
+START_TEST(what_stands_still_is_said_once)
+{
+    listen_to_stderr();
+    stall_moved(1);
+    spend(1.2);
+    stall_moved(1);
+    spend(1.2);
+    stall_end();
+    ck_assert_int_eq(lines_said(), 1);
+    ck_assert_ptr_nonnull(strstr(said, "HINT: make grade"));
+}
+END_TEST
+
+START_TEST(what_moves_is_left_alone)
+{
+    listen_to_stderr();
+    for (int i = 0; i < 8; i++) {
+        stall_moved(1);
+        spend(0.2);
+    }
+    stall_end();
+    spend(1.2);
+    ck_assert_int_eq(lines_said(), 0);
+}
+END_TEST
+
+START_TEST(where_steps_are_long_it_waits_longer)
+{
+    listen_to_stderr();
+    stall_moved(1);
+    spend(0.8);
+    stall_moved(1);
+    spend(2);
+    stall_end();
+    ck_assert_int_eq(lines_said(), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("stall");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 30);
+    tcase_add_test(all, what_stands_still_is_said_once);
+    tcase_add_test(all, what_moves_is_left_alone);
+    tcase_add_test(all, where_steps_are_long_it_waits_longer);
+    suite_add_tcase(s, all);
+    return s;
+}
