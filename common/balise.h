@@ -246,6 +246,10 @@ float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */
 Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their own; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< how many numbers x has */
+
+/** To look at x while you search: this rank's shape of it, what it is (whole, shard, ...) and its numbers, of many the first
+ * and the last, on stdout. Changes nothing. make grade LAB=n SEED=s CASE=c shows what its ranks have printed. */
+void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" gives MPI_Comm group_comm(const Group *group) for calling MPI yourself. */
 
 /* ---- An exercise that is still to do ------------------------------------------------------------------- */

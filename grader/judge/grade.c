@@ -220,7 +220,7 @@ static void clean_words(LabResult *result)
 
 void grade_lab(LabResult *result, const Options *o)
 {
-    enum { LINES_SHOWN = 20 }; /* of a single case: that is where somebody looks for something */
+    enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
     char runner[512];
     double begin = seconds_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);

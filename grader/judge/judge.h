@@ -159,7 +159,7 @@ typedef struct LabResult {
     CheckResult check[CHECKS];
     bool split, unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */
     bool silent; /**< nothing was sent in a pass that needs an exchange, and its case has wrong numbers */
-    char printed[4096]; /**< what its ranks have printed: how much, where it is kept, the first lines */
+    char printed[8192]; /**< what its ranks have printed: how much, where it is kept, the first lines */
     int points, of;
     uint64_t seed;
     int cases;

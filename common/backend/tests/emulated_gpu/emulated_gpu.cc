@@ -585,6 +585,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
 {
+    if (bytes == 0) /* whatever the pointers are */
+        return cudaSuccess;
     if (lies_in(on_device, from) || lies_in(on_host, from)) {
         emulated_later(stream, [=] { std::memcpy(to, from, bytes); });
     } else { /* pageable memory is read before the call returns */

@@ -1,0 +1,115 @@
+/* tensor_print shows what a rank holds, and changes nothing. */
+#include "autograd/tests/fixture.h"
+#include "autograd/placement.h"
+
+#include <string.h>
+#include <unistd.h>
+
+Suite *suite(void);
+
+static char said[8192];
+
+/* What it prints goes to `said`. */
+static void print(const char *name, Tensor *x)
+{
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int terminal = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    tensor_print(name, x, &mesh);
+    dup2(terminal, STDOUT_FILENO);
+    close(terminal);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    fclose(file);
+}
+
+static Tensor *counted(Shape shape, Placement placement)
+{
+    real numbers[1024];
+    for (int i = 0; i < 1024; i++)
+        numbers[i] = (real)i / 2;
+    return tape_reals(tape, shape, placement, numbers, true);
+}
+
+START_TEST(a_small_tensor_is_there_in_full)
+{
+    rank_up(1, 2);
+    print("h", counted(SHAPE(2, 1, 3), shard(2)));
+    ck_assert_str_eq(said, "rank 1: h [2,1,3] shard(2)\n"
+                           "  [0,0,:]          0        0.5          1\n"
+                           "  [1,0,:]        1.5          2        2.5\n");
+    tape_down();
+}
+END_TEST
+
+START_TEST(of_a_large_one_the_middle_is_left_out_and_places_stand_below_each_other)
+{
+    tape_up();
+    print("w", counted(SHAPE(12, 7), whole()));
+    ck_assert_str_eq(said, "rank 0: w [12,7] whole\n"
+                           "  [ 0,:]          0        0.5          1        ...        2.5          3\n"
+                           "  [ 1,:]        3.5          4        4.5        ...          6        6.5\n"
+                           "  [ 2,:]          7        7.5          8        ...        9.5         10\n"
+                           "  [ 3,:]       10.5         11       11.5        ...         13       13.5\n"
+                           "  ...\n"
+                           "  [ 9,:]       31.5         32       32.5        ...         34       34.5\n"
+                           "  [10,:]         35       35.5         36        ...       37.5         38\n"
+                           "  [11,:]       38.5         39       39.5        ...         41       41.5\n");
+    tape_down();
+}
+END_TEST
+
+START_TEST(ids_are_integers)
+{
+    tape_up();
+    print("ids", tape_ints(tape, SHAPE(1, 3), (const int32_t[]){101, 7592, 102}));
+    ck_assert_ptr_nonnull(strstr(said, "[0,:]        101       7592        102\n"));
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_sum_over_ranks_that_is_not_done_yet_is_called_partial)
+{
+    rank_up(1, 2);
+    Tensor *h = counted(SHAPE(1, 2), shard(1)), *w = counted(SHAPE(2, 2), shard(1));
+    print("y", linear(h, w));
+    ck_assert_ptr_nonnull(strstr(said, "y [1,2] partial sum\n"));
+    tape_down();
+}
+END_TEST
+
+START_TEST(nothing_is_changed_by_it)
+{
+    rank_up(1, 2);
+    Tensor *x = counted(SHAPE(1, 2), shard(1)), *y = gelu(x);
+    print("x", x);
+    print("y", y);
+    ck_assert(placement_equal(x->placement, shard(1)) && placement_equal(y->placement, shard(1)));
+    ck_assert(!x->reached && !y->reached);
+    tape_down();
+}
+END_TEST
+
+START_TEST(one_without_numbers_is_a_line)
+{
+    tape_up();
+    print("nothing", counted(SHAPE(0, 4), whole()));
+    ck_assert_str_eq(said, "rank 0: nothing [0,4] whole\n");
+    tape_down();
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("print");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, a_small_tensor_is_there_in_full);
+    tcase_add_test(all, of_a_large_one_the_middle_is_left_out_and_places_stand_below_each_other);
+    tcase_add_test(all, ids_are_integers);
+    tcase_add_test(all, a_sum_over_ranks_that_is_not_done_yet_is_called_partial);
+    tcase_add_test(all, nothing_is_changed_by_it);
+    tcase_add_test(all, one_without_numbers_is_a_line);
+    suite_add_tcase(s, all);
+    return s;
+}
