@@ -43,13 +43,13 @@ ifneq ($(and $(HANDOUT),$(or $(SOLUTION),$(filter solutions,$(STACK)))),)
 $(error there are no solutions in what you were handed out. HINT: make grade grades your labs, make train STACK=mine trains them)
 endif
 
-NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report
+NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides
 ifneq ($(and $(HANDOUT),$(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))),)
 $(error make $(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))) is no part of what you were handed out. HINT: make help lists what is)
 endif
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
-WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint
+WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint slides
 ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(MPI_LIBS),)
 $(error MPI is not installed. HINT: make setup installs what is missing, make doctor says what that is)
@@ -449,6 +449,9 @@ demo:
 
 help:
 	cat common/setup/help.txt
+
+# The course.
+-include $(wildcard slides/slides.mk)
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
 -include $(wildcard common/base/tests/tests.mk)

@@ -31,7 +31,7 @@ put_runtime() {
     put common/base/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
     # What is not there is left out, and a heading below which nothing stands.
     awk 'NR == 1 { print; next }
-        /^  (make|build\/)/ { skip = / make (test|handout|gradebook|layouts|bench|gpu-report|model|solution)/ }
+        /^  (make|build\/)/ { skip = / make (test|handout|gradebook|slides|layouts|bench|gpu-report|model|solution)/ }
         /^[A-Z]/ { heading = $0; next }
         skip || /^$/ || /^ *SOLUTION=/ { next }
         heading { print ""; print heading; heading = "" }

@@ -51,7 +51,7 @@ list_tests() {
         list_gpu_tests
         return
     fi
-    for path in common/*/tests/* grader/tests/* data/tests/*; do
+    for path in common/*/tests/* grader/tests/* data/tests/* slides/tests/*; do
         [[ $path == *"$name"* && $path != common/base/tests/run.sh ]] || continue
         if is_slow "$path"; then [[ $speed == slow ]] || continue; else [[ $speed == fast ]] || continue; fi
         case $path in

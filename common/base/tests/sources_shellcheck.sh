@@ -7,7 +7,7 @@ if ! type -P shellcheck >/dev/null; then
     echo "skip - $sentence: shellcheck is not installed"
     exit
 fi
-mapfile -t files < <(grep -rlIE '^#!(/usr/bin/env bash|/bin/bash|/bin/sh)' common grader data .ci ./*.sh 2>/dev/null | sort)
+mapfile -t files < <(grep -rlIE '^#!(/usr/bin/env bash|/bin/bash|/bin/sh)' common grader data slides .ci ./*.sh 2>/dev/null | sort)
 if words=$(shellcheck -x -f gcc "${files[@]}" 2>&1); then
     echo "ok - $sentence"
 else

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# build.sh BUILD     makes BUILD/slides/balise.pdf and balise-notes.pdf (make slides)
+# build.sh --lacks   names what is missing for it
+#
+# Whatever LaTeX warns of is an error: boxes that are too full, references and fonts that are not there, characters that a font
+# lacks. The files get their names when all is well.
+set -euo pipefail
+cd -- "${BASH_SOURCE[0]%/*}/.."
+most_passes=4
+
+give_up() { # WHAT WHERE HINT
+    printf 'error: %s\n' "$1" >&2
+    [[ -z $2 ]] || printf '  at %s\n' "$2" >&2
+    printf '  HINT: %s\n' "$3" >&2
+    exit 2
+}
+
+# What is not there of the programs and files that the slides need.
+lacks() {
+    local name
+    for name in pdflatex kpsewhich; do type -P "$name" > /dev/null || echo "$name"; done
+    type -P kpsewhich > /dev/null || return 0
+    for name in beamer.cls tikz.sty listings.sty booktabs.sty lmodern.sty tgheros.sty; do
+        kpsewhich "$name" > /dev/null || echo "$name"
+    done
+}
+
+need_latex() {
+    local missing
+    missing=$(lacks)
+    [[ -z $missing ]] || give_up "the slides need LaTeX, which lacks ${missing//$'\n'/ }" '' 'common/setup/setup.sh docs installs it; on a cluster: module load texlive'
+}
+
+pass() { # NAME FIRST-LINE
+    (
+        cd "$folder/$1"
+        max_print_line=10000 TEXINPUTS=".:$OLDPWD/slides:$folder:" pdflatex -interaction=nonstopmode -halt-on-error -file-line-error \
+            -no-shell-escape -jobname="$1" "$2" > stdout.txt 2>&1
+    )
+}
+
+# The first error of a log, as LaTeX says it: file:line: message.
+say_error() { # LOG
+    local line
+    line=$(grep -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
+    if [[ $line =~ ^([^:]+:[0-9]+):\ (.*)$ ]]; then
+        give_up "LaTeX: ${BASH_REMATCH[2]}" "slides/${BASH_REMATCH[1]##*/slides/}" "the whole log: $1"
+    fi
+    give_up "LaTeX: ${line:-it ended without a word}" '' "the whole log: $1"
+}
+
+# What must not be in the log of the last pass, with the chapter that it is in.
+warnings() { # LOG
+    awk '/^@slides/ { where = substr($0, 2) }
+        /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
+}
+
+# What a pass leaves for the next one; pages of notes leave nothing.
+left_behind() { # NAME
+    cat "$folder/$1/$1".{aux,nav} 2> /dev/null | sha256sum || true
+}
+
+compile() { # NAME FIRST-LINE
+    local i before
+    mkdir -p "$folder/$1"
+    for ((i = 0; i < most_passes; i++)); do
+        before=$(left_behind "$1")
+        pass "$1" "$2" || return 1
+        [[ $(left_behind "$1") != "$before" ]] || return 0
+    done
+}
+
+accept() { # NAME
+    local log=$folder/$1/$1.log found
+    found=$(warnings "$log")
+    if [[ -n $found ]]; then
+        printf '%s\n' "$found" | head -20 >&2
+        give_up "LaTeX warns of the slides" '' "the lines above name the lines of a chapter; the whole log: $log"
+    fi
+}
+
+main() {
+    local name status=0 jobs=()
+    if [[ $1 == --lacks ]]; then
+        lacks
+        return
+    fi
+    need_latex
+    build=$(realpath -m "$1")
+    folder=$build/slides
+    mkdir -p "$folder"
+    export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
+    /usr/bin/python3 -B slides/compute.py "$folder" "$build/start"
+    compile balise '\input{balise.tex}' &
+    jobs+=($!)
+    compile balise-notes '\def\WithNotes{}\input{balise.tex}' &
+    jobs+=($!)
+    for name in "${jobs[@]}"; do wait "$name" || status=1; done
+    if ((status)); then
+        for name in balise balise-notes; do
+            ! grep -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
+        done
+        give_up 'pdflatex did not run' '' "see $folder/balise/stdout.txt"
+    fi
+    accept balise
+    accept balise-notes
+    for name in balise balise-notes; do mv "$folder/$name/$name.pdf" "$folder/$name.pdf"; done
+    sed -n 's/^Output written on .* (\([0-9]* pages\).*/\1/p' "$folder/balise/balise.log" | sed "s#^#$1/slides/balise.pdf, balise-notes.pdf: #"
+}
+
+main "$@"

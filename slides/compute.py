@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""compute.py FOLDER START: writes what the slides show of numbers, matrices and code to FOLDER: numbers.tex, matrices.tex, code/.
+
+On a slide, \\N{key} is one of these numbers. No number that follows from a formula stands there as digits.
+"""
+import json
+import math
+import os
+import sys
+
+import excerpts
+import formulas
+import matrices
+from formulas import CLASSES, ROOT, STATE, WIDTH, cost
+
+SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # what the labs train
+SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
+CLUSTER, RANKS, BATCH, SEQ = "dgx-h100", 64, 512, 512
+
+
+def grouped(number):
+    return f"{number:,.0f}".replace(",", "\\,")
+
+
+def short(number):
+    """Three digits, as people say them: 0.535, 4.46, 44.6, 446."""
+    return f"{number:.{max(0, 2 - max(0, math.floor(math.log10(number))))}f}" if number else "0"
+
+
+def of_preset(name, model):
+    hidden, tokens = model.hidden, model.batch * model.seq
+    found = {"L": model.layers, "H": hidden, "A": model.heads, "D": hidden // model.heads, "F": 4 * hidden, "V": grouped(model.vocabulary),
+             "B": model.batch, "S": model.seq, "tokens": grouped(tokens),
+             "P": f"{model.parameters(1) / 1e6:.1f}", "embedding": f"{model.vocabulary * hidden / 1e6:.1f}",
+             "block": short(12 * hidden ** 2 / 1e6), "norms": short(4 * model.layers * hidden / 1e3),
+             "blocks": f"{12 * model.layers * hidden ** 2 / 1e6:.1f}", "gflop": grouped(sum(model.work()) / 1e9),
+             "weights.GB": f"{WIDTH * model.parameters(1) / 1e9:.2f}", "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}",
+             "N.MB": short(WIDTH * tokens * hidden / 1e6), "equal": grouped(round(formulas.equal_at(model), -2))}
+    for tp in (1, 2, 4, 8):
+        if model.heads % tp:
+            continue
+        state, held = STATE * model.parameters(tp), formulas.memory(model, tp)
+        sent = formulas.sent_over_tp(model, tp, 1)
+        found.update({f"P.{tp}": f"{model.parameters(tp) / 1e6:.1f}", f"state.{tp}": f"{state / 1e9:.2f}",
+                      f"weights.{tp}": f"{WIDTH * model.parameters(tp) / 1e9:.2f}",
+                      f"rest.{tp}": f"{(held - state) / 1e9:.2f}", f"memory.{tp}": f"{held / 1e9:.2f}",
+                      f"gflop.{tp}": grouped(sum(model.work()) / tp / 1e9),
+                      f"sent.{tp}": grouped(sent / 1e6), f"sent.rank.{tp}": grouped(sent / tp / 1e6),
+                      f"kept.whole.{tp}": f"{100 * whole_activations(model) / model.activations(1, 1):.1f}",
+                      f"kept.cut.{tp}": f"{100 * (model.activations(tp, 1) - whole_activations(model)) / model.activations(1, 1):.1f}",
+                      f"whole.share.{tp}": f"{100 * whole_activations(model) / model.activations(tp, 1):.0f}"})
+    return {f"{name}.{key}": text for key, text in found.items()}
+
+
+def whole_activations(model):
+    """Numbers kept for the backward pass that tp does not divide: what is left of them however many ranks there are."""
+    return model.activations(1 << 40, 1)
+
+
+def of_pair():
+    """A feed-forward block out of two column splits, and as a pair, in units of (n-1)N."""
+    letters = {"n": 2, "B": 1, "S": 1, "H": 1, "F": 4, "OUT": 1}
+    found = {f"{name}.{key}": formulas.budget(lab, direction, **letters) for name, lab in (("attention", 4), ("columns", 5), ("pair", 6))
+             for key, direction in (("forward", "FORWARD"), ("backward", "BACKWARD"))}
+    for name in ("attention", "columns", "pair"):
+        found[f"{name}.both"] = found[f"{name}.forward"] + found[f"{name}.backward"]
+    found["pair.ratio"] = f"{found['columns.both'] / found['pair.both']:.2f}"
+    letters = {**formulas.letters_of(SMALL, 2, 1), "PART": 0}
+    a_block = formulas.both(7, **letters) // (SMALL.batch * SMALL.seq * SMALL.hidden)
+    with_columns = (formulas.both(4, **letters) + formulas.both(5, **letters)) // (SMALL.batch * SMALL.seq * SMALL.hidden)
+    found.update({"block.both": a_block, "block.columns": with_columns,
+                  "stage.ratio": f"{formulas.sent_over_tp(SMALL, 2, 1, 5) / formulas.sent_over_tp(SMALL, 2, 1, 7):.1f}"})
+    base = formulas.preset("base")
+    letters = {"n": 2, "B": base.batch, "S": base.seq, "H": base.hidden, "OUT": 4 * base.hidden}
+    sent = [formulas.budget(2, direction, **letters) for direction in ("FORWARD", "BACKWARD")]
+    return {**found, "wide.forward": f"{sent[0] / 1e6:.1f}", "wide.backward": f"{sent[1] / 1e6:.1f}", "wide.MB": f"{WIDTH * sum(sent) / 1e6:.0f}"}
+
+
+def of_layouts():
+    found = {"small.L": SMALL.layers, "small.H": SMALL.hidden, "small.B": SMALL.batch, "small.S": SMALL.seq, "small.V": SMALL.vocabulary,
+             "small.P": short(SMALL.parameters(1) / 1e6), "small.tokens": SMALL.batch * SMALL.seq,
+             "small.equal": grouped(round(formulas.equal_at(SMALL), -1))}
+    for tp, dp in SMALL_LAYOUTS:
+        parts = [formulas.sent_over_tp(SMALL, tp, dp) / 1e6, formulas.sent_over_dp(SMALL, tp, dp) / 1e6]
+        for key, value in zip(("tp", "dp", "sum"), (*parts, sum(parts))):
+            found[f"small.{tp}x{dp}.{key}"] = f"{value:.2f}" if value else "0"
+    return found
+
+
+def described(name):
+    with open(os.path.join(ROOT, f"common/train/bench/clusters/{name}.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def of_clusters():
+    """Published figures as the kit's files hold them, and the kit's prediction for a cluster, of which nothing was measured."""
+    published = described("dgx-2h")["published"]
+    scaling = [figures for figures in published["weak_scaling"].values()]
+    found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
+             "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}
+    for i, (alone, replicas) in enumerate(scaling):
+        found.update({f"megatron.{2 ** i}.alone": alone, f"megatron.{2 ** i}.replicas": replicas})
+    file = described(CLUSTER)
+    near, far = cost.Link(**file["near"]), cost.Link(**file["far"])
+    cluster = cost.Cluster(**file["rates"], near=near, far=far)
+    large = formulas.preset("large", SEQ, BATCH)
+    per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
+    size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden
+    shared = cost.Link(far.latency, far.bandwidth / cluster.node)
+    found.update({"links.near.GB": f"{near.bandwidth / 1e9:.0f}", "links.far.GB": f"{shared.bandwidth / 1e9:.0f}",
+                  "links.ratio": f"{near.bandwidth / shared.bandwidth:.0f}", "links.size": short(size / 1e6),
+                  "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)), "links.far.ms": short(1e3 * cost.all_reduce(shared, 8, size)),
+                  "plan.ranks": RANKS, "plan.B": BATCH, "plan.S": SEQ})
+    for tp in (1, 2, 4, 8, 16):
+        dp, parts = RANKS // tp, cost.step(cluster, large, tp, RANKS // tp)
+        found.update({f"plan.{tp}.dp": dp, f"plan.{tp}.step": short(1e3 * sum(parts.values())),
+                      f"plan.{tp}.compute": short(1e3 * (parts["compute"] + parts["element-wise"] + parts["optimiser"])),
+                      f"plan.{tp}.tp": short(1e3 * parts["over tp"]), f"plan.{tp}.dp.ms": short(1e3 * parts["over dp"]),
+                      f"plan.{tp}.GB": short(cost.memory(cluster, large, tp, dp) / 1e9)})
+    return found
+
+
+def all_numbers():
+    base, large = formulas.preset("base"), formulas.preset("large")
+    ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
+    return {"width": WIDTH, "state": STATE, "classes": CLASSES, "labs": len(formulas.MANIFEST["LABS"].split()),
+            "largest": f"{max(formulas.memory(large, tp) for tp in (1, 2, 4, 8)) / 1e9:.1f}",
+            **of_preset("base", base), **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **ring}
+
+
+def write(path, text):
+    """Beside, then renamed."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
+def main():
+    folder, start = sys.argv[1], sys.argv[2]
+    os.makedirs(os.path.join(folder, "code"), exist_ok=True)
+    numbers = {**all_numbers(), **matrices.numbers()}
+    define = r"\expandafter\def\csname %s\endcsname{%s}" + "\n"
+    write(os.path.join(folder, "numbers.tex"), "".join(define % ("N@" + key, text) for key, text in numbers.items()))
+    write(os.path.join(folder, "matrices.tex"), "".join(define % ("M@" + key, text) for key, text in matrices.drawings().items()))
+    for name, text in excerpts.excerpts(start).items():
+        write(os.path.join(folder, "code", name), text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What the slides say of bytes, operations and memory: the kit's own formulas, evaluated.
+
+Sizes and times are those of common/train/bench/cost.py; what may be sent is the budget of grader/labs.mk, which the grader holds a lab to.
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import cost
+import model as bench
+from steps import VOCABULARY
+
+CLASSES = 2
+WIDTH = cost.Cluster.width  # bytes of a number
+STATE = cost.Cluster.state  # bytes of a parameter in training
+NO_MATTER = cost.Link(0.0, 1.0)
+ON_PAPER = cost.Cluster(1.0, 1.0, 1.0, 1.0, NO_MATTER, NO_MATTER)  # for what does not depend on rates
+
+
+def manifest():
+    """{name: value} of grader/labs.mk."""
+    with open(os.path.join(ROOT, "grader/labs.mk"), encoding="utf-8") as file:
+        return dict(re.findall(r"^(\w+) =[ \t]*(.*)$", file.read(), re.M))
+
+
+MANIFEST = manifest()
+
+
+def evaluated(expression, letters):
+    """A C expression of the manifest; its ?: is the only word that Python says otherwise."""
+    while True:
+        inner = re.search(r"\(([^()?]*)\?([^():]*):([^()]*)\)", expression)
+        if not inner:
+            break
+        expression = expression.replace(inner[0], f"({evaluated(inner[2] if evaluated(inner[1], letters) else inner[3], letters)})")
+    test, question, rest = expression.partition("?")
+    if question:
+        yes, no = rest.split(":", 1)
+        return evaluated(yes if evaluated(test, letters) else no, letters)
+    return eval(expression.replace("||", " or ").replace("&&", " and ").strip(), {"__builtins__": {}}, letters)  # pylint: disable=eval-used
+
+
+def budget(lab, passes, **letters):
+    """How many numbers a lab may send in a pass, over all ranks of its group."""
+    return evaluated(MANIFEST[f"LAB_{lab}_{passes}"], letters)
+
+
+def both(lab, **letters):
+    return budget(lab, "FORWARD", **letters) + budget(lab, "BACKWARD", **letters)
+
+
+def preset(name, seq=128, batch=8):
+    layers, hidden, heads = bench.PRESETS[name]
+    return cost.Model(layers, hidden, heads, seq, batch, VOCABULARY, classifies=True)
+
+
+def letters_of(model, tp, dp):
+    return {"n": tp, "B": model.batch // dp, "S": model.seq, "H": model.hidden, "F": 4 * model.hidden, "OUT": model.hidden, "C": CLASSES,
+            "VOCABULARY": 0, "PART": 0}
+
+
+def sent_over_tp(model, tp, dp, stage=11):
+    """Bytes of a training step over all ranks, by the budgets of the labs of which the model is built at this stage."""
+    letters = letters_of(model, tp, dp)
+    if stage >= 7:
+        block, head = both(7, **letters), both(7, **{**letters, "PART": 1})
+    else:
+        block, head = both(4, **letters) + both(5, **letters), 0
+    return WIDTH * dp * (model.layers * block + both(3, **letters) + head)
+
+
+def sent_over_dp(model, tp, dp):
+    """The same over the replicas: each dp group sums what its ranks hold."""
+    return WIDTH * tp * budget(11, "BACKWARD", n=dp, N=model.reduced(tp))
+
+
+def memory(model, tp, dp=1):
+    return cost.memory(ON_PAPER, model, tp, dp)
+
+
+def equal_at(model):
+    """How many positions a batch has where all ranks in tp send as much as all in dp, if dp sums every parameter."""
+    letters = {**letters_of(model, 2, 1), "B": 1, "S": 1}
+    a_position = (model.layers * both(7, **letters) + both(3, **letters)) / model.hidden
+    return 2 * model.parameters(1) / (a_position * model.hidden)

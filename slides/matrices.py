@@ -1,0 +1,232 @@
+"""The small matrices and tables that figures show, computed: what is drawn as a part of a sum or of a whole adds up, or joins, to what is
+drawn as the result. A cell carries the style of who holds it: w everybody, r0 r1 .. a shard of that rank, p0 p1 .. that rank's term of a sum.
+"""
+import math
+import os
+
+from formulas import ROOT
+
+X = [[1, 0, 2, 1], [0, 3, 1, 0], [2, 1, 0, 1]]  # [3,4]: three positions
+W = [[1, 2, 0, 1], [0, 1, 1, 0], [2, 0, 1, 1], [1, 1, 0, 2], [0, 1, 2, 0], [1, 0, 1, 1]]  # [6,4]: out, in
+DY = [[1, 0, 2, 0, 1, 0], [0, 1, 0, 1, 0, 2], [1, 1, 0, 0, 2, 0]]
+O = [[1, 0, 1, 2], [2, 1, 0, 0], [0, 1, 1, 1]]  # [3,4]: out, in
+U = [[-1, 1], [-1, 0], [0, 1], [-1, 2]]  # [4,2]
+D = [[1, 2, 2, 1], [1, 1, 1, 1]]  # [2,4]
+XP = [[1, 2], [2, 1]]  # [2,2]
+Q, K, V = [[2, 0], [0, 1], [1, 1]], [[1, 0], [0, 2], [1, 1]], [[4, 0], [0, 8], [2, 2]]
+MASK = [1, 1, 0]
+IDS, TABLE_ROWS, TABLE_COLUMNS = [7, 2, 9], 10, 4  # as in lab 3
+ORDER, REPLICAS = [7, 2, 9, 4, 0, 6, 1, 8, 5, 3], 3  # as in lab 11
+COLORS, KEYS = [7, 3, 7, 7, 3, 7], [2, 0, 1, 2, 0, 0]  # as in lab 8
+STAGES, MICRO = 4, 8
+SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and how many of them were right
+SENTENCE = "a brilliant film"
+
+
+def times(a, b):
+    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+
+
+def transposed(a):
+    return [list(row) for row in zip(*a)]
+
+
+def plus(a, b):
+    return [[x + y for x, y in zip(*rows)] for rows in zip(a, b)]
+
+
+def columns(a, first, end):
+    return [row[first:end] for row in a]
+
+
+def gelu(x):
+    return x * 0.5 * (1 + math.erf(x / math.sqrt(2)))
+
+
+def tenths(a):
+    return [[round(10 * x) / 10 + 0.0 for x in row] for row in a]
+
+
+def said(x):
+    return f"{x:.1f}".replace("-", "$-$") if isinstance(x, float) else str(x).replace("-", "$-$")
+
+
+def drawn(a, style, say=said):
+    """@param style of a cell: a name, or a function of row and column"""
+    cells = "".join(rf"\C{{{i}}}{{{j}}}{{{say(x)}}}{{{style(i, j) if callable(style) else style}}}" for i, row in enumerate(a) for j, x in enumerate(row))
+    return rf"\Size{{{len(a)}}}{{{len(a[0])}}}{cells}"
+
+
+def by_columns(width):
+    return lambda i, j: f"r{j // width}"
+
+
+def by_rows(height):
+    return lambda i, j: f"r{i // height}"
+
+
+def must(good, what):
+    if not good:
+        raise SystemExit(f"error: a figure would be untrue: {what}\n  HINT: change the small matrices of slides/matrices.py")
+
+
+def column_split():
+    y = times(X, transposed(W))
+    dx = [times(columns(DY, 3 * r, 3 * r + 3), W[3 * r:3 * r + 3]) for r in (0, 1)]
+    must(plus(*dx) == times(DY, W), "the terms of dx")
+    return {"x": drawn(X, "w"), "Wt": drawn(transposed(W), by_columns(3)), "y": drawn(y, by_columns(3)), "y.whole": drawn(y, "w"),
+            "W": drawn(W, by_rows(3)), "dy": drawn(DY, by_columns(3)), "dx.0": drawn(dx[0], "p0"), "dx.1": drawn(dx[1], "p1"),
+            "dx": drawn(plus(*dx), "w"), "Wt.plain": drawn(transposed(W), "w")}
+
+
+def row_split():
+    ot = transposed(O)
+    z = [times(columns(X, 2 * r, 2 * r + 2), ot[2 * r:2 * r + 2]) for r in (0, 1)]
+    must(plus(*z) == times(X, ot), "the terms of z")
+    return {"x.cut": drawn(X, by_columns(2)), "Ot": drawn(ot, by_rows(2)), "z.0": drawn(z[0], "p0"), "z.1": drawn(z[1], "p1"), "z": drawn(plus(*z), "w")}
+
+
+def pair():
+    a = times(XP, transposed(U))
+    h = tenths([[gelu(x) for x in row] for row in a])
+    dt = transposed(D)
+    z = [tenths(times(columns(h, 2 * r, 2 * r + 2), dt[2 * r:2 * r + 2])) for r in (0, 1)]
+    total = tenths(plus(*z))
+    exact = times([[gelu(x) for x in row] for row in a], dt)
+    must(tenths(exact) == total, f"the pair's output {exact} {total}")
+    return {"pair.x": drawn(XP, "w"), "pair.Ut": drawn(transposed(U), by_columns(2)), "pair.a": drawn(a, by_columns(2)),
+            "pair.h": drawn(h, by_columns(2)), "pair.Dt": drawn(dt, by_rows(2)), "pair.z.0": drawn(z[0], "p0"), "pair.z.1": drawn(z[1], "p1"),
+            "pair.z": drawn(total, "w")}
+
+
+def embedding():
+    table = [[10 * i + j for j in range(TABLE_COLUMNS)] for i in range(TABLE_ROWS)]
+    rows, half, middle = [table[i] for i in IDS], TABLE_COLUMNS // 2, TABLE_ROWS // 2
+    terms = [[row if i // middle == r else [0] * TABLE_COLUMNS for i, row in zip(IDS, rows)] for r in (0, 1)]
+    must(plus(*terms) == rows, "the terms of a lookup")
+    return {"table.hidden": drawn(table, by_columns(half)), "table.vocabulary": drawn(table, by_rows(middle)), "table": drawn(table, "w"),
+            "rows": drawn(rows, "w"), "rows.joined": drawn(rows, by_columns(half)),
+            "rows.left": drawn(columns(rows, 0, half), "r0"), "rows.right": drawn(columns(rows, half, TABLE_COLUMNS), "r1"),
+            "rows.0": drawn(terms[0], "p0"), "rows.1": drawn(terms[1], "p1"), "ids": drawn([[i] for i in IDS], "w"),
+            "ones": drawn([[int(i == j) for j in range(TABLE_ROWS)] for i in IDS], "w")}
+
+
+def attention():
+    scores = times(Q, transposed(K))
+    size = len(Q[0])
+    weights = []
+    for row in scores:
+        powers = [m * math.exp(s / math.sqrt(size)) for s, m in zip(row, MASK)]
+        weights.append([p / sum(powers) for p in powers])
+    shown = [[round(100 * p) / 100 for p in row] for row in weights]
+    must(all(abs(sum(row) - 1) < 1e-9 for row in shown), f"probabilities {shown}")
+    y = times(weights, V)
+    must(tenths(times(shown, V)) == tenths(y), f"attention's output {times(shown, V)} {y}")
+
+    def masked(i, j):
+        return "w" if MASK[j] else "blank"
+    return {"q": drawn(Q, "w"), "kt": drawn(transposed(K), masked), "scores": drawn(scores, masked),
+            "probabilities": drawn(shown, masked, lambda p: f"{p:.2f}"), "v": drawn(V, "w"), "heads.y": drawn(tenths(y), "w")}
+
+
+def collectives():
+    """As in lab 1: a vector of two numbers on each of three ranks."""
+    given = [[2 * r + 1, 2 * r + 2] for r in range(3)]
+    total = [sum(column) for column in zip(*given)]
+    joined = [x for row in given for x in row]
+    found = {"sum": drawn([total], "w"), "joined": drawn([joined], by_columns(2)), "root": drawn([given[0]], "r0")}
+    for r, row in enumerate(given):
+        found[f"given.{r}"] = drawn([row], f"r{r}")
+        found[f"term.{r}"] = drawn([row], f"p{r}")
+    # A reduce-scatter cuts the sum, so its vectors have as many parts as there are ranks.
+    longer = [[r + 1, 2 * r, 3] for r in range(3)]
+    total = [sum(column) for column in zip(*longer)]
+    found["long.sum"] = drawn([total], "w")
+    for r, row in enumerate(longer):
+        found[f"long.{r}"] = drawn([row], f"p{r}")
+        found[f"part.{r}"] = drawn([[total[r]]], f"r{r}")
+    return found
+
+
+def deals():
+    """Who reads which row: the order, whose each of its rows is, and what the replicas read with each tail."""
+    whose = [i % REPLICAS for i in range(len(ORDER))]
+    found = {"order": drawn([ORDER], lambda i, j: f"r{whose[j]}"), "whose": drawn([whose], lambda i, j: f"r{whose[j]}")}
+    round_up = -(-len(ORDER) // REPLICAS) * REPLICAS
+    round_down = len(ORDER) // REPLICAS * REPLICAS
+    for name, end in (("once", len(ORDER)), ("pad", round_up), ("drop", round_down)):
+        for r in range(REPLICAS):
+            found[f"{name}.{r}"] = drawn([[ORDER[i % len(ORDER)] for i in range(r, end, REPLICAS)]], f"r{r}")
+    return found
+
+
+def split():
+    """What group_split gives each rank with these colours and keys."""
+    groups = {color: sorted((rank for rank in range(6) if COLORS[rank] == color), key=lambda rank: (KEYS[rank], rank)) for color in set(COLORS)}
+    style = {color: f"r{i}" for i, color in enumerate(sorted(groups, reverse=True))}
+    mine = [groups[color] for color in COLORS]
+    found = {"split.rank": drawn([list(range(6))], "w"), "split.color": drawn([COLORS], lambda i, j: style[COLORS[j]]),
+             "split.key": drawn([KEYS], lambda i, j: style[COLORS[j]]),
+             "split.place": drawn([[mine[rank].index(rank) for rank in range(6)]], lambda i, j: style[COLORS[j]])}
+    for color, members in groups.items():
+        found[f"split.group.{color}"] = drawn([members], style[color])
+    return found
+
+
+def pipeline():
+    """One forward, one backward (arXiv:2104.04473, figure 4): a backward pass takes two units of time, a forward pass one."""
+    queues = []
+    for s in range(STAGES):
+        ahead = STAGES - 1 - s
+        forwards, backwards = [("F", m) for m in range(MICRO)], [("B", m) for m in range(MICRO)]
+        queue, forwards = forwards[:ahead], forwards[ahead:]
+        while forwards or backwards:
+            queue += forwards[:1] + backwards[:1]
+            forwards, backwards = forwards[1:], backwards[1:]
+        queues.append(queue)
+    done, clock, slots = {}, [0] * STAGES, []
+    while any(queues):
+        for s, queue in enumerate(queues):
+            while queue:
+                kind, m = queue[0]
+                needs = (s - 1 if kind == "F" else s + 1, kind, m)
+                ready = 0 if needs[0] < 0 else done.get((s, "F", m)) if needs[0] == STAGES else done.get(needs)
+                if ready is None:
+                    break
+                length, begin = (1 if kind == "F" else 2), max(clock[s], ready)
+                clock[s] = done[s, kind, m] = begin + length
+                slots.append((s, begin, length, m + 1, kind))
+                queue.pop(0)
+    idle = max(clock) / (3 * MICRO) - 1
+    must(abs(idle - (STAGES - 1) / MICRO) < 1e-9, f"the pipeline's bubble {idle}")
+    return "".join(rf"\Slot{{{s}}}{{{begin}}}{{{length}}}{{{m}}}{{{kind}}}" for s, begin, length, m, kind in slots)
+
+
+def gelu_curve():
+    return " ".join(f"({x / 10:.1f},{gelu(x / 10):.3f})" for x in range(-35, 26))
+
+
+def vocabulary():
+    with open(os.path.join(ROOT, "data/reviews/vocab.txt"), encoding="utf-8") as file:
+        return {word: i for i, word in enumerate(file.read().split("\n")[:-1])}
+
+
+def drawings():
+    return {**column_split(), **row_split(), **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
+            "pipeline": pipeline(), "gelu": gelu_curve()}
+
+
+def numbers():
+    words = vocabulary()
+    found = {f"token.{i}": words[word] for i, word in enumerate(["[CLS]", *SENTENCE.split(), "[SEP]", "[PAD]"])}
+    found.update({f"word.{i + 1}": word for i, word in enumerate(SENTENCE.split())})
+    a, b = 1, -2
+    found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b, "bend.of.a": f"{gelu(a):.2f}", "bend.of.b": f"{gelu(b):.2f}",
+                  "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{round(gelu(a), 2) + round(gelu(b), 2):.2f}",
+                  "stages": STAGES, "micro": MICRO, "bubble": f"{100 * (STAGES - 1) / MICRO:.1f}"})
+    ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]
+    for r, ratio in enumerate(ratios):
+        found.update({f"seen.{r}": SEEN[r], f"right.{r}": RIGHT[r], f"ratio.{r}": f"{ratio:.3f}"})
+    found.update({"seen.all": sum(SEEN), "right.all": sum(RIGHT), "ratio.mean": f"{sum(ratios) / len(ratios):.3f}",
+                  "ratio.all": f"{sum(RIGHT) / sum(SEEN):.3f}"})
+    return found

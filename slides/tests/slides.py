@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""The slides: what make slides sets, the notes, the numbers on them, and what it says when something is wrong."""
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
+sys.path[:0] = [os.path.join(ROOT, "slides"), os.path.join(ROOT, "common/train/tests")]
+sys.dont_write_bytecode = True
+import compute
+import excerpts
+import formulas
+from formulas import cost
+from runs import metrics_of
+
+os.chdir(ROOT)
+CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
+CHAPTERS = sorted(glob.glob("slides/[0-9][0-9]-*.tex"))
+failed = 0
+
+
+def check(sentence, good, seen=""):
+    global failed
+    print(("ok - " if good else "not ok - ") + sentence)
+    if not good:
+        failed += 1
+        print("    " + str(seen).strip().replace("\n", "\n    "))
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def said(*command, **environment):
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**CLEAN, **environment})
+
+
+# ---- the text --------------------------------------------------------------------------------------------------------------
+
+
+def frames_of(path):
+    return re.findall(r"\\begin\{frame\}(.*?)\\end\{frame\}", text_of(path), re.S)
+
+
+FRAMES = {path: frames_of(path) for path in CHAPTERS}
+NOTE = re.compile(r"\\say\{(\d+)\}\{")
+
+
+def check_text():
+    mute = [f"{path}: {frame[:50]!r}" for path, frames in FRAMES.items() for frame in frames if len(NOTE.findall(frame)) != 1]
+    check("every slide has one note, with its minutes", not mute and all(FRAMES.values()), "\n".join(mute))
+    minutes = {os.path.basename(path)[:-4]: sum(int(m) for frame in frames for m in NOTE.findall(frame)) for path, frames in FRAMES.items()}
+    table = {name: int(m) for name, m in re.findall(r"^\| (\d\d-[\w-]+) \| (\d+) \|", text_of("slides/README.md"), re.M)}
+    check("the minutes in slides/README.md are those of the notes", table == minutes, f"{table}\n{minutes}")
+    listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
+    check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
+    labs = re.findall(r"\\labnow\{\\wBalise~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))
+    files = {str(n): f"labs/{formulas.MANIFEST[f'LAB_{n}_FOLDER']}/{formulas.MANIFEST[f'LAB_{n}_FILE']}" for n in range(1, 12)}
+    wrong = [one for one in labs if one[1] not in (files.get(one[0]), f"make start LAB={one[0]}")]
+    check("each lab is announced once, in order, with its file", [n for n, _ in labs] == list(files) and not wrong, labs)
+
+
+UNITS = r"(?:[kMGT]B|bytes?|[GTP]FLOPS?|[GTP]FLOP/s|million|billion|thousand|ms|GB/s|\\%|times less)"
+DIGITS = re.compile(r"(?<![\w.{])\d[\d.,]*(?:\\,|~|\s)*" + UNITS + r"\b")
+
+
+def check_no_digits():
+    found = []
+    for path in CHAPTERS + sorted(glob.glob("slides/figures/*.tex")):
+        text = re.sub(r"%.*", "", text_of(path).replace(r"\%", "PERCENT")).replace("PERCENT", r"\% ")
+        found += [f"{path}: {one}" for one in DIGITS.findall(text)]
+    check("no number with a unit stands on a slide as digits", not found, "\n".join(found))
+    typed = [path for path in CHAPTERS if r"\begin{lstlisting}" in text_of(path) or r"\begin{verbatim}" in text_of(path)]
+    check("no code is typed on a slide", not typed, typed)
+
+
+def check_no_solution(start):
+    """A line of code on a slide stands in a start file, and what only the solution has stands in none of them."""
+    told = []
+    for name, (path, _) in excerpts.START.items():
+        given, solved = text_of(os.path.join(start, path)).splitlines(), text_of(os.path.join("solutions", path)).splitlines()
+        secret = {line.strip() for line in solved} - {line.strip() for line in given} - {""}
+        told += [f"{name}: {line}" for line in excerpts.excerpts(start)[name].splitlines() if line.strip() in secret]
+    check("no line of a solution that its start file lacks stands on a slide", not told, "\n".join(told))
+
+
+# ---- the numbers -----------------------------------------------------------------------------------------------------------
+
+
+def check_formulas():
+    """The formulas of the slide 'A training step on tp ranks', written down again."""
+    for name, (L, H, A) in (("base", (12, 768, 12)), ("large", (24, 1024, 16))):
+        V, S, B = 30522, 128, 8
+        model = formulas.preset(name)
+        model.leaves_out = False
+        for tp in (1, 2, 4):
+            N, T = B * S * H, B * S
+            good = (abs(model.parameters(tp) - ((V * H + 12 * L * H ** 2 + H * (H + 2)) / tp + 4 * L * H)) < 1
+                    and abs(model.activations(tp, 1) / T / L - (2 * H + (8 * H + H / 8 + 2 * A) / tp)) < 1e-6
+                    and model.work() == (72 * L * T * H ** 2, 12 * L * T * S * H)
+                    and formulas.sent_over_tp(model, tp, 1) == 4 * (tp - 1) * ((8 * L + 1) * N + 2 * B * (H + 2))
+                    and formulas.memory(model, tp) > 16 * model.parameters(tp))
+            check(f"BERT-{name.title()} at tp {tp}: the formulas on the slide are those of cost.py and of the labs' budgets", good)
+    numbers = compute.all_numbers()
+    shown = {"base.P": "109.0", "large.P": "334.4", "columns.both": 15, "pair.both": 4, "attention.both": 4, "block.both": 8, "pair.ratio": "3.75",
+             "small.2x1.tp": "4.46", "small.1x2.dp": "4.28", "small.2x2.sum": "8.75", "small.equal": "490", "base.equal": "2\\,900"}
+    wrong = {key: numbers[key] for key, text in shown.items() if numbers[key] != text}
+    check("the numbers on the slides are those of the labs' texts", not wrong, wrong)
+
+
+def check_run():
+    """A step counts what the slides compute, over tp to the byte, and over dp but for what the arena pads."""
+    L, H, heads, S, B, vocabulary = 2, 96, 12, 32, 16, 968
+    model = cost.Model(L, H, heads, S, B, vocabulary, classifies=True)
+    for tp, dp in ((2, 1), (2, 2)):
+        lines = metrics_of(tp * dp, "--layers", L, "--hidden-dim", H, "--heads", heads, "--seq", S, "--batch-size", B, "--samples", 64, "--steps", 2,
+                           "--test", "", "--threads", 1, "--check", 0, "--tp", tp)
+        steps, ranks = sum("step" in line for line in lines), lines[-1]["ranks"]
+        over_tp, over_dp = (sum(rank[key] for rank in ranks) / steps for key in ("comm_bytes_tp", "comm_bytes_dp"))
+        check(f"a training step at tp {tp}, dp {dp} sends what the slides compute, over tp", over_tp == formulas.sent_over_tp(model, tp, dp),
+              f"{over_tp} counted, {formulas.sent_over_tp(model, tp, dp)} computed")
+        computed = formulas.sent_over_dp(model, tp, dp)
+        check(f"a training step at tp {tp}, dp {dp} sends what the slides compute, over dp", 0 <= over_dp - computed <= 0.01 * computed,
+              f"{over_dp} counted, {computed} computed")
+        held = max(rank["parameters"] for rank in ranks)
+        check(f"a rank at tp {tp}, dp {dp} holds as many parameters as the slides compute", 0 <= held - model.parameters(tp) <= 0.01 * held,
+              f"{held} counted, {model.parameters(tp)} computed")
+
+
+def check_plan():
+    """The chart of 64 GPUs is what make model says."""
+    run = said(sys.executable, "common/train/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
+               BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", WEAK="", AMP="", BACKEND="")
+    numbers = compute.all_numbers()
+    told = {int(tp): float(step.replace(",", "")) for tp, step in re.findall(r"tp=(\d+) dp=\d+ +([\d.,]+)", run.stdout)}
+    wrong = {tp: (told.get(tp), numbers[f"plan.{tp}.step"]) for tp in (1, 2, 4, 8, 16)
+             if not abs(told.get(tp, 0) / float(numbers[f"plan.{tp}.step"]) - 1) < 0.02}
+    check("the chart of layouts shows what make model says", not wrong, f"{wrong}\n{run.stdout}{run.stderr}")
+
+
+# ---- the pages -------------------------------------------------------------------------------------------------------------
+
+
+def check_pages(folder):
+    done = said("make", "slides", f"BUILD={folder}")
+    check("make slides sets both files in a clean folder, without a warning", done.returncode == 0 and not done.stderr and done.stdout.count("\n") == 1
+          and all(os.path.exists(f"{folder}/slides/{name}.pdf") for name in ("balise", "balise-notes")), done.stdout + done.stderr)
+    if done.returncode:
+        return
+    again = said("make", "slides", f"BUILD={folder}")
+    check("make slides does nothing where nothing has changed", again.returncode == 0 and not again.stdout + again.stderr, again.stdout + again.stderr)
+    if not (shutil.which("pdfinfo") and shutil.which("pdffonts")):
+        print("skip - the pages are counted, and fonts lie in the files: there is no poppler-utils")
+        return
+    count = sum(map(len, FRAMES.values()))
+    for name in ("balise", "balise-notes"):
+        path = f"{folder}/slides/{name}.pdf"
+        about = dict(re.findall(r"^([\w ]+): +(.*)$", said("pdfinfo", path).stdout, re.M))
+        width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
+        check(f"{name}.pdf has a page a frame, 16:9", int(about["Pages"]) == count and abs(width / height - 16 / 9) < 0.01, about)
+        rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
+        wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
+        check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)
+    check("there are about 60 slides", 55 <= count <= 70, count)
+
+
+def small_tree(folder):
+    """The kit with a deck of one chapter, to break."""
+    os.makedirs(folder)
+    for name in ("common", "grader", "data"):
+        os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+    shutil.copytree("slides", os.path.join(folder, "slides"), ignore=shutil.ignore_patterns("__pycache__"))
+    path = os.path.join(folder, "slides/balise.tex")
+    deck = re.sub(r"\\chapterfile\{(?!00).*\}\n", "", text_of(path))
+    write(path, deck)
+    return os.path.join(folder, "slides")
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+BREAKS = (
+    ("a box that is too full", r"\hbox to 5mm{much more than five millimetres}", ("Overfull", "slides/00-opening.tex", "HINT")),
+    ("a number that nobody computes", r"\N{no.such.number}", ("no.such.number", "slides/00-opening.tex:", "HINT")),
+    ("a reference to nothing", r"see \ref{nothing}", ("nothing", "slides/00-opening.tex", "HINT")),
+    ("a word that LaTeX does not know", r"\nosuchword", ("Undefined control sequence", "slides/00-opening.tex:", "HINT")),
+    ("a character that the font lacks", "\N{GREEK SMALL LETTER LAMDA}", ("Unicode", "slides/00-opening.tex:", "HINT")),
+)
+
+
+def check_breaks(folder, start):
+    slides = small_tree(folder)
+    chapter, build = os.path.join(slides, "00-opening.tex"), os.path.join(folder, "build")
+    os.makedirs(build)
+    os.symlink(start, os.path.join(build, "start"))
+    good = text_of(chapter)
+    digests = []
+    for _ in range(2):
+        shutil.rmtree(os.path.join(build, "slides"), ignore_errors=True)
+        run = said(f"{slides}/build.sh", build)
+        with open(f"{build}/slides/balise.pdf", "rb") as file:
+            digests.append(hashlib.sha256(file.read()).hexdigest())
+    check("the same slides give the same file, byte by byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
+    for what, text, words in BREAKS:
+        write(chapter, good.replace(r"\begin{itemize}", text + "\n" + r"\begin{itemize}", 1))
+        run = said(f"{slides}/build.sh", build)
+        check(f"{what} is one error with the chapter's name, and the old file stays",
+              run.returncode == 2 and run.stderr.count("error: ") == 1 and all(word in run.stderr for word in words)
+              and os.path.exists(f"{build}/slides/balise.pdf"), run.stdout + run.stderr)
+    write(chapter, good)
+    matrices = os.path.join(slides, "matrices.py")
+    write(matrices, text_of(matrices).replace("dx = [times(columns(DY, 3 * r", "dx = [times(columns(DY, 2 * r", 1).replace("3 * r + 3), W", "2 * r + 3), W", 1))
+    run = said(f"{slides}/build.sh", build)
+    check("terms that do not add up to the sum beside them are an error", run.returncode != 0 and "untrue" in run.stderr, run.stderr)
+
+
+def check_without_latex(folder):
+    os.makedirs(folder)
+    run = said("/usr/bin/bash", "slides/build.sh", os.path.join(folder, "build"), PATH=folder)
+    check("without LaTeX there is one error with a HINT that setup understands",
+          run.returncode == 2 and run.stderr.startswith("error: ") and "HINT: common/setup/setup.sh docs" in run.stderr, run.stderr)
+
+
+def main():
+    check_text()
+    check_no_digits()
+    check_formulas()
+    check_run()
+    check_plan()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        check_without_latex(f"{folder}/bare")
+        lacking = said("slides/build.sh", "--lacks").stdout.split()
+        if lacking:
+            print(f"skip - make slides sets the slides without a warning: LaTeX lacks {' '.join(lacking)} (common/setup/setup.sh docs)")
+            return
+        check_pages(f"{folder}/clean")
+        check_no_solution(f"{folder}/clean/start")
+        check_breaks(f"{folder}/broken", f"{folder}/clean/start")
+
+
+main()
+sys.exit(failed > 0)
