@@ -25,7 +25,7 @@ CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_
 # Without -no-pie and frame pointers a line in a lab cannot be told from an address of its code. gcc alone moves parts of a
 # function into another section.
 IN_ONE_PIECE := $(if $(shell $(CC) --version 2>/dev/null | grep -i clang),,-fno-reorder-blocks-and-partition)
-LAB_CFLAGS = -std=gnu17 -g -O2 -Werror=return-type -Werror=incompatible-pointer-types -Werror=int-conversion \
+LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Werror=return-type -Werror=incompatible-pointer-types -Werror=int-conversion \
              -Werror=implicit-function-declaration -fno-omit-frame-pointer -fno-optimize-sibling-calls $(IN_ONE_PIECE) \
              -fno-pie -Wall -Wno-unused-parameter $(SANITIZE)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
@@ -138,11 +138,12 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 # Lab 9 is lab 1 on other groups: both have one play.
 play_source = grader/plays/lab$(call nn,$(if $(filter 9,$(1)),1,$(1))).c
 
+LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 define lab_rules
-$(BUILD)/labs/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+$(LAB_OBJECTS)/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) labs/$(call lab_file,$(1)) $$@ '$(LAB_$(1)_EXPORTS)' || true
-$(BUILD)/labs/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+$(LAB_OBJECTS)/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
 $(BUILD)/float/play-$(1).o: $(call play_source,$(1))
@@ -172,10 +173,10 @@ stand_in = $(if $(HANDOUT),$(if $(wildcard $(GIVEN)/$(1).o),given,missing),solut
 author_of = $(if $(and $(filter mine,$(STACK)),$(call started,$(1))),student,$(stand_in))
 
 define stand_in_rules
-$(BUILD)/labs/given/$(1).o: $(GIVEN)/$(1).o
+$(LAB_OBJECTS)/given/$(1).o: $(GIVEN)/$(1).o
 	mkdir -p $$(@D)
 	cp $$< $$@
-$(BUILD)/labs/missing/$(1).o:
+$(LAB_OBJECTS)/missing/$(1).o:
 	mkdir -p $$(@D)
 	printf 'waits: it stands on lab $(1), which is not started\n  HINT: make grade LAB=$(1) comes first\n' > $$@.failed
 	: > $$@
@@ -198,7 +199,7 @@ counted = $(addprefix -Wl$(comma)--wrap=,$(COUNTED_KERNELS))
 FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(counted) -Wl,--wrap=tensor_data -Wl,--export-dynamic-symbol=sched_yield
 RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
-RUNNERS = $(BUILD)/runners$(OF_BACKEND)
+RUNNERS = $(BUILD)/runners$(OF_BACKEND)$(FOR_GDB)
 # What a program is linked of may change without any of it being newer (make start): the list has a file of its own.
 .PHONY: always
 define list_rule
@@ -209,13 +210,13 @@ endef
 # runner_rules LAB AUTHOR LABS BENEATH: the runner of the author's lab, with the objects of those that it stands on.
 define runner_rules
 $(call list_rule,$(RUNNERS)/$(call nn,$(1))-$(2),$(3))
-$(RUNNERS)/$(call nn,$(1))-$(2): $(RUNNERS)/$(call nn,$(1))-$(2).list $(BUILD)/labs/$(if $(filter solution,$(2)),solution,student)/$(1).o $(3) \
+$(RUNNERS)/$(call nn,$(1))-$(2): $(RUNNERS)/$(call nn,$(1))-$(2).list $(LAB_OBJECTS)/$(if $(filter solution,$(2)),solution,student)/$(1).o $(3) \
         $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
-mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/$(call author_of,$(n))/$(n).o)
-reference_labs = $(if $(HANDOUT),$(mine_labs),$(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o))
+mine_labs = $(foreach n,$(LAB_$(1)_NEEDS),$(LAB_OBJECTS)/$(call author_of,$(n))/$(n).o)
+reference_labs = $(if $(HANDOUT),$(mine_labs),$(foreach n,$(LAB_$(1)_NEEDS),$(LAB_OBJECTS)/solution/$(n).o))
 $(foreach lab,$(LABS),$(foreach author,student solution,$(eval $(call runner_rules,$(lab),$(author),$(call reference_labs,$(lab))))))
 ifeq ($(STACK),mine)
 $(foreach lab,$(LABS),$(eval $(call runner_rules,$(lab),mine,$(call mine_labs,$(lab)))))
@@ -325,7 +326,7 @@ all_started = $(if $(filter-out $(foreach n,$(NEEDED_$(1)),$(if $(call started,$
 MY_STAGE = $(or $(lastword $(foreach stage,$(STAGES),$(call all_started,$(stage)))),0)
 STAGE = $(if $(filter serial,$(STACK)),0,$(or $(UPTO),$(if $(filter mine,$(STACK)),$(MY_STAGE),$(lastword $(LABS)))))
 from = $(filter $(1),$(wordlist 1,$(if $(BAD_STAGE),0,$(STAGE)),1 2 3 4 5 6 7 8 9 10 11))
-lab_object = $(BUILD)/labs/$(call author_of,$(1))/$(1).o
+lab_object = $(LAB_OBJECTS)/$(call author_of,$(1))/$(1).o
 plain = $(BUILD)/float/common/model/serial/$(1).o
 # slot: this lab's object from its stage on, what the slot is before the lab until then
 slot = $(if $(call from,$(1)),$(call lab_object,$(1)),$(2))
@@ -342,7 +343,7 @@ NEXT_STAGE_9 = 11
 TOO_EARLY = $(strip $(foreach n,$(LABS),$(if $(call started,$(n)),$(if $(call from,$(n)),,$(n)))))
 LACKING = $(strip $(foreach n,$(NEEDED_$(NEXT_STAGE_$(STAGE))),$(if $(call started,$(n)),,$(n))))
 # The labs in it, and those of them that the student has not started.
-TRAIN_LABS = $(filter $(patsubst %.o,%,$(notdir $(filter $(BUILD)/labs/%,$(TRAIN_PARTS)))),$(LABS))
+TRAIN_LABS = $(filter $(patsubst %.o,%,$(notdir $(filter $(LAB_OBJECTS)/%,$(TRAIN_PARTS)))),$(LABS))
 referenced = $(strip $(foreach lab,$(TRAIN_LABS),$(if $(filter solution,$(call author_of,$(lab))),$(lab))))
 TRAIN = $(if $(STACK)$(UPTO),$(BUILD)/stacks/$(or $(STACK),solutions)-$(STAGE)/train,$(BUILD)/train)$(OF_BACKEND)
 

@@ -17,9 +17,11 @@ progress: $(START_FILES)
 reset: start
 	$(in_loop) grader/loop/forget.py
 
-# gdb on a rank of the case that failed last, or of the one that is named.
+# gdb on a rank of the case that failed last, or of the one that is named; of labs that are not optimised, so that it finds every variable.
 FAILING = $(if $(or $(SEED),$(CASE)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
-.PHONY: debug
-debug: $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
-	$(BUILD)/grade --debug '$(or $(RANK),0)' --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
+.PHONY: debug runners-for-gdb
+runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
+debug: $(BUILD)/grade
+	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
+	$(BUILD)/grade --debug '$(or $(RANK),0)' --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS)-for-gdb $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(or $(SEED),$(FAILING)),--seed '$(or $(SEED),$(word 1,$(FAILING)))') $(if $(or $(CASE),$(FAILING)),--case '$(or $(CASE),$(word 2,$(FAILING)))')

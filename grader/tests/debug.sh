@@ -26,6 +26,11 @@ stops_in_the_lab() {
     debug 'bt 1\ninfo locals\n' LAB=6 RANK=1 SEED=3
     [ "$status" = 0 ] && says "gdb is on rank 1" && says "at labs/06-colrow-pair/colrow-pair.c:" && says "#0 col_row_linear_pair_new"
 }
+shows_every_variable() { # also one that is used up before the next line
+    copy_solution 6
+    debug 'delete\nbreak col_row_linear_pair_forward\ncontinue\nnext\nnext\ninfo args\ninfo locals\n' LAB=6 RANK=1 SEED=3 CASE=3
+    [ "$status" = 0 ] && says "mesh = 0x" && says "layer = 0x" && says "h = 0x" && ! grep -q 'optimized out' out
+}
 goes_to_the_end() {
     debug 'delete\ncontinue\n' LAB=6 RANK=0 SEED=3 CASE=1
     [ "$status" = 0 ] && says "exited normally" && says "SEED=3 CASE=1"
@@ -46,6 +51,7 @@ does_not_build() {
 
 copy_solution 6
 check "gdb stops in the lab, on the rank that was asked for, with its line" stops_in_the_lab
+check "it finds every variable" shows_every_variable
 check "a rank that goes on comes to the end of the case that was named" goes_to_the_end
 check "nothing is left of the ranks" nothing_is_left
 check "without SEED and CASE it is the case that failed last" takes_what_failed
