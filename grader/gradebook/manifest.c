@@ -95,7 +95,9 @@ Manifest manifest_of(const Files *files, const char *prefix)
         snprintf(manifest.name, sizeof manifest.name, "%s", name);
         if (strcmp(kit, BALISE_VERSION))
             snprintf(manifest.remark, sizeof manifest.remark,
-                     "made with version %.20s of the kit, graded with %s", kit, BALISE_VERSION);
+                     "made with version %.20s of the kit, graded with %s: points, start files or balise.h "
+                     "are others",
+                     kit, BALISE_VERSION);
         note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
     }
     clean_text(manifest.remark);

@@ -118,8 +118,11 @@ fi
 rm -rf "$tree/handed"/*
 cp zoë.tar.gz handed/zoë.tar.gz
 cp -r damaged handed/damaged
+mkdir handed/old && tar xzf zoë.tar.gz -C handed/old && sed -Ei 's/"kit": "[^"]*"/"kit": "1.0+01d"/; s/"name": "[^"]*"/"name": "Old"/' handed/old/manifest.json
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
 check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
 check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c is not what the manifest' "handed in.csv"
+check "who worked with an older handout is told" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
+check "and nobody else" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
 check "who hands in twice is told" grep -q '"damaged",.*has the same name' "handed in.csv"
 finish

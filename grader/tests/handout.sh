@@ -112,6 +112,11 @@ first_run() {
 hands_in() {
     within make hand-in NAME="Ada Lovelace" && [ -s "$kit/build/hand-in-files/Ada Lovelace.tar.gz" ]
 }
+is_of_this_kit() {
+    make --silent build/generated/kit_version.h > "$out" 2>&1
+    tar xzf "$kit/build/hand-in-files/Ada Lovelace.tar.gz" -O manifest.json >> "$out"
+    grep -qF "\"kit\": $(sed -E 's/.* //' build/generated/kit_version.h)" "$out"
+}
 notices_a_change() {
     echo '/* mine */' >> "$kit/common/base/problem.c"
     within make grade LAB=10
@@ -146,6 +151,7 @@ check "the model before any lab trains on one rank" first_run
 check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
 check "the labs train" trains
 check "the labs are handed in" hands_in
+check "what is handed in says that it is of the kit of its instructor" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
 check "in a folder with a blank in its name lines are told all the same" in_a_folder_with_a_blank
 check "make help lists what is there" help_is_true
