@@ -142,7 +142,7 @@ main() {
     check_mpi "$folder"
     printf '\nFor make test (the labs work without)\n'
     dependency_table test
-    printf '\nFor the reference pages (optional)\n'
+    printf '\nFor the slides and the reference pages (optional)\n'
     dependency_table docs
     printf '\nThis machine: %.60s\n' "$(system_name), $(uname -m)"
     machine_table
