@@ -1,7 +1,7 @@
 /* Attention where products are in 16 bits, against its definition in double precision. Arguments have few significant bits, so that what
  * remains to be rounded are the exponents (or probabilities) and the gradient of the scores, by at most a unit roundoff each: the bounds are
  * sums of what is rounded, times that. Processors keep to single precision. */
-#include "backend/tests/comparison.h"
+#include "backend/tests/precisions.h"
 
 enum { SHAPES = 12, MASKS = 3, Q = 0, K, V, DY, ARGUMENTS };
 typedef struct Attention {
@@ -10,34 +10,6 @@ typedef struct Attention {
     int32_t *mask;
     float *x[ARGUMENTS], *y, *dx[3], *highest, *sums, *work;
 } Attention;
-
-static Precision precision;
-
-static bool choose(void)
-{
-    Problem problem;
-    backend_set_threads(1);
-    const bool good = backend_set_products(precision, 0, &problem);
-    if (!good)
-        printf("skip - attention in 16 bits: %s\n", problem.what);
-    return good;
-}
-
-static void bf16(void)
-{
-    precision = BF16;
-}
-
-static void fp16(void)
-{
-    precision = FP16;
-}
-
-static void back_to_fp32(void)
-{
-    Problem problem;
-    backend_set_products(FP32, 0, &problem);
-}
 
 /* The last head is too large for tensor cores' tiles. */
 static AttentionShape shape_of(int i)

@@ -1,39 +1,6 @@
 /* Products that follow each other: a matrix that was rounded for one of them is not rounded again for the next, unless it has changed. And
  * TF32, which rounds nothing by itself. */
-#include "backend/tests/comparison.h"
-
-static Precision precision;
-
-static bool choose(void)
-{
-    Problem problem;
-    backend_set_threads(1);
-    const bool good = backend_set_products(precision, 0, &problem);
-    if (!good)
-        printf("skip - products in %s: %s\n", precision_name(precision), problem.what);
-    return good;
-}
-
-static void bf16(void)
-{
-    precision = BF16;
-}
-
-static void fp16(void)
-{
-    precision = FP16;
-}
-
-static void tf32(void)
-{
-    precision = TF32;
-}
-
-static void back_to_fp32(void)
-{
-    Problem problem;
-    backend_set_products(FP32, 0, &problem);
-}
+#include "backend/tests/precisions.h"
 
 /* ---- copies outlive a product, but no change ---- */
 

@@ -16,10 +16,10 @@ def said_last(done):
     return ((done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
 
 
-def version_of(python):
-    """Of the PyTorch that this Python has, or None; and what was wrong."""
+def version_of(python, first=""):
+    """Of the PyTorch that this Python has, or None; and what was wrong. `first`: what it must be able to do."""
     try:
-        done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False)
+        done = subprocess.run([python, "-c", f"import torch; {first} print(torch.__version__)"], capture_output=True, text=True, check=False)
     except OSError as error:
         return None, error.strerror
     return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
@@ -78,20 +78,11 @@ def find(build, given):
     return found
 
 
-def on_gpu(python):
-    """The version of this Python's PyTorch, where that sees a GPU; and what was wrong."""
-    try:
-        done = subprocess.run([python, "-c", "import torch; torch.cuda.init(); print(torch.__version__)"], capture_output=True, text=True, check=False)
-    except OSError as error:
-        return None, error.strerror
-    return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
-
-
 def find_on_gpu(given):
     """{version: its Python}: those of TORCH=, or the first that sees a GPU."""
     found = {}
     for python in given or ("python3", DISTRIBUTION):
-        version, trouble = on_gpu(python)
+        version, trouble = version_of(python, "torch.cuda.init();")
         if version:
             found[version] = python
         elif given:

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 """make bench: what it refuses, what SAVE keeps, what COMPARE calls a difference. No time is judged."""
 import contextlib
+import functools
 import io
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import unittest.mock
 
-ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
-sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import measuring
+from measuring import BUILD, check
 import aims
 import bench
 import growth
@@ -20,23 +19,7 @@ import rows
 import steps
 import traffic
 
-os.chdir(ROOT)
-failed = 0
-
-
-def check(sentence, good, seen=""):
-    global failed
-    print(("ok - " if good else "not ok - ") + sentence)
-    if not good:
-        failed += 1
-        print("    " + str(seen).replace("\n", "\n    "))
-
-
-def refused(sentence, word, **given):
-    run = subprocess.run(["common/train/bench/bench.py", BUILD], env=dict(os.environ, **given), capture_output=True, text=True, check=False)
-    check(sentence, run.returncode == 2 and run.stderr.startswith("error: ") and "HINT: " in run.stderr and word in run.stderr
-          and not run.stdout, run.stdout + run.stderr)
-
+refused = functools.partial(measuring.refused, "common/train/bench/bench.py")
 
 refused("a section that does not exist is refused", "'kernel'", ONLY="kernel")
 refused("rounds that are no number are refused", "'many'", ROUNDS="many")
@@ -189,4 +172,3 @@ spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 
 check("what the profile adds up is no more than the steps took", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
 check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.formula(2, 1, 12, 0)[0])
-sys.exit(failed > 0)

@@ -1,46 +1,26 @@
 #!/usr/bin/env python3
 """make bench BACKEND=cuda, on an emulated GPU and of a tiny model: what it measures, what it refuses. No time is judged."""
 import contextlib
+import functools
 import io
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import unittest.mock
 
-ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
-sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import measuring
+from measuring import BUILD, check, run
 import aims
 import gpu
 import idle
 import peers
 
-os.chdir(ROOT)
-failed = 0
+refused = functools.partial(measuring.refused, "common/train/bench/bench.py", BACKEND="emulated")
+
 work = os.path.join(BUILD, "bench-gpu-test")
 shutil.rmtree(work, ignore_errors=True)
 os.makedirs(work)
-clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BACKEND", "TRANSPORT")}
-
-
-def check(sentence, good, seen=""):
-    global failed
-    print(("ok - " if good else "not ok - ") + sentence)
-    if not good:
-        failed += 1
-        print("    " + str(seen).replace("\n", "\n    "))
-
-
-def run(*command, **given):
-    return subprocess.run(command, env=dict(clean, **given), capture_output=True, text=True, check=False)
-
-
-def refused(sentence, word, **given):
-    done = run("common/train/bench/bench.py", BUILD, **{"BACKEND": "emulated", **given})
-    check(sentence, done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("HINT: ") == 1 and word in done.stderr
-          and not done.stdout, done.stdout + done.stderr)
 
 
 def script(name, text):
@@ -119,4 +99,3 @@ with contextlib.redirect_stderr(io.StringIO()) as complained:
     except SystemExit as end:
         ended = end.code
 check("a trace without kernels is an error", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
-sys.exit(failed > 0)

@@ -1,39 +1,23 @@
 #!/usr/bin/env python3
 """make model: counts are those of the program, laws of the formulas hold, and the published weak scaling has its shape."""
 import dataclasses
+import functools
 import json
 import os
 import re
 import subprocess
-import sys
 
-ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
-sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+import measuring
+from measuring import BUILD, check
 import clusters
 import cost
 import steps
 
-os.chdir(ROOT)
-failed = 0
-
-
-def check(sentence, good, seen=""):
-    global failed
-    print(("ok - " if good else "not ok - ") + sentence)
-    if not good:
-        failed += 1
-        print("    " + str(seen).replace("\n", "\n    "))
+refused = functools.partial(measuring.refused, "common/train/bench/model.py", silent=False)
 
 
 def said(**given):
-    names = ("NTASKS", "TP", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE", "CLUSTER", "WEAK", "BACKEND", "AMP")
-    clean = {key: value for key, value in os.environ.items() if key not in names}
-    return subprocess.run(["common/train/bench/model.py", BUILD], env=dict(clean, **given), capture_output=True, text=True, check=False)
-
-
-def refused(sentence, word, **given):
-    run = said(**given)
-    check(sentence, run.returncode == 2 and run.stderr.startswith("error: ") and "HINT: " in run.stderr and word in run.stderr, run.stderr)
+    return measuring.run("common/train/bench/model.py", BUILD, **given)
 
 
 refused("a model that is not known is refused", "'huge'", MODEL="huge")
@@ -161,4 +145,3 @@ run = subprocess.run(["make", f"BUILD={BUILD}", "model", "BACKEND=emulated", "AM
 rate = re.search(r"products +([\d.e-]+) +TFLOP/s", run.stdout)
 check("on an emulated GPU the rates are measured, and the links the file's", run.returncode == 0 and "measured  products" in run.stdout
       and rate and float(rate.group(1)) < 1 and re.search(r"links among the 8 of a node +360 ", run.stdout), run.stdout + run.stderr)
-sys.exit(failed > 0)

@@ -1,0 +1,45 @@
+/** @file
+ * Products in one precision at a time, for tests that loop over those that there are.
+ */
+#ifndef BALISE_BACKEND_TESTS_PRECISIONS_H
+#define BALISE_BACKEND_TESTS_PRECISIONS_H
+
+#include "backend/tests/comparison.h"
+
+static Precision precision;
+
+/** Makes `precision` that of the products; where the backend has it not, that is a skip. */
+static inline bool choose(void)
+{
+    Problem problem;
+    backend_set_threads(1);
+    const bool good = backend_set_products(precision, 0, &problem);
+    if (!good)
+        printf("skip - %s: %s\n", precision_name(precision), problem.what);
+    return good;
+}
+
+/* Fixtures. */
+
+static inline void bf16(void)
+{
+    precision = BF16;
+}
+
+static inline void fp16(void)
+{
+    precision = FP16;
+}
+
+static inline void tf32(void)
+{
+    precision = TF32;
+}
+
+static inline void back_to_fp32(void)
+{
+    Problem problem;
+    backend_set_products(FP32, 0, &problem);
+}
+
+#endif

@@ -1,0 +1,30 @@
+"""What the tests of make bench and make model share: the commands' own modules, and sentences about what they print and refuse."""
+import os
+import subprocess
+import sys
+
+import runs
+
+ROOT, BUILD = runs.ROOT, runs.BUILD
+sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+os.chdir(ROOT)
+
+OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BACKEND", "TRANSPORT", "NTASKS", "TP", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE", "CLUSTER", "WEAK",
+           "AMP")
+
+
+def check(sentence, good, seen=""):
+    runs.check(good, sentence, str(seen))
+
+
+def run(*command, **given):
+    """Without what make or somebody's shell has set."""
+    clean = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    return subprocess.run(command, env=dict(clean, **given), capture_output=True, text=True, check=False)
+
+
+def refused(program, sentence, word, silent=True, **given):
+    """One error with one HINT, before anything is printed if it is to be silent."""
+    done = run(program, BUILD, **given)
+    check(sentence, done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("HINT: ") == 1 and word in done.stderr
+          and not (silent and done.stdout), done.stdout + done.stderr)
