@@ -42,7 +42,7 @@ pass() { # NAME FIRST-LINE
 # The first error of a log, as LaTeX says it: file:line: message.
 say_error() { # LOG
     local line
-    line=$(grep -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
+    line=$(grep -a -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
     if [[ $line =~ ^([^:]+:[0-9]+):\ (.*)$ ]]; then
         give_up "LaTeX: ${BASH_REMATCH[2]}" "slides/${BASH_REMATCH[1]##*/slides/}" "the whole log: $1"
     fi
@@ -98,7 +98,7 @@ main() {
     for name in "${jobs[@]}"; do wait "$name" || status=1; done
     if ((status)); then
         for name in balise balise-notes; do
-            ! grep -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
+            ! grep -a -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
         done
         give_up 'pdflatex did not run' '' "see $folder/balise/stdout.txt"
     fi
