@@ -416,6 +416,11 @@ model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(foreach name,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK,$(name)='$($(name))') NTASKS='$(filter-out 1,$(NTASKS))' \
 	    common/train/bench/model.py $(BUILD)
 
+# Curves of runs, from what METRICS= has written.
+.PHONY: plot
+plot:
+	METRICS="$$METRICS" Y='$(Y)' OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/train/plot/plot.py
+
 # make sbatch: the same as a job of Slurm's; with JOB=n it waits for one that was submitted before.
 .PHONY: train sbatch
 ifneq ($(call said,JOB),)

@@ -1,12 +1,14 @@
 """How the cost of a step grows with each size of the model, on one rank: measured, and beside it what the counts of cost.py give."""
 import math
 import os
-import shutil
-import subprocess
+import sys
 
 import cost
 import steps
 from rows import Row, fail, number, table
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../plot"))
+import gnuplot  # noqa: E402
 
 HEAD_SIZE, STEPS = 64, 6
 BASE = {"SEQ": 128, "HIDDEN_DIM": 256, "LAYERS": 4, "BATCH_SIZE": 8}
@@ -88,13 +90,10 @@ def plot(work, axis, lines):
     with open(data, "w", encoding="utf-8") as file:
         file.write(f"# {axis}, ms at best, median, on paper, MB of tensors, on paper\n")
         file.writelines(" ".join(f"{value:.6g}" for value in line) + "\n" for line in lines)
-    if not shutil.which("gnuplot"):
+    if not gnuplot.is_there():
         print("  no picture: there is no gnuplot here (make setup says what is missing)")
         return
-    beside = f"{picture}.{os.getpid()}"
-    program = f"""set terminal svg size 900,360 font "sans,12"
-set output "{beside}"
-set multiplot layout 1,2
+    program = f"""set multiplot layout 1,2
 set logscale xy 2
 set key left top
 set grid
@@ -106,8 +105,8 @@ plot "{data}" using 1:2 with linespoints pointtype 7 title "measured, best", "" 
 set ylabel "MB of tensors"
 plot "{data}" using 1:5 with linespoints pointtype 7 title "measured", "" using 1:6 with lines dashtype 2 title "on paper"
 """
-    done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
-    if done.returncode:
-        fail(f"gnuplot ended with {done.returncode}: {done.stderr.strip()[:300]}", f"the numbers are in {data}")
-    os.rename(beside, picture)
+    try:
+        gnuplot.draw(picture, program)
+    except gnuplot.Trouble as error:
+        fail(str(error), f"the numbers are in {data}")
     print(f"  drawn in {picture}")

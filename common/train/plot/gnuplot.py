@@ -1,0 +1,40 @@
+"""Pictures by gnuplot: the whole picture or none."""
+import os
+import shutil
+import subprocess
+
+TERMINALS = {".svg": 'svg size {width},{height} font "sans,12" background "white"', ".png": 'pngcairo size {width},{height} font "sans,12"'}
+
+
+class Trouble(Exception):
+    """What is wrong, and what helps."""
+
+    def __init__(self, what, hint):
+        super().__init__(what)
+        self.hint = hint
+
+
+def is_there():
+    return shutil.which("gnuplot") is not None
+
+
+def run(program):
+    """What gnuplot prints."""
+    if not is_there():
+        raise Trouble("there is no gnuplot here", "make setup installs it")
+    done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Trouble(f"gnuplot ended with {done.returncode}: {done.stderr.strip()[:300]}", "is the disk full?")
+    return done.stdout
+
+
+def draw(picture, program, width=900, height=360):
+    """Writes a picture, .svg or .png by its name: beside it first, so that none is left half-written."""
+    terminal = TERMINALS[os.path.splitext(picture)[1]].format(width=width, height=height)
+    beside = f"{picture}.{os.getpid()}"
+    try:
+        run(f'set terminal {terminal}\nset output "{beside}"\n{program}')
+        os.replace(beside, picture)
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""make plot: curves of runs by the real gnuplot, in the terminal and as pictures; what it refuses."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import xml.dom.minidom
+
+from runs import ROOT, check, command
+
+if not shutil.which("gnuplot"):
+    print("skip - curves of runs: there is no gnuplot")
+    raise SystemExit
+
+
+def plot(folder, **given):
+    clean = {name: value for name, value in os.environ.items() if name not in ("METRICS", "Y", "OUT", "COLUMNS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(["make", "-C", ROOT, "--silent", "plot", *(f"{name}={value}" for name, value in given.items())], cwd=folder, env=clean,
+                          capture_output=True, text=True, check=False)
+
+
+def refused(folder, sentence, words, **given):
+    done = plot(folder, **given)
+    check(done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("HINT: ") == 1 and words in done.stderr and not done.stdout,
+          f"{sentence} is one error", done.stdout + done.stderr)
+
+
+def written(folder, name, loss, steps=40):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        for step in range(1, steps + 1):
+            file.write(json.dumps({"step": step, "epoch": 1, "loss": loss(step), "accuracy": 0.5, "step_s": 0.01}) + "\n")
+        file.write(json.dumps({"epoch": 1, "test_loss": loss(steps), "test_accuracy": 0.5, "test_rows": 4}) + "\n" + json.dumps({"ranks": []}) + "\n")
+    return path
+
+
+def main(folder):
+    real = os.path.join(folder, "a real run.jsonl")
+    subprocess.run(command(1, "--tp", 1, "--steps", 4, "--samples", 64, "--layers", 1, "--hidden-dim", 32, "--heads", 2, "--seq", 16, "--metrics", real), cwd=ROOT,
+                   capture_output=True, check=True)
+    done = plot(folder, METRICS=f"'{real}'", Y="loss accuracy lr step_s tokens_per_s comm_bytes comm_s")
+    check(done.returncode == 0 and not done.stderr and all(word in done.stdout for word in ("a real run", "test loss", "learning rate", "tokens a second")),
+          "each number of a step of a real run has a curve in the terminal", done.stdout + done.stderr)
+    check(max(map(len, done.stdout.splitlines())) <= 80, "which fits 80 columns", done.stdout)
+
+    falls, rises = written(folder, "falls.jsonl", lambda step: 1 - step / 50), written(folder, "rises.jsonl", lambda step: step / 50)
+    lines = [line for line in plot(folder, METRICS=falls).stdout.splitlines() if "|" in line]
+    columns = [line.find("*") for line in lines if "*" in line]
+    check(len(columns) > 3 and columns == sorted(columns), "what falls goes down from left to right", "\n".join(lines))
+
+    picture = os.path.join(folder, "curves.svg")
+    done = plot(folder, METRICS=f"{falls} {rises}", Y="loss accuracy", OUT=picture)
+    texts = []
+    if os.path.exists(picture):
+        texts = [re.sub(r"<[^>]*>|\s+", " ", node.toxml()).strip() for node in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
+    check(done.returncode == 0 and all(text in texts for text in ("falls", "rises", "falls, test loss", "rises, test accuracy", "loss", "accuracy", "step")),
+          "an SVG has a curve a run and its evaluations, with their names", f"{done.stderr} {texts}")
+    picture = os.path.join(folder, "curves.png")
+    plot(folder, METRICS=falls, OUT=picture)
+    with open(picture, "rb") as file:
+        check(file.read(8) == b"\x89PNG\r\n\x1a\n", "a PNG is one")
+    os.mkdir(os.path.join(folder, "twin"))
+    twin = written(os.path.join(folder, "twin"), "falls.jsonl", lambda step: 0.5)
+    done = plot(folder, METRICS=f"{falls} {twin}")
+    check(falls in done.stdout and twin in done.stdout, "two files of one name are told apart by their folders", done.stdout + done.stderr)
+
+    short = os.path.join(folder, "short.jsonl")
+    with open(falls, encoding="utf-8") as whole, open(short, "w", encoding="utf-8") as file:
+        left = whole.read()[:1000]
+        file.write(left)
+    cut = left.count("\n") + 1
+    empty = os.path.join(folder, "empty.jsonl")
+    with open(empty, "w", encoding="utf-8"):
+        pass
+    refused(folder, "no file", "which runs?")
+    refused(folder, "a file that is not there", "No such file", METRICS="none.jsonl")
+    refused(folder, "a file that was cut short", f"short.jsonl:{cut} is no line of metrics", METRICS=short)
+    refused(folder, "a file without steps", "has no steps", METRICS=empty)
+    refused(folder, "a number that the steps have not", "have no 'lost'", METRICS=falls, Y="lost")
+    refused(folder, "a picture of another kind", "a picture cannot be 'x.gif'", METRICS=falls, OUT="x.gif")
+    refused(folder, "a folder that is not there", "there is no folder none", METRICS=falls, OUT="none/x.svg")
+    before = sorted(os.listdir(folder))
+    os.mkdir(os.path.join(folder, "taken.svg"))
+    refused(folder, "a picture that cannot be written", "taken.svg", METRICS=falls, OUT=os.path.join(folder, "taken.svg"))
+    check(sorted(os.listdir(folder)) == sorted([*before, "taken.svg"]), "and nothing half-written is left", str(os.listdir(folder)))
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    main(temporary)
