@@ -57,7 +57,7 @@ warnings() { # LOG
 
 # What a pass leaves for the next one; pages of notes leave nothing.
 left_behind() { # NAME
-    cat "$folder/$1/$1".{aux,nav} 2> /dev/null | sha256sum || true
+    cat "$folder/$1/$1".{aux,nav,out} 2> /dev/null | sha256sum || true
 }
 
 compile() { # NAME FIRST-LINE
@@ -88,6 +88,7 @@ main() {
     need_latex
     build=$(realpath -m "$1")
     folder=$build/slides
+    [[ -d $build/start ]] || give_up "there are no start files in $1" '' 'make slides makes them, and calls this'
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
     /usr/bin/python3 -B slides/compute.py "$folder" "$build/start"

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import compute
 import excerpts
 import formulas
+import matrices
 from formulas import cost
 from runs import metrics_of
 
@@ -134,6 +135,13 @@ def check_run():
               f"{held} counted, {model.parameters(tp)} computed")
 
 
+def check_tokens():
+    run = subprocess.run([f"{BUILD}/tokenize", "--vocab", "data/reviews/vocab.txt"], input=matrices.SENTENCE + "\n", capture_output=True, text=True, check=False)
+    numbers = matrices.numbers()
+    shown = [str(numbers[f"token.{i}"]) for i in range(2 + len(matrices.SENTENCE.split()))]
+    check("the ids on the slide are those of the kit's tokenizer", run.stdout.split() == shown, f"{run.stdout}{run.stderr}{shown}")
+
+
 def check_plan():
     """The chart of 64 GPUs is what make model says."""
     run = said(sys.executable, "common/train/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
@@ -235,6 +243,7 @@ def main():
     check_no_digits()
     check_formulas()
     check_run()
+    check_tokens()
     check_plan()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_without_latex(f"{folder}/bare")
