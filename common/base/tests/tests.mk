@@ -88,7 +88,7 @@ SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 # that uses it.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
-	common/setup/setup.sh core data test $(if $*,slurm)
+	common/setup/setup.sh core data test docs $(if $*,slurm)
 	$(MAKE) run-tests$(if $(ON_GPU),-on-gpu,$(if $*,-slow,-fast))
 
 # What make test-slow does with a real Slurm, alone.
