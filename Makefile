@@ -372,6 +372,12 @@ $(BUILD)/checkpoint: $(BUILD)/float/common/train/checkpoint_main.o $(BUILD)/libb
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lm
 
 NTASKS ?= 1
+# REPORT=1: a page of the run, out of its trace and metrics; these are kept where they are named.
+REPORTED = $(filter-out 0,$(REPORT))
+METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
+TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
+PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
+MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/train/page/
 option = $(if $($(2)),--$(1) '$($(2))')
 TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,samples,SAMPLES) $(call option,model,MODEL) \
     $(call option,layers,LAYERS) $(call option,hidden-dim,HIDDEN_DIM) $(call option,heads,HEADS) \
@@ -379,7 +385,7 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
     $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,warmup,WARMUP) $(call option,decay,DECAY) $(call option,clip,CLIP) \
     $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,profile,PROFILE) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
-    $(call option,metrics,METRICS) $(call option,amp,AMP) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
+    $(call option,metrics,METRICS_FILE) $(call option,trace,TRACE_FILE) $(call option,amp,AMP) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
     $(call option,eps,EPS) $(call option,positions,POSITIONS) $(call option,threads,THREADS) \
     $(call option,save,SAVE) $(call option,every,EVERY) $(call option,resume,RESUME)
 
@@ -430,7 +436,9 @@ endif
 train $(if $(call said,JOB),,sbatch): $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
 	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')
 	$(if $(filter mine,$(STACK)),$(if $(UPTO),,$(if $(TOO_EARLY),printf 'not used  your labs: $(TOO_EARLY); the next stage needs labs that are not started: $(LACKING)\n')))
+	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json && $(MAKE_PAGE)training.py begin $(call PAGE,train))
 	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
+	$(if $(REPORTED),$(MAKE_PAGE)training.py '$(TRACE_FILE)' '$(METRICS_FILE)' $(call PAGE,train))
 
 .PHONY: no-such-stack no-such-stage
 no-such-stage:

@@ -8,7 +8,7 @@ static struct {
     double last;
     int count;
     Lap lap[MAX_LAPS];
-    LapListener *listener;
+    LapListener *listener[MAX_LAP_LISTENERS];
 } laps;
 
 static double now(void)
@@ -43,13 +43,25 @@ void lap(const char *what, bool backward)
     double time = now(), seconds = time - laps.last;
     laps.lap[i].seconds[backward] += seconds;
     laps.last = time;
-    if (laps.listener)
-        laps.listener(what, backward, seconds);
+    for (int l = 0; l < MAX_LAP_LISTENERS; l++)
+        if (laps.listener[l])
+            laps.listener[l](what, backward, seconds);
+}
+
+void laps_tell_no_more(LapListener *listener)
+{
+    for (int l = 0; l < MAX_LAP_LISTENERS; l++)
+        if (laps.listener[l] == listener)
+            laps.listener[l] = NULL;
 }
 
 void laps_tell(LapListener *listener)
 {
-    laps.listener = listener;
+    laps_tell_no_more(listener);
+    int place = 0;
+    while (place < MAX_LAP_LISTENERS - 1 && laps.listener[place])
+        place++;
+    laps.listener[place] = listener;
 }
 
 int laps_read(Lap copy[MAX_LAPS])

@@ -24,9 +24,11 @@ void laps_forget(void);
  *  @param what a text that stays; names are compared as texts */
 void lap(const char *what, bool backward);
 
-/** Hears each word with the time that it got, while the clock runs; NULL ends that. */
+/** Hears each word with the time that it got, while the clock runs, beside those that do already; whoever is named again hears it once. */
 typedef void LapListener(const char *what, bool backward, double seconds);
+enum { MAX_LAP_LISTENERS = 2 };
 void laps_tell(LapListener *listener);
+void laps_tell_no_more(LapListener *listener);
 
 /** Copies what was counted, in the order of first appearance. @return how many */
 int laps_read(Lap laps[MAX_LAPS]);

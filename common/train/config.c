@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mesh/mesh.h"
+#include "train/trace.h"
 
 typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, AMP } Kind;
 
@@ -149,6 +150,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"test", TEXT, &config->test, 0, 0},
         {"vocab", TEXT, &config->vocabulary, 0, 0},
         {"metrics", TEXT, &config->metrics, 0, 0},
+        {"trace", TEXT, &config->trace, 0, 0},
         {"cache", TEXT, &config->cache, 0, 0},
         {"tp", INTEGER, &config->tp, 1, 1 << 20},
         {"epochs", INTEGER, &config->epochs, 1, 1 << 20},
@@ -255,7 +257,8 @@ bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 {
     return check_ranks(config, ranks, problem) && mesh_check(ranks, config->tp, problem) &&
            check_batch(config, ranks, problem) && bert_check(&config->bert, config->tp, problem) &&
-           check_saving(config, problem) && (!config->metrics || can_write(config->metrics, problem));
+           check_saving(config, problem) && (!config->metrics || can_write(config->metrics, problem)) &&
+           (!config->trace || trace_can_be_written(config->trace, problem));
 }
 
 static bool can_read(const char *path, Problem *problem)

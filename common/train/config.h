@@ -11,6 +11,7 @@
 typedef struct TrainConfig {
     const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
     const char *metrics;                  /**< JSON Lines file, or NULL */
+    const char *trace;                    /**< Chrome's JSON of some steps, or NULL */
     const char *cache;                    /**< folder of the token cache */
     int tp, epochs, batch, seq, threads;  /**< threads: of a rank */
     int ranks;                            /**< that were started, or 0: not said */

@@ -5,6 +5,7 @@
 #include "train/parts.h"
 #include "train/profile.h"
 #include "train/stall.h"
+#include "train/trace.h"
 #include "train/waiting.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
@@ -62,6 +63,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     StepReport report = {.rate = schedule_rate(&config->schedule, t->step), .gradient_norm = -1};
     if (config->profile)
         profile_step(t->step - t->first_step);
+    if (config->trace)
+        trace_step(t->step - t->first_step);
     model_clear_gradients(t->model);
     for (int i = 0; i < config->accumulate; i++) {
         batch_fill(t->train, rows + i * micro, micro, t->batch);
@@ -79,6 +82,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         step_with_gradients(t, &report);
     report.left_out = t->scaler.left_out;
     laps_run(false);
+    if (config->trace)
+        trace_step_ends();
     return report;
 }
 

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "mesh/mesh.h"
+#include "train/agree.h"
 #include "train/checkpoint.h"
 #include "train/equal.h"
 #include "train/map.h"
 #include "train/parts.h"
 #include "train/profile.h"
 #include "train/stall.h"
+#include "train/trace.h"
 #include "train/waiting.h"
 
 static double now(void)
@@ -196,12 +198,17 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     }
     if (good)
         map_report(&t.mesh, config->map);
+    if (good && config->trace)
+        trace_open(&t.mesh, t.pool, t.steps - t.step);
     good = good && train_epochs(&t, stop, problem);
     stall_end();
     if (good)
         report_end(&t);
     if (good && t.report)
         good = report_is_complete(t.report, config, problem);
+    if (config->trace && agree(world, good, problem))
+        good = trace_write(&t.mesh, config->trace, t.first_step, problem);
+    trace_close();
     trainer_close(&t);
     return good;
 }

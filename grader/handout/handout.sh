@@ -40,7 +40,7 @@ put_runtime() {
     put grader/{labs.mk,labs.awk,start.awk,calls.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
     put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/plays/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
-    put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py
+    put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}
     put data/reviews/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
     [ ! -e LICENSE ] || put LICENSE

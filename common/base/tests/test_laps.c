@@ -77,19 +77,44 @@ START_TEST(a_listener_hears_each_word_with_its_time_until_there_is_none)
     Lap laps[MAX_LAPS];
     heard = 0;
     laps_tell(hear);
+    laps_tell(hear); /* once */
     lap("linear", true);
     laps_run(true);
     for (int i = 0; i < 3; i++) {
         lap("linear", true);
         lap("linear", false);
     }
-    laps_tell(NULL);
+    laps_tell_no_more(hear);
     laps_read(laps);
     ck_assert_double_gt(heard, 0);
     ck_assert_double_eq(laps[0].seconds[1], heard);
     lap("linear", true);
     laps_read(laps);
     ck_assert_double_gt(laps[0].seconds[1], heard);
+}
+END_TEST
+
+static int words;
+static void count(const char *what, bool backward, double seconds)
+{
+    words++;
+}
+
+START_TEST(two_listeners_hear_the_same_words_and_one_may_leave)
+{
+    heard = words = 0;
+    laps_tell(hear);
+    laps_tell(count);
+    laps_run(true);
+    lap("linear", true);
+    double first = heard;
+    ck_assert_double_gt(first, 0);
+    ck_assert_int_eq(words, 1);
+    laps_tell_no_more(hear);
+    lap("linear", true);
+    ck_assert_double_eq(heard, first);
+    ck_assert_int_eq(words, 2);
+    laps_tell_no_more(count);
 }
 END_TEST
 
@@ -118,6 +143,7 @@ Suite *suite(void)
     tcase_add_test(tcase, what_is_not_running_counts_nothing);
     tcase_add_test(tcase, the_time_since_the_last_word_belongs_to_the_next);
     tcase_add_test(tcase, a_listener_hears_each_word_with_its_time_until_there_is_none);
+    tcase_add_test(tcase, two_listeners_hear_the_same_words_and_one_may_leave);
     tcase_add_test(tcase, more_names_than_there_is_room_for_share_the_last_place);
     suite_add_tcase(all, tcase);
     return all;

@@ -1,0 +1,96 @@
+"""A page of a run in one file: what it is drawn with stands in it, nothing is loaded. Names of files and operations are escaped."""
+import html
+import json
+import os
+import string
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MARK = '<meta name="generator" content="Balise">'
+
+
+def give_up(what, hint):
+    print(f"error: {what}\n  HINT: {hint}", file=sys.stderr)
+    sys.exit(2)
+
+
+def text_of(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def is_page(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return MARK in file.read(1000)
+
+
+def make_room(path):
+    """Before the run: can the page be written? An earlier page goes, so that none stands for a run that failed; anything else stays."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        give_up(f"there is no folder {folder}", "mkdir makes it, or OUT= names a file in another one")
+    if os.path.isdir(path) or os.path.lexists(path) and not os.path.isfile(path):
+        give_up(f"{path} is no file", "OUT=page.html")
+    try:
+        if os.path.isfile(path):
+            if not is_page(path) and os.path.getsize(path):
+                give_up(f"{path} is there already, and is no page of make report or REPORT=1", "OUT= names another file")
+            os.unlink(path)
+        with open(path + ".new", "w", encoding="utf-8"):
+            pass
+        os.unlink(path + ".new")
+    except OSError as error:
+        give_up(f"the page {path} cannot be written: {error.strerror}", "OUT= names a file in a folder that can be written")
+
+
+def write(path, title, body, data, scripts):
+    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    page = string.Template(text_of("page.html")).substitute(title=html.escape(title), css=text_of("page.css"), body=body, data=embedded, js="\n".join(map(text_of, scripts)))
+    try:
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(page)
+        os.replace(path + ".new", path)
+    except OSError as error:
+        give_up(f"the page {path} cannot be written: {error.strerror}", "OUT= names a file in a folder that can be written")
+    print(f"page      {path}")
+
+
+escape = html.escape
+
+
+def table(caption, head, rows, texts=()):
+    """Cells are texts; the first of a row names it. `texts`: columns that are words."""
+    kind = [' class="text"' if i in texts or i == 0 else "" for i in range(len(head))]
+    lines = ['<div class="scrolls" tabindex="0"><table class="list">', f"<caption>{escape(caption)}</caption>",
+             "<thead><tr>" + "".join(f'<th scope="col"{k}>{escape(h)}</th>' for h, k in zip(head, kind)) + "</tr></thead><tbody>"]
+    for row in rows:
+        lines.append(f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f'<td{k} data-label="{escape(h)}">{escape(cell)}</td>' for cell, k, h in zip(row[1:], kind[1:], head[1:])) + "</tr>")
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def size_text(amount):
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if amount >= limit:
+            return f"{amount / limit:.3g} {unit}" if amount < 999.5 * limit else f"{amount / limit:.0f} {unit}"
+    return f"{amount:.0f} B"
+
+
+def matrix(caption, amounts):
+    """Who sends to whom: amounts[from][to] in bytes, with a bar as long as its share of the largest."""
+    most = max(map(max, amounts)) or 1
+    ranks = range(len(amounts))
+    lines = ['<div class="scrolls" tabindex="0"><table class="matrix-of-ranks">', f"<caption>{escape(caption)}</caption>",
+             '<thead><tr><th scope="col" class="text">from, to rank</th>' + "".join(f'<th scope="col">to {r}</th>' for r in ranks) + "</tr></thead><tbody>"]
+    for r in ranks:
+        cells = [f'<td class="self">{"·" if r == to else "0"}</td>' if not amounts[r][to] else
+                 f'<td class="heat" style="--share:{100 * amounts[r][to] / most:.1f}%">{size_text(amounts[r][to])}</td>' for to in ranks]
+        lines.append(f'<tr><th scope="row">rank {r}</th>' + "".join(cells) + "</tr>")
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def timeline_figure(label):
+    return f"""<figure class="timeline" id="timeline"><p class="needs-script">The timeline is drawn by JavaScript, which is off here.</p>
+<ul class="legend"></ul><div class="buttons"></div>
+<canvas tabindex="0" role="application" aria-label="{escape(label)}: plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span"></canvas>
+<p class="readout" aria-live="polite">Point at a span, or press n, and it is told here.</p>
+<figcaption>Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all.</figcaption></figure>"""

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""training.py begin OUT: before a run, may its page be written there?  training.py TRACE METRICS OUT: the page of a run that has ended, out of
+what make train TRACE= and METRICS= have written."""
+import json
+import sys
+
+from page import give_up, make_room, matrix, escape, size_text, table, timeline_figure, write
+
+KINDS = {"forward": ["forward", "sky", "plain"], "backward": ["backward", "blue", "plain"], "tp": ["exchange over tp", "orange", "rising"],
+         "dp": ["reduction over dp, not hidden", "pink", "falling"], "dp under way": ["reduction over dp, under way", "pink", "level"],
+         "waiting": ["waiting for other ranks", "ground", "empty"], "optimiser": ["optimiser", "green", "upright"], "reading": ["reading the batch", "grey", "dots"]}
+CATEGORIES = {"weights": ["weights", "blue", "plain"], "gradients": ["gradients", "orange", "rising"], "optimiser": ["optimiser", "green", "upright"],
+              "activations": ["activations", "sky", "dots"]}
+
+
+class Rank:
+    def __init__(self):
+        self.name, self.groups, self.steps, self.spans, self.memory = "", {}, [], [], []
+        self.unknown = []
+
+
+def read_trace(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            trace = json.load(file)
+        ranks = [Rank() for _ in range(trace["otherData"]["ranks"])]
+        for event in trace["traceEvents"]:
+            rank = ranks[event["pid"]]
+            if event["ph"] == "M" and event["name"] == "process_name":
+                rank.name = event["args"]["name"]
+            elif event["ph"] == "M" and event["name"] == "balise_rank":
+                rank.groups = {"tp": event["args"]["tp_group"], "dp": event["args"].get("dp_group", [])}
+                rank.unknown = [group for group in ("tp", "dp") if event["args"][f"waiting_unknown_{group}"]]
+            elif event["ph"] == "C":
+                rank.memory.append([event["ts"], *(event["args"][category] for category in CATEGORIES)])
+            elif event["ph"] == "X":
+                (rank.steps if event["cat"] == "step" else rank.spans).append(event)
+    except OSError as error:
+        give_up(f"{path}: {error.strerror}", "make train REPORT=1 makes the trace and the page")
+    except (ValueError, KeyError, IndexError, TypeError):
+        give_up(f"{path} is no trace of this kit", "make train TRACE=run.json writes one")
+    return trace["otherData"], ranks
+
+
+def read_metrics(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+    except OSError as error:
+        give_up(f"{path}: {error.strerror}", "make train METRICS=run.jsonl writes one")
+    except ValueError:
+        give_up(f"{path} holds lines that are no metrics", "was it cut short? make train METRICS=run.jsonl writes one")
+    return lines
+
+
+def loss_of(lines):
+    points, evaluations = [], []
+    for line in lines:
+        if "step" in line:
+            points.append([line["step"], line["loss"]])
+        elif "test_loss" in line and line["test_loss"] is not None:
+            evaluations.append([points[-1][0] if points else 0, line["test_loss"]])
+    return {"points": points, "evaluations": evaluations}
+
+
+def timeline_of(ranks):
+    names, kinds = {}, list(KINDS)
+    used = [kind for kind in kinds if any(span["cat"] == kind for rank in ranks for span in rank.spans)]
+    rows = []
+    for number, rank in enumerate(ranks):
+        spans = []
+        for span in rank.spans:
+            sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for group in ("tp", "dp"))
+            entry = [span["ts"], span["dur"], used.index(span["cat"]), names.setdefault(span["name"], len(names))]
+            spans.append(entry + [sent] if sent else entry + ["in an exchange over " + span["args"]["for"]] if span["cat"] == "waiting" else entry)
+        rows.append({"label": f"rank {number}", "spans": spans})
+    marks = [[step["ts"], step["ts"] + step["dur"], step["name"]] for step in ranks[0].steps]
+    return {"kinds": [KINDS[kind] for kind in used], "names": list(names), "rows": rows, "marks": marks}
+
+
+def sent_over(ranks, group):
+    """From whom to whom, in bytes a step. A collective says how much a rank's share is, not to whom: it is given to the others of the group alike."""
+    amounts = [[0] * len(ranks) for _ in ranks]
+    for number, rank in enumerate(ranks):
+        others = [other for other in rank.groups[group] if other != number]
+        sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for span in rank.spans)
+        for other in others:
+            amounts[number][other] = sent / len(others) / max(1, len(rank.steps))
+    return amounts
+
+
+def time_table(ranks):
+    used = [kind for kind in KINDS if any(span["cat"] == kind for rank in ranks for span in rank.spans)]
+    rows = []
+    for rank in ranks:
+        steps = max(1, len(rank.steps))
+        each = [sum(span["dur"] for span in rank.spans if span["cat"] == kind) / steps / 1000 for kind in used]
+        rows.append([rank.name, *(f"{ms:.2f}" for ms in each), f"{sum(each):.2f}"])
+    return table("Milliseconds of a step, by what they were spent on: the mean of the steps that are drawn.", ["rank", *(KINDS[kind][0] for kind in used), "in all"], rows)
+
+
+def summary_table(summary):
+    number = lambda value, form: "—" if value is None else format(value, form)
+    rows = [[f"rank {one['rank']}", number(one["loss"], ".4f"), number(one["accuracy"], ".4f"), f"{one['parameters'] / 1e6:.2f}", f"{1e3 * one['step_s']:.1f}",
+             size_text(one["comm_bytes_tp"]), size_text(one["comm_bytes_dp"])] for one in summary]
+    return table("The whole run: the last loss and accuracy, the median step, bytes sent in all steps.",
+                 ["rank", "loss", "accuracy", "parameters held, M", "step, ms", "sent over tp", "sent over dp"], rows)
+
+
+def memory_table(summary):
+    rows = [[f"rank {one['rank']}", f"{one['peak_bytes'] / 1e6:.2f}", *(f"{one['peak'][category] / 1e6:.2f}" for category in CATEGORIES)] for one in summary]
+    return table("The peak of the whole run in MB, and what it was made of.", ["rank", "peak", *CATEGORIES], rows)
+
+
+def count(number, word):
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def traced_text(ranks):
+    steps = [step["name"].split()[-1] for step in ranks[0].steps]
+    return "no step" if not steps else f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+
+
+def matrices_text(ranks, other):
+    parts = []
+    for group, degree, what in (("tp", other["tp"], "over the ranks that split a model (tp)"), ("dp", other["dp"], "over the replicas (dp)")):
+        if degree > 1:
+            parts.append(f"<div>{matrix(f'Bytes of a step {what}.', sent_over(ranks, group))}</div>")
+    return f'<div class="side">{"".join(parts)}</div>' if parts else "<p>One rank sends nothing.</p>"
+
+
+def body_of(other, ranks, summary, lines):
+    losses = [line["loss"] for line in lines if "step" in line]
+    tests = [line for line in lines if "test_loss" in line]
+    interrupted = any(line.get("interrupted") for line in lines)
+    unknown = sorted({group for rank in ranks for group in rank.unknown})
+    facts = [count(len(losses), "step") + (" before it was interrupted" if interrupted else ""), f"kernels: {other['kernels']}"]
+    if losses and losses[0] is not None and losses[-1] is not None:
+        facts.insert(1, f"loss from {losses[0]:.4f} to {losses[-1]:.4f}")
+    if tests and tests[-1]["test_loss"] is not None:
+        facts.insert(2, f"test loss {tests[-1]['test_loss']:.4f}, accuracy {tests[-1]['test_accuracy']:.4f} on {count(tests[-1]['test_rows'], 'row')}")
+    notes = []
+    if other["device"]:
+        notes.append("The ranks computed on GPUs, and the spans are those of the host: what is queued counts where the host waits for it, not where it was computed.")
+    if unknown:
+        notes.append(f"The ranks of a group made different numbers of exchanges over {' and '.join(unknown)}: what was waited there is not known, and is part of the exchange.")
+    evaluations = table("Evaluations.", ["after epoch", "test loss", "test accuracy", "rows"],
+                        [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
+    return f"""<h1>Training on {count(other['ranks'], 'rank')}: tensor parallel {other['tp']}, data parallel {other['dp']}</h1>
+<p>{escape('; '.join(facts))}</p>
+{summary_table(summary)}
+<h2>What each rank does when</h2>
+<p>{escape(traced_text(ranks))[:1].upper() + escape(traced_text(ranks))[1:]} of this run. {escape(' '.join(notes))} Each rank's clock was set to 0 as it left one barrier; between
+machines of a cluster rows may be some tens of microseconds apart. Of an exchange, what a rank spent above the least that a rank of its group did is waiting; it is drawn before the rest.</p>
+{timeline_figure("timeline of each rank")}
+{time_table(ranks)}
+<h2>Memory</h2>
+<p>Bytes of tensors that somebody holds, after each piece of work, in the stretch of time that is shown above. The dashed line is the peak of the whole run, which may lie within a piece of work.</p>
+<div id="memory"><p class="needs-script">The curves are drawn by JavaScript, which is off here.</p><ul class="legend"></ul><div class="multiples"></div></div>
+{memory_table(summary)}
+<h2>Who sends to whom</h2>
+<p>A collective says what a rank's share of the bytes is, and not to whom they go: it is given to the other members of the group alike. How much a rank sends in all is exact.</p>
+{matrices_text(ranks, other)}
+<h2>Loss</h2>
+<figure><div id="loss"><p class="needs-script">The curve is drawn by JavaScript, which is off here.</p></div>
+<figcaption>A point is the loss of a step on its batch, the line the mean of the points around it{', a diamond the loss on the test rows' if tests else ''}. Below: the number of the step.</figcaption></figure>
+{evaluations}"""
+
+
+def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "begin":
+        make_room(arguments[1])
+        return
+    trace_path, metrics_path, out = arguments
+    other, ranks = read_trace(trace_path)
+    lines = read_metrics(metrics_path)
+    summary = next((line["ranks"] for line in reversed(lines) if "ranks" in line), None)
+    if not summary or len(summary) != len(ranks):
+        give_up(f"{metrics_path} is not of the run of {trace_path}", "make train REPORT=1 makes both, and the page")
+    memory = {"kinds": list(CATEGORIES.values()), "rows": [{"label": rank.name, "peak": one["peak_bytes"], "points": rank.memory} for rank, one in zip(ranks, summary)]}
+    data = {"timeline": timeline_of(ranks), "memory": memory, "loss": loss_of(lines)}
+    write(out, f"Training, tp {other['tp']}, dp {other['dp']}", body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
+
+
+main(sys.argv[1:])

@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+"""make train TRACE= and REPORT=1: spans without gaps that add up to the steps, the same exchanges on all ranks of a group, memory below its peak,
+a page in one file that a real browser draws; what is refused."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pages
+from runs import BUILD, ROOT, check, run
+
+SMALL = ["--layers", 1, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32, "--samples", 200, "--test", ""]
+EXCHANGES = ("tp", "dp")
+
+
+def traced(folder, ranks, tp, steps, *options, **environment):
+    path, metrics = os.path.join(folder, "run.json"), os.path.join(folder, "run.jsonl")
+    done = run(ranks, "--tp", tp, *SMALL, "--steps", steps, "--trace", path, "--metrics", metrics, *options, **environment)
+    if done.returncode:
+        raise SystemExit(f"not ok - a run with a trace runs\n{done.stdout}{done.stderr}")
+    with open(path, encoding="utf-8") as file, open(metrics, encoding="utf-8") as lines:
+        return json.load(file), [json.loads(line) for line in lines]
+
+
+def of_rank(trace, rank, category=None):
+    return [event for event in trace["traceEvents"] if event["pid"] == rank and event["ph"] == "X" and (event["cat"] == category if category else event["cat"] != "step")]
+
+
+def gaps(trace, rank):
+    """Between spans of one step, in microseconds; negative where two overlap."""
+    steps, spans = of_rank(trace, rank, "step"), of_rank(trace, rank)
+    found = []
+    for step in steps:
+        inside = [span for span in spans if step["ts"] - 0.01 <= span["ts"] < step["ts"] + step["dur"] - 0.01]
+        at = step["ts"]
+        for span in inside:
+            found.append(span["ts"] - at)
+            at = span["ts"] + span["dur"]
+        found.append(step["ts"] + step["dur"] - at)
+    return found
+
+
+def look_at_spans(trace, metrics, ranks):
+    names = [event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M" and event["name"] == "process_name"]
+    check(names == ["rank 0 (tp 0, dp 0)", "rank 1 (tp 1, dp 0)", "rank 2 (tp 0, dp 1)", "rank 3 (tp 1, dp 1)"], "each rank is a process with its place in the mesh", str(names))
+    steps = [[step["name"] for step in of_rank(trace, rank, "step")] for rank in range(ranks)]
+    check(all(one == [f"step {n}" for n in range(3, 13)] for one in steps), "ten steps are traced, after the first two, on each rank", str(steps))
+    widest = max(abs(gap) for rank in range(ranks) for gap in gaps(trace, rank))
+    check(widest < 0.01, "the spans of a step leave no gap and do not overlap", f"{widest} microseconds")
+    inside = sum(len(of_rank(trace, rank)) for rank in range(ranks))
+    check(inside == sum(len(gaps(trace, rank)) - 10 for rank in range(ranks)), "and there is none outside of the steps")
+    told = {line["step"]: line["step_s"] for line in metrics if "step" in line}
+    shares = [sum(span["dur"] for span in of_rank(trace, 0) if step["ts"] - 0.01 <= span["ts"] < step["ts"] + step["dur"] - 0.01) / 1e6 / told[int(step["name"].split()[1])]
+              for step in of_rank(trace, 0, "step")]
+    check(all(share <= 1.001 for share in shares) and sorted(shares)[5] > 0.8, "the spans of a step add up to its time, but for what comes after it", str(shares))
+
+
+def look_at_groups(trace, metrics, ranks):
+    for name, members in (("tp", ((0, 1), (2, 3))), ("dp", ((0, 2), (1, 3)))):
+        told = [event["args"][f"{name}_group"] for event in trace["traceEvents"] if event["name"] == "balise_rank"]
+        check(all(told[rank] == list(group) for group in members for rank in group), f"the members of each {name} group are told", str(told))
+        counts = [len(of_rank(trace, rank, name)) for rank in range(ranks)]
+        check(counts[0] > 0 and len(set(counts)) == 1, f"the ranks of a group have the same number of exchanges over {name}", str(counts))
+        exact = all(abs(a["dur"] - b["dur"]) < 0.01 and a["name"] == b["name"] for one, other in members for a, b in zip(of_rank(trace, one, name), of_rank(trace, other, name)))
+        check(exact, f"and without what they waited, one over {name} takes as long on each")
+        waits = [[span["args"]["for"] for span in of_rank(trace, rank, "waiting")].count(name) for rank in range(ranks)]
+        check(all(sum(waits[rank] for rank in group) <= counts[0] for group in members), f"of the two ranks of a group at most one waits in an exchange over {name}", str(waits))
+        sent = [sum(span.get("args", {}).get(f"{name}_bytes", 0) for span in of_rank(trace, rank)) for rank in range(ranks)]
+        line = sum(line[f"comm_bytes_{name}"] for line in metrics if 3 <= line.get("step", 0) <= 12)
+        check(sent[0] == line, f"the bytes over {name} are those of the metrics", f"{sent[0]} {line}")
+
+
+def look_at_memory(trace, metrics):
+    summary = next(line["ranks"] for line in metrics if "ranks" in line)
+    good, seen = True, []
+    for rank, row in enumerate(summary):
+        held = [event["args"] for event in trace["traceEvents"] if event["pid"] == rank and event["ph"] == "C"]
+        totals = [sum(one.values()) for one in held]
+        seen.append((max(totals), row["peak_bytes"]))
+        good = good and max(totals) <= row["peak_bytes"] and max(totals) > 0.5 * row["peak_bytes"] and totals[-1] < 0.9 * max(totals) and all(one["weights"] == row["peak"]["weights"] for one in held)
+    check(good, "memory by category never exceeds the peak that the table gives, comes near it and falls again", str(seen))
+
+
+def look_at_page(path, sentence_of):
+    page = pages.Page(path)
+    check(not page.unclosed, f"{sentence_of}: each element is closed", str(page.unclosed))
+    check(page.loads() == [], f"{sentence_of}: nothing is loaded from elsewhere", str(page.loads()))
+    return page
+
+
+def looked_at_in_browser(path, ranks):
+    dom = pages.drawn(path)
+    if dom is None:
+        print("skip - a page is drawn by a browser: there is no chromium")
+        return
+    check(pages.attribute(dom, "data-ready") == "yes" and pages.attribute(dom, "data-error") is None, "a browser draws the page without an error", pages.attribute(dom, "data-error") or dom[-300:])
+    check(int(pages.attribute(dom, "data-spans") or 0) > 20 * ranks, "the timeline has spans", str(pages.attribute(dom, "data-spans")))
+    check(dom.count('class="area"') == 4 * ranks, "memory is drawn by category on each rank", str(dom.count('class="area"')))
+    check(dom.count('class="curve"') == 1, "the loss is drawn")
+
+
+def make(folder, *arguments):
+    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "OUT", "METRICS", "TRACE", "REPORT", "BUILD")}
+    small = ["LAYERS=1", "HIDDEN_DIM=32", "HEADS=4", "BATCH_SIZE=8", "SEQ=32", "SAMPLES=120", "STEPS=6"]
+    return subprocess.run(["make", "--silent", "train", f"BUILD={BUILD}", *small, "REPORT=1", f"OUT={folder}/page.html", *arguments], cwd=ROOT, env=clean, capture_output=True, text=True, check=False)
+
+
+def refused(sentence, words, done):
+    check(done.returncode == 2 and done.stderr.count("error: ") == 1 and done.stderr.count("HINT: ") == 1 and all(word in done.stderr for word in words), sentence, done.stdout + done.stderr)
+
+
+def main(folder):
+    trace, metrics = traced(folder, 4, 2, 14)
+    check(trace["otherData"]["tp"] == 2 and trace["otherData"]["dp"] == 2 and not trace["otherData"]["device"], "the trace says the layout")
+    look_at_spans(trace, metrics, 4)
+    look_at_groups(trace, metrics, 4)
+    look_at_memory(trace, metrics)
+    profiled, _ = traced(folder, 2, 2, 5, "--profile", 1)
+    check(len(of_rank(profiled, 0, "step")) == 3 and max(map(abs, gaps(profiled, 0))) < 0.01, "beside PROFILE=1 too")
+    short, _ = traced(folder, 1, 1, 2)
+    check(len(of_rank(short, 0, "step")) == 2 and not of_rank(short, 0, "tp") and not of_rank(short, 0, "waiting"), "of a run of two steps both are traced; one rank exchanges nothing")
+    if os.path.exists(f"{BUILD}/train-emulated"):
+        done = subprocess.run(["common/train/launch.sh", "2", "solutions", "11", f"{BUILD}/train-emulated", "--cache", f"{BUILD}/cache", "--tp", "2", *map(str, SMALL), "--steps", "3",
+                               "--trace", f"{folder}/gpu.json"], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "EMULATED_GPUS": "1"}, check=False)
+        with open(f"{folder}/gpu.json", encoding="utf-8") as file:
+            other = json.load(file)["otherData"]
+        check(done.returncode == 0 and other["device"] and "of the host" in other["times"], "on a GPU the trace says that times are those of the host", done.stderr)
+
+    done = make(folder, "NTASKS=2", "TP=1")
+    path = f"{folder}/page.html"
+    check(done.returncode == 0 and done.stdout.rstrip().endswith(f"page      {path}"), "REPORT=1 says where the page is", done.stdout + done.stderr)
+    page = look_at_page(path, "the page of a run")
+    check(all(f"rank {rank} (tp 0, dp {rank})" in page.text for rank in range(2)), "the page has the names of the ranks", page.text[:400])
+    check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "and the layout and each step's loss")
+    looked_at_in_browser(path, 2)
+    done = make(folder, "NTASKS=2", "TP=1", "MEM=1K")
+    check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, nor an earlier one", done.stdout + done.stderr)
+    check(not os.path.exists(f"{BUILD}/report/trace.json"), "and no trace")
+    done = make(folder, "NTASKS=1", f"METRICS={folder}/kept.jsonl", f"TRACE={folder}/kept.json")
+    check(done.returncode == 0 and all(os.path.exists(f"{folder}/{name}") for name in ("kept.jsonl", "kept.json", "page.html")), "metrics and a trace that are named are kept beside the page")
+
+    with open(f"{folder}/kept.json", encoding="utf-8") as file:
+        nasty = json.load(file)
+    evil = "</script><script>document.body.dataset.error='escaped'</script><b>\u2028&\"'"
+    for event in nasty["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] == "forward":
+            event["name"] = evil
+        elif event["name"] == "process_name":
+            event["args"]["name"] = evil
+    with open(f"{folder}/nasty.json", "w", encoding="utf-8") as file:
+        json.dump(nasty, file)
+    page_of = [f"{ROOT}/common/train/page/training.py"]
+    subprocess.run([*page_of, f"{folder}/nasty.json", f"{folder}/kept.jsonl", f"{folder}/nasty.html"], env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, check=True)
+    page = look_at_page(f"{folder}/nasty.html", "with names that are HTML")
+    check(evil in page.data["timeline"]["names"] and not any(tag == "b" for tag, _ in page.elements), "names that are HTML stay texts")
+    dom = pages.drawn(f"{folder}/nasty.html")
+    if dom is not None:
+        check(pages.attribute(dom, "data-error") is None and pages.attribute(dom, "data-ready") == "yes", "in a browser too", str(pages.attribute(dom, "data-error")))
+
+    refused("a trace in a folder that is not there is refused before training", ["none/run.json"], run(2, "--tp", 2, *SMALL, "--trace", f"{folder}/none/run.json"))
+    refused("a trace that would take a device's place is refused", ["/dev/null", "no ordinary file"], run(1, *SMALL, "--trace", "/dev/null"))
+    dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--trace", f"{folder}/none/run.json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    refused("and without starting ranks, in a dry run", ["none/run.json"], dry)
+    shutil.copy(f"{folder}/kept.jsonl", f"{folder}/precious.html")
+    done = make(folder, "NTASKS=1", f"OUT={folder}/precious.html")
+    check(done.returncode == 2 and "is no page" in done.stderr and "step 1/" not in done.stdout and os.path.getsize(f"{folder}/precious.html") > 100,
+          "a page does not take the place of another file", done.stdout + done.stderr)
+    done = make(folder, "NTASKS=1", f"OUT={folder}/none/page.html")
+    check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a folder that is not there is refused before training", done.stderr)
+    left = [name for name in os.listdir(folder) if name.endswith(".new")]
+    check(not left, "nothing half-written is left", str(left))
+
+
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+    main(temporary)

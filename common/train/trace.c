@@ -1,0 +1,164 @@
+#include "train/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/laps.h"
+#include "comm/comm.h"
+#include "train/trace_parts.h"
+#include "train/waiting.h"
+
+enum { WARM_UP = 2 };
+
+static Trace *kept; /* a listener gets no context */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Before balise 8 all ranks split one model. */
+static Group *tp_group(const Mesh *mesh)
+{
+    return mesh->tp ? mesh->tp : mesh->world;
+}
+
+static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
+{
+    if (!strcmp(what, "optimiser") || !strcmp(what, "clipping"))
+        return SPAN_OPTIMISER;
+    if (!strcmp(what, "reading the batch"))
+        return SPAN_READING;
+    if (!strcmp(what, LAP_UNDER_WAY))
+        return SPAN_UNDER_WAY;
+    if (mesh->dp_degree > 1 && (!strcmp(what, LAP_ROWS) || !strcmp(what, LAP_NOT_HIDDEN)))
+        return SPAN_DP;
+    if (exchanged)
+        return SPAN_TP;
+    return backward ? SPAN_BACKWARD : SPAN_FORWARD;
+}
+
+static void hear(const char *what, bool backward, double seconds)
+{
+    Trace *t = kept;
+    if (!t || !t->within)
+        return;
+    if (t->spans == TRACED_SPANS) { /* a step is kept whole or not at all */
+        t->within = false;
+        return;
+    }
+    const Mesh *mesh = t->mesh;
+    const Counter tp = group_total(tp_group(mesh)), dp = mesh->dp ? group_total(mesh->dp) : (Counter){0};
+    const PoolUse use = pool_use(t->pool);
+    Span *span = &t->span[t->spans++];
+    *span = (Span){.what = what,
+                   .kind = kind_of(mesh, what, backward, mesh->tp_degree > 1 && tp.calls > t->tp.calls),
+                   .begin = t->last,
+                   .seconds = seconds,
+                   .sent_tp = tp.bytes - t->tp.bytes,
+                   .sent_dp = dp.bytes - t->dp.bytes};
+    memcpy(span->held, use.now, sizeof span->held);
+    t->last += seconds;
+    t->tp = tp;
+    t->dp = dp;
+}
+
+void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
+{
+    kept = calloc(1, sizeof *kept);
+    *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
+    kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
+    memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
+    laps_tell(hear);
+    for (int i = 0; i < 3; i++) /* the first ones open connections */
+        MPI_Barrier(group_comm(mesh->world));
+    kept->zero = now();
+}
+
+void trace_step(int64_t done)
+{
+    Trace *t = kept;
+    t->within = done >= t->warm_up && t->steps < TRACED_STEPS && done - t->warm_up == t->steps;
+    if (!t->within)
+        return;
+    t->tp = group_total(tp_group(t->mesh));
+    t->dp = t->mesh->dp ? group_total(t->mesh->dp) : (Counter){0};
+    laps_run(true);
+    t->last = now() - t->zero;
+    t->step[t->steps] = (TracedStep){.done = done, .begin = t->last};
+}
+
+void trace_step_ends(void)
+{
+    Trace *t = kept;
+    if (!t->within) {
+        t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
+        return;
+    }
+    t->step[t->steps].end = t->last;
+    t->step[t->steps++].spans = t->spans;
+    t->within = false;
+}
+
+void trace_close(void)
+{
+    if (!kept)
+        return;
+    laps_tell_no_more(hear);
+    free(kept->span);
+    free(kept);
+    kept = NULL;
+}
+
+/* ---- what was waited ------------------------------------------------------------------------------------- */
+
+/* A student's ranks may have made different numbers of them: then nothing is known. */
+static bool all_made_as_many(MPI_Comm comm, int count)
+{
+    int ends[2] = {count, -count};
+    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, comm);
+    return ends[0] == -ends[1];
+}
+
+static void compare(Trace *t, SpanKind kind, Group *group)
+{
+    double *least = malloc((size_t)(t->spans + 1) * sizeof *least);
+    int count = 0;
+    for (int i = 0; i < t->spans; i++)
+        if (t->span[i].kind == kind)
+            least[count++] = t->span[i].seconds;
+    t->unlike[kind == SPAN_DP] = !all_made_as_many(group_comm(group), count);
+    if (!t->unlike[kind == SPAN_DP]) {
+        MPI_Allreduce(MPI_IN_PLACE, least, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
+        count = 0;
+        for (int i = 0; i < t->spans; i++)
+            if (t->span[i].kind == kind)
+                t->span[i].waited = t->span[i].seconds - least[count++];
+    }
+    free(least);
+}
+
+/* Ranks may have found room for different numbers of steps. */
+static void keep_common_steps(Trace *t)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &t->steps, 1, MPI_INT, MPI_MIN, group_comm(t->mesh->world));
+    t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
+}
+
+void trace_compare(Trace *t)
+{
+    keep_common_steps(t);
+    if (t->mesh->tp_degree > 1)
+        compare(t, SPAN_TP, tp_group(t->mesh));
+    if (t->mesh->dp && t->mesh->dp_degree > 1)
+        compare(t, SPAN_DP, t->mesh->dp);
+}
+
+bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem)
+{
+    trace_compare(kept);
+    return trace_file_write(kept, path, first, problem);
+}
