@@ -266,6 +266,16 @@ trace: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS
 	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
 
+# One case as a page: who holds what, which elements are wrong, who calls what. The one that failed last, where none is named.
+.PHONY: report
+report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
+	mkdir -p $(BUILD)/report
+	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
+	$(BUILD)/grade --report $(BUILD)/report/lab.json $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
+	    $(if $(or $(SEED),$(FAILED)),--seed '$(or $(SEED),$(word 1,$(FAILED)))') $(if $(or $(CASE),$(FAILED)),--case '$(or $(CASE),$(word 2,$(FAILED)))')
+	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
+FAILED = $(if $(SOLUTION),,$(FAILING))
+
 # A lab number that does not exist is one error; nothing else is built for it.
 UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
 refuse_unknown = { printf "error: there is no lab '%s'\n  HINT: the labs are: $(LABS)\n" '$(LAB)' >&2; exit 2; }

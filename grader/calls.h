@@ -75,6 +75,7 @@ typedef struct Call {
     int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
     uint64_t made;    /**< the communicator that it made, or 0 */
     int64_t time;     /**< nanoseconds; one clock for all ranks */
+    int64_t ended;    /**< on that clock: when it returned */
     uint64_t reduction;
     int32_t root;
     int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none */

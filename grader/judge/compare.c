@@ -12,7 +12,7 @@ static const double unit = 0x1p-24; /* half a unit in the last place of 1 in sin
 /* 8 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
  * an operand's and the result's: a mean over the ranks of what they all hold is right, but not to the last bit. The solutions
  * stay below a quarter of it over seeds (grader/tests/margins.sh), wrong answers above ten times it. */
-static double tolerance_of(const Expected *expected, const Entry *exact)
+double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double largest = 0, spread = expected_spread(expected, exact);
 #pragma omp simd reduction(max : largest)
@@ -89,7 +89,7 @@ static void note_margin(Trial *t, const Entry *want, double error, double tolera
         *margin = ratio;
 }
 
-static bool has_numbers(const Entry *got, const Entry *want)
+bool has_numbers(const Entry *got, const Entry *want)
 {
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }

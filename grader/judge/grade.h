@@ -25,9 +25,10 @@ typedef struct Options {
     bool margins;
     double
         since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
-    bool trace;        /**< print the calls of one case instead */
-    int debug;         /**< the rank that gdb shall look at instead; -1: none */
-    const char *stops; /**< the functions in which it stops then */
+    const char *picture; /**< write what one case gave to this file instead; NULL: no */
+    bool trace;          /**< print the calls of one case instead */
+    int debug;           /**< the rank that gdb shall look at instead; -1: none */
+    const char *stops;   /**< the functions in which it stops then */
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its
                                                              format */

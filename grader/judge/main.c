@@ -13,6 +13,7 @@
 #include "grader/judge/grade.h"
 #include "grader/judge/output.h"
 #include "grader/judge/debug.h"
+#include "grader/judge/picture.h"
 #include "grader/judge/trace.h"
 
 enum { MAX_LABS = 16 };
@@ -136,6 +137,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'T':
         o->trace = true;
         break;
+    case 'R':
+        o->picture = value;
+        break;
     case 'd':
         o->debug = (int)number(value, "RANK", MAX_RANKS - 1);
         break;
@@ -156,35 +160,26 @@ static void set_option(Options *o, int option, const char *value)
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
-                                          {"author", required_argument, NULL, 'a'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"case", required_argument, NULL, 'c'},
-                                          {"runners", required_argument, NULL, 'r'},
-                                          {"start", required_argument, NULL, 't'},
-                                          {"labs", required_argument, NULL, 'f'},
-                                          {"own", required_argument, NULL, 'w'},
-                                          {"format", required_argument, NULL, 'k'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {"cpu-limit", required_argument, NULL, 'u'},
-                                          {"sandbox", required_argument, NULL, 'b'},
-                                          {"margins", no_argument, NULL, 'm'},
-                                          {"trace", no_argument, NULL, 'T'},
-                                          {"cases", required_argument, NULL, 'i'},
-                                          {"sanitized", no_argument, NULL, 'z'},
-                                          {"since", required_argument, NULL, 'n'},
-                                          {"gpu", no_argument, NULL, 'g'},
-                                          {"debug", required_argument, NULL, 'd'},
-                                          {"stops", required_argument, NULL, 'p'},
-                                          {0}};
+    static const struct option known[] = {
+        {"lab", required_argument, NULL, 'l'},       {"author", required_argument, NULL, 'a'},
+        {"seed", required_argument, NULL, 's'},      {"case", required_argument, NULL, 'c'},
+        {"runners", required_argument, NULL, 'r'},   {"start", required_argument, NULL, 't'},
+        {"labs", required_argument, NULL, 'f'},      {"own", required_argument, NULL, 'w'},
+        {"format", required_argument, NULL, 'k'},    {"out", required_argument, NULL, 'o'},
+        {"cpu-limit", required_argument, NULL, 'u'}, {"sandbox", required_argument, NULL, 'b'},
+        {"margins", no_argument, NULL, 'm'},         {"trace", no_argument, NULL, 'T'},
+        {"cases", required_argument, NULL, 'i'},     {"sanitized", no_argument, NULL, 'z'},
+        {"since", required_argument, NULL, 'n'},     {"gpu", no_argument, NULL, 'g'},
+        {"debug", required_argument, NULL, 'd'},     {"stops", required_argument, NULL, 'p'},
+        {"report", required_argument, NULL, 'R'},    {0}};
     Options o = defaults();
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         set_option(&o, option, optarg);
     if (optind < argc)
         usage("too many arguments");
-    if ((o.trace || o.debug >= 0) && !o.lab)
-        which_lab(o.trace ? "make trace LAB=6" : "make debug LAB=6 RANK=1");
+    if ((o.trace || o.picture || o.debug >= 0) && !o.lab)
+        which_lab(o.trace ? "make trace LAB=6" : o.picture ? "make report LAB=6" : "make debug LAB=6 RANK=1");
     return o;
 }
 
@@ -260,6 +255,8 @@ int main(int argc, char **argv)
     read_local_cases(&o);
     if (o.trace)
         return trace_lab(&o);
+    if (o.picture)
+        return picture_lab(&o);
     if (o.debug >= 0)
         return debug_lab(&o);
     must_have_outputs(&o, writers);

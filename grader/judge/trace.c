@@ -9,15 +9,24 @@
 #include "grader/judge/table.h"
 #include "grader/judge/trial.h"
 #include "grader/judge/verdict.h"
+#include "grader/plays/lab11.h"
 
-/* The first case of the fewest ranks that have something to say to each other. */
-static int usual_case(const Case *cases, int count)
+/* Do its ranks have something to say to each other? To be drawn, of lab 11 only what has matrices that are split, in replicas. */
+static bool is_worth_a_look(const Case *c, bool drawn)
+{
+    if (drawn && c->lab == 11)
+        return c->kind == WHOLE_MODEL && c->tp > 1 && replicas_of(c) > 1;
+    return c->tp > 1;
+}
+
+/* The first such case of the fewest ranks. */
+static int usual_case(const Case *cases, int count, bool drawn)
 {
     int best = 0;
-    for (int i = 1; i < count; i++) {
-        bool talks = cases[i].tp > 1 && (cases[best].tp == 1 || cases[i].world < cases[best].world);
-        best = talks ? i : best;
-    }
+    for (int i = 1; i < count; i++)
+        if (is_worth_a_look(&cases[i], drawn) &&
+            (!is_worth_a_look(&cases[best], drawn) || cases[i].world < cases[best].world))
+            best = i;
     return best;
 }
 
@@ -25,7 +34,7 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
 {
     Problem problem;
     int count = lab_cases(lab, o->seed, cases);
-    *index = o->only_case >= 0 ? o->only_case : usual_case(cases, count);
+    *index = o->only_case >= 0 ? o->only_case : usual_case(cases, count, o->picture);
     if (*index < count)
         return &cases[*index];
     problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d", lab->number,

@@ -198,7 +198,7 @@ static void note_pattern(LabResult *result, const Case *c)
 
 /* The tolerance is the largest error that some runs in single precision show: of few numbers, of what passes or of a weight's
  * gradient, it takes more runs to be large. Together with the exact run, two cores have as many each. */
-static int emulations_of(const Case *c)
+int emulations_of(const Case *c)
 {
     enum { FEW_NUMBERS = 1024, RUNS = 11, FEWER_RUNS = 5 };
     const Lab *lab = lab_of(c->lab);

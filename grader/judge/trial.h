@@ -49,6 +49,15 @@ int64_t global_index(const Entry *got, int64_t local);
 /** Does what the rank has written come as near to `want` as its tolerance asks? */
 bool is_right_on_rank(const Trial *t, const Entry *want);
 
+/** How far a number may be from that in `exact`, an entry of what is expected. */
+double tolerance_of(const Expected *expected, const Entry *exact);
+
+/** Has the rank as many numbers as its part of `want` takes? */
+bool has_numbers(const Entry *got, const Entry *want);
+
+/** How many emulated runs the tolerance of a case is measured with. */
+int emulations_of(const Case *c);
+
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);

@@ -123,6 +123,7 @@ void enter(Call *call)
 int leave(int result)
 {
     if (recorder.header && --recorder.depth == 0) {
+        recorder.current->ended = nanoseconds();
         recorder.current->returned = 1;
         atomic_store(&recorder.header->state, PLAYING);
         atomic_fetch_add(&recorder.header->events, 1);

@@ -68,6 +68,10 @@ def table(caption, head, rows, texts=()):
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
+def count(number, word):
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def size_text(amount):
     for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if amount >= limit:
@@ -93,4 +97,4 @@ def timeline_figure(label):
 <ul class="legend"></ul><div class="buttons"></div>
 <canvas tabindex="0" role="application" aria-label="{escape(label)}: plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span"></canvas>
 <p class="readout" aria-live="polite">Point at a span, or press n, and it is told here.</p>
-<figcaption>Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all.</figcaption></figure>"""
+<figcaption>Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.</figcaption></figure>"""

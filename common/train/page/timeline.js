@@ -43,7 +43,8 @@ const timeline = (figure, data, onView) => {
     const all = data.rows.flatMap(row => row.spans);
     const first = Math.min(...data.rows.map(row => row.spans.length ? row.spans[0][0] : Infinity)), last = all.reduce((end, s) => Math.max(end, s[0] + s[1]), first + 1);
     const whole = [first, last];
-    let view = data.marks.length ? [data.marks[0][0], data.marks[0][1]] : [...whole], mark = data.marks.length ? 0 : -1, fills, left = 60, hovered = null;
+    const some = data.marks.length && !data.all;
+    let view = some ? [data.marks[0][0], data.marks[0][1]] : [...whole], mark = some ? 0 : -1, fills, left = 60, hovered = null;
     const width = () => canvas.clientWidth;
     const x = t => left + (t - view[0]) / (view[1] - view[0]) * (width() - left);
     const t = px => view[0] + (px - left) / (width() - left) * (view[1] - view[0]);
@@ -170,8 +171,8 @@ const timeline = (figure, data, onView) => {
     button("◀", "to the left", () => pan(-0.5));
     button("▶", "to the right", () => pan(0.5));
     if (data.marks.length) {
-        button("previous step", "the step before", () => goTo(mark - 1));
-        button("next step", "the step after", () => goTo(mark + 1));
+        button(data.all ? "previous pass" : "previous step", "the one before", () => goTo(mark - 1));
+        button(data.all ? "next pass" : "next step", "the one after", () => goTo(mark + 1));
     }
     button("all", "all of it", () => to(...whole));
     return {draw, colours: () => { colours(); draw(); }};

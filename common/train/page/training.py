@@ -4,7 +4,7 @@ what make train TRACE= and METRICS= have written."""
 import json
 import sys
 
-from page import give_up, make_room, matrix, escape, size_text, table, timeline_figure, write
+from page import count, give_up, make_room, matrix, escape, size_text, table, timeline_figure, write
 
 KINDS = {"forward": ["forward", "sky", "plain"], "backward": ["backward", "blue", "plain"], "tp": ["exchange over tp", "orange", "rising"],
          "dp": ["reduction over dp, not hidden", "pink", "falling"], "dp under way": ["reduction over dp, under way", "pink", "level"],
@@ -110,10 +110,6 @@ def summary_table(summary):
 def memory_table(summary):
     rows = [[f"rank {one['rank']}", f"{one['peak_bytes'] / 1e6:.2f}", *(f"{one['peak'][category] / 1e6:.2f}" for category in CATEGORIES)] for one in summary]
     return table("The peak of the whole run in MB, and what it was made of.", ["rank", "peak", *CATEGORIES], rows)
-
-
-def count(number, word):
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def traced_text(ranks):

@@ -1,0 +1,58 @@
+// Block pictures: who holds which part of a matrix, drawn as rows by columns (what has more dimensions has all but its last as rows).
+// A sheet is {title, rows, columns, blocks: [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told: [[element, text]]}.
+const RANK_STYLES = [["sky", "plain"], ["orange", "rising"], ["green", "upright"], ["pink", "falling"], ["yellow", "dots"], ["blue", "level"], ["grey", "rising"], ["sky", "falling"]];
+const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [`rank ${r}`, ...RANK_STYLES[r % RANK_STYLES.length]]);
+const ranksText = ranks => (ranks.length > 1 ? "ranks " : "rank ") + ranks.join(", ");
+
+const COPIES = ["a copy on each rank", "bar", "plain"];
+const isOnAll = (block, ranks) => ranks > 1 && block.ranks.length === ranks;
+
+const sheetOf = (sheet, id, ranks) => {
+    const room = Math.min(document.documentElement.clientWidth - 70, 340), cell = Math.min(14, room / Math.max(sheet.columns, 1), Math.max(190 / Math.max(sheet.rows, 1), 0.5));
+    const width = Math.max(sheet.columns * cell, 4), height = Math.max(sheet.rows * cell, cell < 4 ? 10 : cell), across = width / Math.max(sheet.columns, 1), down = height / Math.max(sheet.rows, 1);
+    const wrong = sheet.runs.reduce((sum, [, length]) => sum + length, 0);
+    const svg = make("svg", {width: width + 2, height: height + 2, viewBox: `-1 -1 ${width + 2} ${height + 2}`, role: "img",
+        "aria-label": `${sheet.title}: ${sheet.rows} by ${sheet.columns}` + (wrong ? `, ${wrong} wrong` : "")});
+    svg.append(svgFills(id, [...rankKinds(ranks), COPIES]), make("rect", {width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
+    for (const block of sheet.blocks)
+        for (const [row, column, rows, columns] of block.rectangles) {
+            const x = column * across, y = row * down, w = columns * across, h = rows * down;
+            svg.append(make("rect", {class: "block", "data-rank": block.ranks.join(" "), "data-area": rows * columns, x, y, width: w, height: h, fill: `url(#${id}-${isOnAll(block, ranks) ? ranks : block.ranks[0]})`,
+                stroke: "var(--text)"}, make("title", {}, `${ranksText(block.ranks)}: rows ${row} to ${row + rows - 1}, columns ${column} to ${column + columns - 1}`)));
+        }
+    let squares = "";
+    for (let [begin, length] of sheet.runs)
+        while (length > 0) { // a run goes on in the next row
+            const row = Math.floor(begin / sheet.columns), column = begin % sheet.columns, part = Math.min(length, sheet.columns - column);
+            squares += `M${(column * across).toFixed(2)} ${(row * down).toFixed(2)}h${Math.max(part * across, 1.5).toFixed(2)}v${Math.max(down, 1.5).toFixed(2)}H${(column * across).toFixed(2)}Z`;
+            begin += part;
+            length -= part;
+        }
+    if (squares) svg.append(make("path", {class: "wrong", d: squares, fill: "var(--wrong)"}, make("title", {}, `${wrong} wrong`)));
+    for (const [at, text] of sheet.told)
+        svg.append(make("rect", {class: "told", x: at % sheet.columns * across, y: Math.floor(at / sheet.columns) * down, width: Math.max(across, 3), height: Math.max(down, 3),
+            fill: "var(--wrong)", stroke: "var(--red)"}, make("title", {}, text)));
+    if (across >= 5 && down >= 5 && sheet.rows * sheet.columns < 4000) {
+        let lines = "";
+        for (let i = 1; i < sheet.columns; i++) lines += `M${(i * across).toFixed(2)} 0V${height}`;
+        for (let i = 1; i < sheet.rows; i++) lines += `M0 ${(i * down).toFixed(2)}H${width}`;
+        svg.append(make("path", {d: lines, stroke: "var(--ground)", "stroke-width": 0.5, "stroke-opacity": 0.7, "pointer-events": "none"}));
+    }
+    for (const block of sheet.blocks) {
+        const [row, column, rows, columns] = block.rectangles[0] || [0, 0, 0, 0], text = block.ranks.join(", "), w = columns * across, h = rows * down, wide = 8 * text.length + 6;
+        if (w < wide + 2 || h < 16) continue;
+        const x = column * across + w / 2, y = row * down + h / 2;
+        svg.append(make("rect", {x: x - wide / 2, y: y - 9, width: wide, height: 17, rx: 3, fill: "var(--ground)", "pointer-events": "none"}),
+            make("text", {x, y: y + 4, "text-anchor": "middle", "pointer-events": "none"}, text));
+    }
+    return make("figure", {}, make("figcaption", {}, sheet.title), svg);
+};
+
+const blocks = data => {
+    const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [["wrong element", "wrong", "plain"]] : [];
+    const copies = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [COPIES] : [];
+    const colour = () => legend(byId("ranks"), [...rankKinds(data.ranks), ...copies, ...swatch]);
+    colourings.push(colour);
+    colour();
+    return () => data.matrices.forEach((sheets, m) => byId(`matrix-${m}`).replaceChildren(...sheets.map((sheet, s) => sheetOf(sheet, `m${m}s${s}`, data.ranks))));
+};

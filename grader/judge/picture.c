@@ -1,0 +1,142 @@
+#include "grader/judge/picture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/calls.h"
+#include "grader/judge/formats/formats.h"
+#include "grader/judge/lines.h"
+#include "grader/judge/output.h"
+#include "grader/judge/plays.h"
+#include "grader/judge/trace.h"
+
+json_t *picture_text(const char *text)
+{
+    char *clean = strdup(text);
+    clean_text(clean);
+    json_t *json = json_string(clean);
+    free(clean);
+    return json ? json : json_string("?");
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------- */
+
+static double bytes_of_signature(const Signature *s)
+{
+    return s->basic > 0 && s->count > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
+}
+
+/* What goes to another rank of the group. A reduction says how much each brings, and not to whom it goes: that is given to the others alike,
+ * as much as an algorithm has to send that sends least (a reduction to all is twice one to a rank). */
+static double bytes_to(const Call *call, int self, int other)
+{
+    const int ranks = __builtin_popcountll(call->members);
+    if (other == self || !(call->members >> other & 1) || ranks < 2)
+        return call->rule == MESSAGE && call->to == other && other != self
+                   ? bytes_of_signature(&call->sent[0])
+                   : 0;
+    if (call->rule == MESSAGE)
+        return call->to == other ? bytes_of_signature(&call->sent[0]) : 0;
+    if (call->rule == EXCHANGE)
+        return bytes_of_signature(&call->sent[other]);
+    if (call->rule == REDUCTION)
+        return (strstr(call->name, "all_reduce") ? 2 : 1) * bytes_of_signature(&call->sent[0]) / ranks;
+    return 0;
+}
+
+static const char *kind_of(const Call *call)
+{
+    return !call->returned         ? "stuck"
+           : call->rule == MESSAGE ? "message"
+           : call->rule == LOCAL   ? "wait"
+                                   : "collective";
+}
+
+static json_t *call_json(const Calls *calls, int rank, const Call *call)
+{
+    char name[64], what[96], line[64], group[32];
+    call_name(call, name);
+    call_what(call, what);
+    line_of(call->address, line);
+    json_t *to = json_array();
+    for (int other = 0; other < calls->ranks; other++)
+        json_array_append_new(to, json_real(bytes_to(call, rank, other)));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name), "kind",
+                     kind_of(call), "group", picture_text(group_text(call, group)), "what",
+                     picture_text(what), "where", picture_text(call->where), "line", picture_text(line),
+                     "begin", (json_int_t)call->time, "end", (json_int_t)(call->returned ? call->ended : 0),
+                     "to", to);
+}
+
+json_t *picture_calls(const Case *c, const Calls *calls)
+{
+    json_t *ranks = json_array();
+    for (int r = 0; calls && r < calls->ranks && r < c->world; r++) {
+        json_t *list = json_array();
+        for (int64_t i = 0; i < calls->rank[r].count; i++)
+            json_array_append_new(list, call_json(calls, r, &calls->rank[r].call[i]));
+        json_array_append_new(
+            ranks, json_pack("{s:I, s:o}", "before", (json_int_t)calls->rank[r].first, "calls", list));
+    }
+    return ranks;
+}
+
+/* ---- the verdict on the case ----------------------------------------------------------------------------- */
+
+static json_t *checks_json(const LabResult *result)
+{
+    json_t *checks = json_array();
+    for (int check = -1; (check = next_check(result, check)) >= 0;) {
+        const CheckResult *r = &result->check[check];
+        const char *status = r->failed      ? "wrong"
+                             : r->to_do     ? "to do"
+                             : r->looked_at ? "right"
+                                            : "not looked at";
+        json_array_append_new(checks, json_pack("{s:s, s:s, s:o}", "name", check_names[check], "status",
+                                                status, "reason", picture_text(r->failed ? r->reason : "")));
+    }
+    return checks;
+}
+
+static json_t *case_json(const Options *o, const LabResult *result, const Case *c, int index,
+                         const Outcome *outcome)
+{
+    static const char *const endings[] = {"complete", "crashed", "hung", "looped", "stopped", "not run"};
+    char text[160], path[160], todo[1200] = "";
+    lab_path(result, path);
+    todo_text(c, outcome, todo, sizeof todo);
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
+                     "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
+                     "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
+                     case_text(c, text), "world", c->world, "tp", c->tp, "ending", endings[outcome->ending],
+                     "story", picture_text(outcome->story), "todo", picture_text(todo), "checks",
+                     checks_json(result), "alike", play_of_case(c) != NULL, "matrices",
+                     picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls));
+}
+
+int picture_lab(const Options *o)
+{
+    static LabResult result;
+    char runner[512];
+    Case cases[MAX_CASES];
+    Problem problem;
+    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
+    if (!c)
+        return 1;
+    Runs *runs =
+        run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit, o->sandbox, &problem);
+    if (!runs)
+        give_up(&problem);
+    const Outcome *outcome = run_outcome(runs, 0);
+    const int index = (int)(c - cases);
+    result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};
+    judge_case(&result, c, index, outcome);
+    char *text = json_file(case_json(o, &result, c, index, outcome));
+    const bool written = write_file(o->picture, text, &problem);
+    free(text);
+    runs_free(runs);
+    if (!written)
+        give_up(&problem);
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* Who holds which part of each matrix, and which elements of it are wrong. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/judge/picture.h"
+
+enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
+
+static json_t *shape_json(Shape shape)
+{
+    json_t *sizes = json_array();
+    for (int i = 0; i < shape.rank; i++)
+        json_array_append_new(sizes, json_integer(shape.size[i]));
+    return sizes;
+}
+
+static json_t *number_json(double number)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.7g", number);
+    return json_string(text);
+}
+
+/* As the verdict finds them: values up to their tolerance, initial numbers of a parameter exactly. */
+static bool is_wrong(const Entry *want, double is, double right, double tolerance)
+{
+    return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
+}
+
+/* Wrong elements by their place in the undivided tensor: the first and how many follow each other. */
+static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
+{
+    json_t *runs = json_array(), *first = json_array();
+    int64_t count = 0, begin = -1, length = 0;
+    for (int64_t i = 0; i <= got->count; i++) {
+        const int64_t at = i < got->count ? global_index(got, i) : -1;
+        const bool wrong =
+            i < got->count && is_wrong(want, numbers_of(got)[i], numbers_of(want)[at], tolerance);
+        if (wrong && count++ < ELEMENTS_TOLD)
+            json_array_append_new(first, json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
+                                                   number_json(numbers_of(got)[i]), "expected",
+                                                   number_json(numbers_of(want)[at])));
+        if (length && (!wrong || at != begin + length)) {
+            if (json_array_size(runs) < RUNS_SHOWN)
+                json_array_append_new(runs, json_pack("[I, I]", (json_int_t)begin, (json_int_t)length));
+            length = 0;
+        }
+        if (wrong && !length++)
+            begin = at;
+    }
+    json_object_set_new(part, "wrong", json_integer(count));
+    json_object_set_new(part, "runs", runs);
+    json_object_set_new(part, "first", first);
+}
+
+static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
+{
+    static const char *const placements[] = {"whole", "copied", "shard", "partial", "unknown", "undecided"};
+    json_t *part = json_pack("{s:i, s:b, s:o}", "rank", t->rank, "there", got != NULL, "undivided",
+                             shape_json(want->shape));
+    if (!got)
+        return part;
+    const bool known = got->placement_kind >= 0 &&
+                       got->placement_kind < (int)(sizeof placements / sizeof *placements),
+               fits = has_numbers(got, want);
+    json_object_update_new(part, json_pack("{s:s, s:i, s:I, s:I, s:o, s:b, s:I}", "placement",
+                                           known ? placements[got->placement_kind] : "unknown", "dim",
+                                           got->placement_dim, "begin", (json_int_t)got->begin, "end",
+                                           (json_int_t)got->end, "shape", shape_json(got->shape), "fits",
+                                           fits, "count", (json_int_t)got->count));
+    if (fits)
+        add_wrong(part, got, want, want->kind == VALUES ? tolerance_of(&t->expected, want) : 0);
+    return part;
+}
+
+static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
+{
+    char key[NAME_SIZE + 16];
+    snprintf(key, sizeof key, "%d %.*s", want->kind, NAME_SIZE, want->name);
+    json_t *matrix = json_object_get(by_name, key);
+    if (matrix)
+        return matrix;
+    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(want->name), "kind",
+                       want->kind == PARAMETER ? "parameter" : "values", "check",
+                       check_names[want->kind == PARAMETER ? INITIAL_VALUES : want->check], "shape",
+                       shape_json(want->shape), "parts");
+    json_array_append_new(matrices, matrix);
+    json_object_set(by_name, key, matrix);
+    return matrix;
+}
+
+json_t *picture_matrices(const Case *c, const Outcome *outcome)
+{
+    json_t *matrices = json_array(), *by_name = json_object();
+    Trial t = {.c = c, .outcome = outcome};
+    for (t.rank = 0; t.rank < c->world; t.rank++) {
+        int64_t offset = 0;
+        const Entry *want;
+        t.expected = expect(c, t.rank, NO_SUSPECT, emulations_of(c));
+        while ((want = next_entry(t.expected.base, t.expected.used, &offset)))
+            if (want->kind == VALUES || want->kind == PARAMETER)
+                json_array_append_new(json_object_get(matrix_of(matrices, by_name, want), "parts"),
+                                      part_json(&t, entry_of_rank(&t, t.rank, want->kind, want->name), want));
+        expected_free(&t.expected);
+    }
+    json_decref(by_name);
+    return matrices;
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# make report: one case of a lab as a page; right labs, wrong ones, one that hangs, and what is refused.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree report
+unset STACK SEED LAB OUT CASE
+export ROOT PYTHONDONTWRITEBYTECODE=1
+
+report() { # report ARGUMENTS...: make report, its words in the file out, its status in $status
+    make --silent report "$@" > out 2>&1
+    status=$?
+}
+page() { # page WHAT NUMBER WORDS...: of the page of a lab
+    python3 "$ROOT/grader/tests/report_pages.py" "$1" "build/report/lab$2.html" "${@:3}" > out 2>&1
+}
+right() {
+    report LAB="$1" SOLUTION=1 SEED=5 "${@:2}"
+    [ "$status" = 0 ] && says "page build/report/lab$1.html" && page is_one_file "$1" && page is_right "$1"
+}
+wrong_answer() { # wrong_answer MUTANT: as the student's lab
+    local lab=$((10#${1%%-*})) file
+    file=$(lab_file $lab)
+    patch --silent --output="$file" "$ROOT/solutions/${file#labs/}" "$ROOT/grader/mutants/$1.patch"
+}
+is_refused() { # one error, one HINT, status 2
+    [ "$status" = 2 ] && says "$1" && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c HINT: out)" = 1 ]
+}
+
+for lab in 1 2 3 4 5 6 7 8 9 10; do
+    check "lab $lab: a right one has no wrong element, and its blocks cover each matrix once" right $lab
+done
+check "lab 11: so do the matrices of a whole model" right 11
+check "which is split over two ranks, each with two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
+check "lab 6: one matrix is cut by rows, the other by columns" page is_cut 6
+check "the calls of each rank follow each other" page has_calls 6
+check "each check is named with its result" page says 6 "forward ✓ right" "sharding ✓ right" "communication ✓ right"
+check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
+
+wrong_answer 06-no_g
+check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
+check "both ranks have wrong elements where nothing was summed" page is_wrong_on 6 0 1
+check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
+copy_solution 6
+file=$(lab_file 6)
+sed -i -E 's/^(    return )(all_reduce\(.*)\);$/    Tensor *y = \2);\n    if (mesh->tp_rank == 1)\n        tensor_data(y)[3] += 1;\n\1y;/' "$file"
+make --silent grade LAB=6 SEED=77 > out 2>&1
+failed=$(sed -nE 's/.*again: make grade .*CASE=([0-9]+).*/\1/p' out | head -1)
+report LAB=6
+check "without SEED and CASE it is the case that failed when the lab was graded last" says "SEED=77 CASE=${failed:-of no failure}:"
+report LAB=6 SEED=1
+check "one element of one rank: that rank alone is wrong" page is_wrong_on 6 1
+check "with what it is and what it should be" page says 6 "1 wrong element on rank 1" "rank 1 [0, 0, 3]: is"
+
+wrong_answer 02-row_split
+report LAB=2 SEED=1
+check "a wrong cut is seen beside right numbers" page says 2 "Wrong in this case: sharding" "rank 0: columns 0 to"
+
+copy_solution 1
+sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
+report LAB=1 SEED=1
+check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for what never comes" "rank 1 waits in all_gather"
+check "a call that did not return is one of its own kind" eval "grep -q 'call that did not return' build/report/lab1.html"
+
+if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
+    for lab in 1 2 6 11; do
+        check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
+    done
+else
+    echo "skip - a browser draws the pages: there is no chromium"
+fi
+
+cp "$ROOT/labs/06-colrow-pair/colrow-pair.c" "$file"
+report LAB=6 SEED=1
+check "of a lab that is not started the TODO is told" page says 6 "TODO(6)" "– to do"
+echo nonsense >> "$file"
+report LAB=6
+check "a lab that does not build says so, and leaves no page" eval "[ $status != 0 ] && says 'does not compile' && [ ! -e build/report/lab6.html ]"
+copy_solution 6
+report
+check "without a lab that is asked for" is_refused "which lab"
+report LAB=6 SOLUTION=1 OUT=none/page.html
+check "a page in a folder that is not there is refused" is_refused "there is no folder none"
+echo precious > precious.html
+report LAB=6 SOLUTION=1 OUT=precious.html
+check "a page does not take the place of another file" eval "is_refused 'is no page' && [ \"\$(cat precious.html)\" = precious ]"
+report LAB=6 SOLUTION=1 OUT="a page.html"
+check "the page is written where OUT says" eval "[ $status = 0 ] && [ -s 'a page.html' ]"
+finish

@@ -1,0 +1,75 @@
+"""report_pages.py WHAT PAGE [...]: a sentence's truth about a page of make report, by its exit status; for report.sh. What was found is printed."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "common/train/tests"))
+import pages  # pylint: disable=wrong-import-position
+
+
+def tiles_once(sheet):
+    """Do the blocks of a sheet cover each of its elements exactly once? Ranks that hold the same are one block."""
+    seen = [[0] * sheet["columns"] for _ in range(sheet["rows"])]
+    for block in sheet["blocks"]:
+        for row, column, rows, columns in block["rectangles"]:
+            for r in range(row, row + rows):
+                for c in range(column, column + columns):
+                    seen[r][c] += 1
+    return all(count == 1 for row in seen for count in row)
+
+
+def sheets(page):
+    return [sheet for of_one in page.data["matrices"] for sheet in of_one]
+
+
+def wrong_ranks(page):
+    return {rank for sheet in sheets(page) if sheet["runs"] for block in sheet["blocks"] for rank in block["ranks"]}
+
+
+def is_one_file(page, path):
+    return not page.unclosed and not page.loads(), f"{page.unclosed} {page.loads()}"
+
+
+def is_right(page, path):
+    good = sheets(page) and not any(sheet["runs"] for sheet in sheets(page)) and all(map(tiles_once, sheets(page)))
+    return bool(good) and "✗" not in page.text and "All elements of" in page.text, page.text[:600]
+
+
+def is_cut(page, path):
+    """Over as many ranks as there are, some matrix by rows and some by columns."""
+    titles = {sheet["title"] for sheet in sheets(page) if len(sheet["blocks"]) == page.data["ranks"]}
+    return {"cut by rows", "cut by columns"} <= titles, str(titles)
+
+
+def is_wrong_on(page, path, *ranks):
+    return wrong_ranks(page) == set(map(int, ranks)) and "expected" in page.text, f"{wrong_ranks(page)} {page.text[:600]}"
+
+
+def says(page, path, *words):
+    return all(word in page.text for word in words), page.text[:3000]
+
+
+def has_calls(page, path):
+    rows = page.data["timeline"]["rows"]
+    counts = [len(row["spans"]) for row in rows]
+    return len(rows) == page.data["ranks"] and min(counts) > 3 and all(a[0] + a[1] <= b[0] + 1e-6 for row in rows for a, b in zip(row["spans"], row["spans"][1:])), str(counts)
+
+
+def is_drawn(page, path):
+    dom = pages.drawn(path)
+    blocks = sum(len(block["rectangles"]) for sheet in sheets(page) for block in sheet["blocks"])
+    wrong = sum(bool(sheet["runs"]) for sheet in sheets(page))
+    found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
+    return found == ("yes", None, blocks, wrong) and int(pages.attribute(dom, "data-spans") or 0) > 0, str((found, blocks, wrong))
+
+
+def has_browser(*_):
+    return pages.BROWSER is not None, "no browser"
+
+
+def main(what, path, *more):
+    good, found = globals()[what](pages.Page(path), path, *more)
+    print(found)
+    sys.exit(not good)
+
+
+main(*sys.argv[1:])
