@@ -43,6 +43,14 @@ ifneq ($(and $(HANDOUT),$(or $(SOLUTION),$(filter solutions,$(STACK)))),)
 $(error there are no solutions in what you were handed out. HINT: make grade grades your labs, make train STACK=mine trains them)
 endif
 
+# Another handout unpacked over an older one: its files may be older than what was built of that.
+ifneq ($(HANDOUT),)
+BUILT_OF = $(BUILD)/kit.sums
+ifneq ($(shell mkdir -p $(BUILD); cmp -s grader/kit.sums $(BUILT_OF) || echo other),)
+$(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated start libbalise.a libbalise-double.a grade hand-in train stacks checked) && cp grader/kit.sums $(BUILT_OF))
+endif
+endif
+
 NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides
 ifneq ($(and $(HANDOUT),$(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))),)
 $(error make $(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))) is no part of what you were handed out. HINT: make help lists what is)
@@ -71,7 +79,7 @@ RUNNER := $(wildcard grader/runner/*.c)
 float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
-nn = $(if $(filter 10 11,$(1)),$(1),0$(1))
+nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 # Lab 9 has none: it begins from the student's lab 1.
 START_FILES = $(foreach lab,$(filter-out 9,$(LABS)),$(BUILD)/start/$(call lab_file,$(lab)))

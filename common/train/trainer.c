@@ -120,6 +120,8 @@ static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem 
             report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,
                          t->epoch.correct / t->epoch.count, (int64_t)t->epoch.count);
         t->interrupted = anybody_stops(t, stop);
+        if (t->interrupted && !checkpoint_save(t, true, problem))
+            return false;
     }
     return true;
 }

@@ -61,15 +61,40 @@ static bool is_archive(const char *name)
            ends_with(name, ".tar");
 }
 
+/* Course platforms put what a student hands in into a folder a student: how many archives lie there, and nothing else? */
+static int archives_alone_in(const char *folder, char one[PLACE_SIZE])
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_shown, by_name), archives = 0;
+    for (int i = 0; i < count; i++) {
+        archives += is_archive(entries[i]->d_name);
+        snprintf(one, PLACE_SIZE, "%.2000s/%s", folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free((void *)entries);
+    return archives == count ? archives : 0;
+}
+
 static bool read_submission(const char *path, Files *files, Problem *problem)
 {
     struct stat found;
+    char inside[PLACE_SIZE];
     if (lstat(path, &found) != 0)
         return problem_set(problem, NULL, "", "it cannot be read: %s", strerror(errno));
+    if (S_ISDIR(found.st_mode)) {
+        int archives = archives_alone_in(path, inside);
+        if (archives > 1)
+            return problem_set(problem, NULL, "", "it is a folder of %d archives: leave the one that counts",
+                               archives);
+        if (archives == 0)
+            return read_folder(path, files, problem);
+        path = inside;
+        if (lstat(path, &found) != 0)
+            return problem_set(problem, NULL, "", "it cannot be read: %s", strerror(errno));
+    }
     if (S_ISLNK(found.st_mode))
         return problem_set(problem, NULL, "", "it is a link");
-    if (S_ISDIR(found.st_mode))
-        return read_folder(path, files, problem);
     if (!S_ISREG(found.st_mode))
         return problem_set(problem, NULL, "", "it is neither a file nor a folder");
     if (!is_archive(path))
@@ -125,7 +150,7 @@ static _Noreturn void examine_alone(const Book *book, int submission, const char
 
 /* ---- */
 
-/* The name without what says that it is an archive. */
+/* The name without what says that it is an archive, or that Moodle made the folder: "Ada Lovelace_1234_assignsubmission_file_". */
 static void name_after_entry(Submission *submission)
 {
     static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
@@ -135,6 +160,8 @@ static void name_after_entry(Submission *submission)
             length -= strlen(ends[i]);
             break;
         }
+    if (strstr(submission->entry, "_assignsubmission_file"))
+        length = strcspn(submission->entry, "_");
     snprintf(submission->student, sizeof submission->student, "%.*s", (int)length, submission->entry);
     make_line(submission->student);
 }

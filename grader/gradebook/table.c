@@ -97,7 +97,7 @@ void write_table(const Book *book)
     fprintf(out, "student,submission");
     for (int lab = 0; lab < lab_count(); lab++) {
         for (int check = 0; check < CHECKS; check++)
-            of += lab_points(lab_at(lab), (Check)check);
+            of += lab_is_bonus(lab_at(lab)) ? 0 : lab_points(lab_at(lab), (Check)check);
         fprintf(out, ",lab %d", lab_at(lab)->number);
     }
     fprintf(out, ",total,of,remark\r\n");
@@ -146,6 +146,9 @@ void write_report(const Book *book, int number)
     make_line(entry);
     fprintf(out, "%s (%s)\n%d points, seed %llu\n%s%s\n", submission->student, entry, submission->points,
             (unsigned long long)book->seed, submission->remark, *submission->remark ? "\n" : "");
+    fprintf(out,
+            "Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
+            "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n");
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
         if (unit && unit->lab_verdict)

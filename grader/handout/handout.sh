@@ -43,6 +43,7 @@ put_runtime() {
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}
     put data/reviews/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
+    [ -z "$independent" ] || sed -i 's/^A lab stands on your own earlier ones: 2, 3, 4 and 6 on 1; 5 on 1 and 2; 7 on 1, 4 and 6;/f and g are in it, compiled, so that labs 2, 3, 4 and 6 can be done before 1. Others stand on your own earlier ones: 5 on 2; 7 on 4 and 6;/' "$stage/README.md"
     [ ! -e LICENSE ] || put LICENSE
 }
 

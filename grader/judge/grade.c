@@ -172,6 +172,7 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
 static void judge_lab(LabResult *result, const Options *o, const char *runner)
 {
     Batch *batch = calloc(1, sizeof *batch);
+    result->kit_cases = lab_cases(result->lab, o->seed, batch->cases);
     for (int i = 0; i <= o->local.seed_count && result->state == GRADED; i++) {
         fill_batch(batch, result->lab, o, i);
         int next = batch->first + batch->count;

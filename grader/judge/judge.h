@@ -25,6 +25,9 @@ typedef struct Lab {
 
 /** The lab of this number, or NULL. */
 const Lab *lab_of(int number);
+
+/** Labs 1 to 11 make 100 points; what later ones give is added, and not missed by who leaves them out. */
+bool lab_is_bonus(const Lab *lab);
 int lab_count(void);
 const Lab *lab_at(int i);
 
@@ -62,7 +65,7 @@ typedef struct Suspect {
     unsigned labs; /**< 1 << lab for each that it is about */
     const char *sentence;
 } Suspect;
-enum { NO_SUSPECT = -1, THE_MODEL = 12 /* as a lab: the whole model of lab 11 */ };
+enum { NO_SUSPECT = -1, THE_MODEL = 30 /* as a lab: the whole model of lab 11 */ };
 int suspect_count(void);
 const Suspect *suspect_at(int i);
 
@@ -162,7 +165,8 @@ typedef struct LabResult {
     char printed[8192]; /**< what its ranks have printed: how much, where it is kept, the first lines */
     int points, of;
     uint64_t seed;
-    int cases;
+    int cases;     /**< that were played */
+    int kit_cases; /**< of these the first, which are everybody's; those behind them are the instructor's */
     double seconds;
     Times times; /**< what of these seconds went where */
 } LabResult;

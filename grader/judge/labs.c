@@ -34,6 +34,12 @@ const Lab *lab_at(int i)
     return &all_labs[i];
 }
 
+bool lab_is_bonus(const Lab *lab)
+{
+    enum { LAST_OF_THE_HUNDRED = 11 };
+    return lab->number > LAST_OF_THE_HUNDRED;
+}
+
 const Lab *lab_of(int number)
 {
     for (int i = 0; i < lab_count(); i++)

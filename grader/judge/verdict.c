@@ -84,7 +84,8 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
     repeat_command(verdict, lab, text);
     size_t used = strlen(text);
     if (r->failed && (!r->repeated || r->alone))
-        snprintf(text + used, 160 - used, " CASE=%d", r->case_index);
+        snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
+                 lab->kit_cases && r->case_index >= lab->kit_cases ? " # a case of your instructor's" : "");
 }
 
 int verdict_points(const Verdict *verdict)
@@ -99,7 +100,7 @@ int verdict_of(const Verdict *verdict)
 {
     int of = 0;
     for (int i = 0; i < verdict->count; i++)
-        of += verdict->labs[i].of;
+        of += lab_is_bonus(verdict->labs[i].lab) ? 0 : verdict->labs[i].of;
     return of;
 }
 

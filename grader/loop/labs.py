@@ -60,6 +60,7 @@ class Lab:
         self.file = f"{self.folder}/{facts['FILE']}"
         self.solution = f"solutions/{facts['FOLDER']}/{facts['FILE']}"
         self.needs = [int(n) for n in facts["NEEDS"].split()]
+        self.is_bonus = number > 11
         self.points = sum(int(check.split(":")[1]) for check in facts["CHECKS"].split())
 
     def is_untouched(self):

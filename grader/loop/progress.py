@@ -43,5 +43,5 @@ for lab in labs:
     print(f"  {lab.number:>2}  {lab.title:28} {points:>6}  {hints:>5} {mark} {lines[0]}".rstrip())
     for line in lines[1:]:
         print(" " * before + line)
-print(f"\n{total} of {sum(lab.points for lab in labs)} points, as they were graded last")
+print(f"\n{total} of {sum(lab.points for lab in labs if not lab.is_bonus)} points, as they were graded last")
 print("next: " + "\n      ".join(wrapped(next_step(labs), 6)))

@@ -117,6 +117,10 @@ lab_1 '    puts("Score: 100/100");
 grade LAB=1
 check "a printed score changes nothing" scores 2/9
 
+lab_1 '' '#include "ballise.h"'
+grade LAB=1
+check "a file to include that there is not is named" says 'ballise.h: No such file'
+
 lab_1 '    nonsense'
 grade LAB=1
 check "a lab that does not compile says so, with the compiler's words" fails_saying "lab 1 does not compile"

@@ -119,10 +119,18 @@ rm -rf "$tree/handed"/*
 cp zoë.tar.gz handed/zoë.tar.gz
 cp -r damaged handed/damaged
 mkdir handed/old && tar xzf zoë.tar.gz -C handed/old && sed -Ei 's/"kit": "[^"]*"/"kit": "1.0+01d"/; s/"name": "[^"]*"/"name": "Old"/' handed/old/manifest.json
+mkdir "handed/Mo O'Dle_77_assignsubmission_file_" "handed/Two_78_assignsubmission_file_"
+(mkdir -p moodle && cd moodle && cp -r ../damaged/labs . && rm -f ../moodle.tar.gz && tar czf ../moodle.tar.gz labs)
+cp moodle.tar.gz "handed/Mo O'Dle_77_assignsubmission_file_/my labs.tar.gz"
+cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/a.tar.gz" && cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/b.tar.gz"
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
 check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
 check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c is not what the manifest' "handed in.csv"
 check "who worked with an older handout is told" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
 check "and nobody else" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
+check "an archive in a folder a student, as Moodle has them, is graded under the student's name" \
+    grep -q "^\"Mo O'Dle\",\"Mo O'Dle_77_assignsubmission_file_\",[0-9]*,9," "handed in.csv"
+check "of several archives in a folder none is taken, and that is told" grep -q '^"Two",.*it is a folder of 2 archives' "handed in.csv"
+check "a report says what its labs were graded on" grep -q '^Each lab was graded on the reference solutions' "handed in-reports/zoë.tar.gz.txt"
 check "who hands in twice is told" grep -q '"damaged",.*has the same name' "handed in.csv"
 finish

@@ -122,6 +122,11 @@ notices_a_change() {
     within make grade LAB=10
     grep -q 'not as it was handed out: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
 }
+of_the_newest_handout() { # an older file of another kit, over what was built
+    (cd "$kit" && sed -i 's/^LAB_10_CHECKS = groups:7/LAB_10_CHECKS = groups:9/' grader/labs.mk && touch -d 2001-01-01 grader/labs.mk && echo >> grader/kit.sums)
+    within make grade LAB=10
+    grep -q '^Score: .*/9$' "$out"
+}
 in_a_folder_with_a_blank() {
     local blank=$tree/empty/my\ folder
     mkdir -p "$blank" && tar -C "$blank" -xzf "$tree/build/balise-student.tar.gz"
@@ -153,6 +158,7 @@ check "the labs train" trains
 check "the labs are handed in" hands_in
 check "what is handed in says that it is of the kit of its instructor" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
+check "a newer handout unpacked over an older one is what grades, however old its files are" of_the_newest_handout
 check "in a folder with a blank in its name lines are told all the same" in_a_folder_with_a_blank
 check "make help lists what is there" help_is_true
 check "what is not there is one error" errors "make bench is no part of what you were handed out" make bench

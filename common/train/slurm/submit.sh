@@ -84,6 +84,12 @@ begin() {
     SCRIPT=$FOLDER/$JOB_NAME.sbatch
 }
 
+# Whole, also where the same is submitted twice at once.
+as_script() {
+    cat > "$SCRIPT.$$"
+    mv -f -- "$SCRIPT.$$" "$SCRIPT"
+}
+
 train() {
     local tasks=$1 program=$4
     check_ranks "$1" "$2" "$3" "${@:5}"
@@ -96,9 +102,9 @@ train() {
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
     # A copy: the job runs what was built when it was submitted, whatever is edited while it waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
-    cp -- "$program" "$PROGRAM.new"
-    mv -f -- "$PROGRAM.new" "$PROGRAM"
-    write_train "$tasks" "${@:5}" > "$SCRIPT"
+    cp -- "$program" "$PROGRAM.$$"
+    mv -f -- "$PROGRAM.$$" "$PROGRAM"
+    write_train "$tasks" "${@:5}" | as_script
     submit
 }
 
@@ -112,7 +118,7 @@ grade() {
     if [ -n "${JOB_PROBE:-}" ]; then JOB_GPUS=${JOB_GPUS:-1}; fi
     JOB_CPUS=${JOB_CPUS:-$(nodes_of_partition | sort -n | tail -n 1 | awk '{ print $1 < 4 ? $1 : 4 }')}
     check_room 1 "$JOB_CPUS" '' ''
-    write_grade "$@" > "$SCRIPT"
+    write_grade "$@" | as_script
     submit
 }
 

@@ -62,7 +62,7 @@ def epoch_in_two_pieces(folder):
 
 
 def table_of(done):
-    return [line.split()[:3] for line in done.stdout.splitlines() if line.split()[:1] in (["0"], ["1"])]
+    return [line.split()[:3] for line in done.stdout.splitlines() if len(line.split()) == 9 and line.split()[0] in ("0", "1")]
 
 
 def interrupt(words, metrics):
@@ -74,6 +74,19 @@ def interrupt(words, metrics):
         os.kill(job.pid, signal.SIGINT)
         output, _ = job.communicate(timeout=60)
     check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends a run that saves", output[-600:])
+
+
+def interrupted_while_evaluating(folder):
+    """A training set of 8 rows, and 400 to evaluate on: almost all of the time is that of evaluations."""
+    words = command(2, *SMALL, "--tp", 2, "--samples", 8, "--batch-size", 8, "--epochs", 1000, "--save", f"{folder}/evaluated")
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as job:
+        for line in job.stdout:
+            if line.startswith("evaluating"):
+                break
+        os.kill(job.pid, signal.SIGINT)
+        output, _ = job.communicate(timeout=60)
+    check(job.returncode == 0 and "interrupted" in output and any(name.startswith("step-") for name in os.listdir(f"{folder}/evaluated")),
+          "Ctrl-C during an evaluation saves too", output[-600:])
 
 
 def other_layouts(folder):
@@ -169,6 +182,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     on_the_disk(temporary)
     same_layout(temporary)
     epoch_in_two_pieces(temporary)
+    interrupted_while_evaluating(temporary)
     same_replicas(temporary)
     other_layouts(temporary)
     partial_folders(temporary)
