@@ -86,6 +86,7 @@ typedef struct Entry {
     char name[NAME_SIZE];
     Shape shape; /**< of the numbers; for a parameter and its gradient that of the undivided one */
     int32_t placement_kind, placement_dim;
+    int32_t called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */
     int64_t begin, end; /**< the part along placement_dim that is held */
     int64_t count;
     void *address;

@@ -54,21 +54,25 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
     json_object_set_new(part, "first", first);
 }
 
+/* A rank may have written anything. */
+static const char *placement_name(int kind)
+{
+    static const char *const names[] = {"whole", "copied", "shard", "partial", "unknown", "undecided"};
+    return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "unknown";
+}
+
 static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
 {
-    static const char *const placements[] = {"whole", "copied", "shard", "partial", "unknown", "undecided"};
     json_t *part = json_pack("{s:i, s:b, s:o}", "rank", t->rank, "there", got != NULL, "undivided",
                              shape_json(want->shape));
     if (!got)
         return part;
-    const bool known = got->placement_kind >= 0 &&
-                       got->placement_kind < (int)(sizeof placements / sizeof *placements),
-               fits = has_numbers(got, want);
-    json_object_update_new(part, json_pack("{s:s, s:i, s:I, s:I, s:o, s:b, s:I}", "placement",
-                                           known ? placements[got->placement_kind] : "unknown", "dim",
-                                           got->placement_dim, "begin", (json_int_t)got->begin, "end",
-                                           (json_int_t)got->end, "shape", shape_json(got->shape), "fits",
-                                           fits, "count", (json_int_t)got->count));
+    const bool fits = has_numbers(got, want);
+    json_object_update_new(
+        part, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:b, s:I}", "placement",
+                        placement_name(got->placement_kind), "called", placement_name(got->called), "dim",
+                        got->placement_dim, "begin", (json_int_t)got->begin, "end", (json_int_t)got->end,
+                        "shape", shape_json(got->shape), "fits", fits, "count", (json_int_t)got->count));
     if (fits)
         add_wrong(part, got, want, want->kind == VALUES ? tolerance_of(&t->expected, want) : 0);
     return part;

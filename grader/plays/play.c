@@ -30,6 +30,7 @@ static void write_tensor(Play *play, EntryKind kind, Check check, const char *na
     int64_t count = tensor_count(x);
     Entry *entry = stream_entry(&play->stream, kind, check, name, count, &numbers);
     entry->shape = x->shape;
+    entry->called = x->placement.kind;
     x->summing = NULL; /* what was not waited for, the recorder says with its line */
     ready(x);
     backend_wait();

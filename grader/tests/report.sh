@@ -40,6 +40,7 @@ check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "both ranks have wrong elements where nothing was summed" page is_wrong_on 6 0 1
+check "which are addends of a sum" page says 6 "ranks 0, 1: a partial sum, one addend of it"
 check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
 copy_solution 6
 file=$(lab_file 6)
@@ -56,11 +57,17 @@ wrong_answer 02-row_split
 report LAB=2 SEED=1
 check "a wrong cut is seen beside right numbers" page says 2 "Wrong in this case: sharding" "rank 0: columns 0 to"
 
+copy_solution 2
+sed -i 's/^    Tensor \*y = .*linear(.*/    if (mesh->tp_rank == 1)\n        tensor_data(layer->weight)[0] += 1;\n&/' "$(lab_file 2)"
+report LAB=2 SEED=1
+check "a wrong element of a shard lies in the block of its rank" page is_wrong_by_rows_on 2 1
+
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
 report LAB=1 SEED=1
 check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for what never comes" "rank 1 waits in all_gather"
-check "a call that did not return is one of its own kind" eval "grep -q 'call that did not return' build/report/lab1.html"
+check "a call that did not return is one of its own kind, and seen on each rank" page waits_are_seen 1
+check "what was not reached is told, and is not called wrong" page says 1 "matrices were not reached on some rank" "have something wrong, with wrong elements on rank 1."
 
 if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
     for lab in 1 2 6 11; do

@@ -21,8 +21,17 @@ def sheets(page):
     return [sheet for of_one in page.data["matrices"] for sheet in of_one]
 
 
-def wrong_ranks(page):
-    return {rank for sheet in sheets(page) if sheet["runs"] for block in sheet["blocks"] for rank in block["ranks"]}
+def wrong_ranks(page, kinds=None):
+    """Those whose blocks have wrong elements."""
+    found = set()
+    for sheet in sheets(page):
+        if kinds and sheet["title"] != kinds:
+            continue
+        wrong = {at for begin, length in sheet["runs"] for at in range(begin, begin + length)}
+        for block in sheet["blocks"]:
+            inside = {r * sheet["columns"] + c for row, column, rows, columns in block["rectangles"] for r in range(row, row + rows) for c in range(column, column + columns)}
+            found |= set(block["ranks"]) if wrong & inside else set()
+    return found
 
 
 def is_one_file(page, path):
@@ -44,6 +53,11 @@ def is_wrong_on(page, path, *ranks):
     return wrong_ranks(page) == set(map(int, ranks)) and "expected" in page.text, f"{wrong_ranks(page)} {page.text[:600]}"
 
 
+def is_wrong_by_rows_on(page, path, *ranks):
+    found = wrong_ranks(page, "cut by rows")
+    return found == set(map(int, ranks)), str(found)
+
+
 def says(page, path, *words):
     return all(word in page.text for word in words), page.text[:3000]
 
@@ -52,6 +66,13 @@ def has_calls(page, path):
     rows = page.data["timeline"]["rows"]
     counts = [len(row["spans"]) for row in rows]
     return len(rows) == page.data["ranks"] and min(counts) > 3 and all(a[0] + a[1] <= b[0] + 1e-6 for row in rows for a, b in zip(row["spans"], row["spans"][1:])), str(counts)
+
+
+def waits_are_seen(page, path):
+    kinds, rows = [kind[0] for kind in page.data["timeline"]["kinds"]], page.data["timeline"]["rows"]
+    end = max(row["spans"][-1][0] + row["spans"][-1][1] for row in rows)
+    shares = [row["spans"][-1][1] / end for row in rows if kinds[row["spans"][-1][2]] == "call that did not return"]
+    return len(shares) == len(rows) and min(shares) > 0.05, str(shares)
 
 
 def is_drawn(page, path):

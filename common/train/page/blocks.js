@@ -10,9 +10,11 @@ const isOnAll = (block, ranks) => ranks > 1 && block.ranks.length === ranks;
 const sheetOf = (sheet, id, ranks) => {
     const room = Math.min(document.documentElement.clientWidth - 70, 340), cell = Math.min(14, room / Math.max(sheet.columns, 1), Math.max(190 / Math.max(sheet.rows, 1), 0.5));
     const width = Math.max(sheet.columns * cell, 4), height = Math.max(sheet.rows * cell, cell < 4 ? 10 : cell), across = width / Math.max(sheet.columns, 1), down = height / Math.max(sheet.rows, 1);
+    const behind = 5 * Math.max(0, sheet.stack - 1); // an addend: those of the other ranks lie behind it
     const wrong = sheet.runs.reduce((sum, [, length]) => sum + length, 0);
-    const svg = make("svg", {width: width + 2, height: height + 2, viewBox: `-1 -1 ${width + 2} ${height + 2}`, role: "img",
+    const svg = make("svg", {width: width + 2 + behind, height: height + 2 + behind, viewBox: `-1 ${-1 - behind} ${width + 2 + behind} ${height + 2 + behind}`, role: "img",
         "aria-label": `${sheet.title}: ${sheet.rows} by ${sheet.columns}` + (wrong ? `, ${wrong} wrong` : "")});
+    for (let i = sheet.stack - 1; i > 0; i--) svg.append(make("rect", {class: "behind", x: 5 * i, y: -5 * i, width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
     svg.append(svgFills(id, [...rankKinds(ranks), COPIES]), make("rect", {width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
     for (const block of sheet.blocks)
         for (const [row, column, rows, columns] of block.rectangles) {

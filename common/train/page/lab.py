@@ -43,6 +43,10 @@ def wrong_texts(part):
     return [(one["at"], f"rank {part['rank']} {index_text(one['at'], part['undivided'])}: is {one['is']}, expected {one['expected']}") for one in part.get("first", [])]
 
 
+def is_partial(part):
+    return part["placement"] != "shard" and part["called"] == "partial"
+
+
 def sheet(title, parts):
     """Parts of one matrix on one sheet; those of several ranks that hold the same are one block."""
     sizes = parts[0]["undivided"] or [1]
@@ -51,7 +55,7 @@ def sheet(title, parts):
     for _, group in groupby(sorted(parts, key=key), key):
         group = list(group)
         blocks.append({"ranks": [part["rank"] for part in group], "rectangles": [r for r in rectangles_of(group[0]) if r[2] and r[3]]})
-    return {"title": title, "rows": product(sizes[:-1]), "columns": sizes[-1], "blocks": blocks, "runs": [run for part in parts for run in part.get("runs", [])],
+    return {"title": title, "stack": sum(map(is_partial, parts)), "rows": product(sizes[:-1]), "columns": sizes[-1], "blocks": blocks, "runs": [run for part in parts for run in part.get("runs", [])],
             "told": [list(told) for part in parts for told in wrong_texts(part)]}
 
 
@@ -72,6 +76,8 @@ def sheets_of(one, alike):
         cut, full = [p for p in parts if p["placement"] == "shard"], [p for p in parts if p["placement"] != "shard"]
         by_dimension = [list(group) for _, group in groupby(sorted(cut, key=lambda p: p["dim"]), lambda p: p["dim"])]
         return [sheet(f"cut by {dimension_text(group[0]['dim'], len(group[0]['undivided']))}", group) for group in by_dimension] + [sheet(f"whole on rank {p['rank']}", [p]) for p in full]
+    if any(map(is_partial, parts)):
+        return [{**sheet(f"rank {part['rank']}{': an addend of a sum' if is_partial(part) else ''}", [part]), "stack": len(parts) if is_partial(part) else 0} for part in parts]
     if alike and len(parts) == len(one["parts"]) and not any(part["wrong"] for part in parts):
         return [sheet("a copy" if len(parts) == 1 else "a copy on each rank", parts)]
     return [sheet(f"{'the copy of ' if alike else ''}rank {part['rank']}", [part]) for part in parts]
@@ -89,16 +95,30 @@ def held_text(part):
     if part["placement"] == "shard":
         along = dimension_text(part["dim"], len(part["undivided"]))
         return f"{along} {part['begin']} to {part['end'] - 1}" if part["end"] > part["begin"] else f"none of the {along}"
-    return "all of it"
+    return "a partial sum, one addend of it" if is_partial(part) else "all of it"
 
 
 def state_text(one):
     wrong = [part for part in one["parts"] if part.get("wrong")]
-    lacking = [part for part in one["parts"] if not is_sound(part)]
+    unfit = [part["rank"] for part in one["parts"] if part["there"] and not part["fits"]]
     texts = [f"{count(sum(part['wrong'] for part in wrong), 'wrong element')} on {ranks_text([part['rank'] for part in wrong])}"] if wrong else []
-    if lacking:
-        texts.append(f"not there as it should be on {ranks_text([part['rank'] for part in lacking])}")
+    if unfit:
+        texts.append(f"of another shape on {ranks_text(unfit)}")
     return "; ".join(texts)
+
+
+def lacking_text(one):
+    lacking = [part["rank"] for part in one["parts"] if not part["there"]]
+    return f"not reached on {ranks_text(lacking)}" if lacking else ""
+
+
+def counts_text(members):
+    """Of some matrices: how many are wrong, not reached, right."""
+    wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
+    words = [f'<span class="bad">✗ {wrong} of {len(members)} with something wrong</span>'] if wrong else []
+    if lacking:
+        words.append(f'<span class="soft">– {lacking} of {len(members)} not reached on some rank</span>')
+    return " ".join(words) or f'<span class="soft">✓ {len(members)}, all elements right</span>'
 
 
 def matrix_section(number, one):
@@ -109,7 +129,7 @@ def matrix_section(number, one):
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)
     listing = "".join(f"<li>{escape(text)}</li>" for text in told) + (f"<li>and {more} more</li>" if more > 0 else "")
-    return f"""<div class="matrix"><h3>{escape(one['name'])} <span class="soft">{shape}</span>{f' <span class="bad">✗ {escape(state)}</span>' if state else ''}</h3>
+    return f"""<div class="matrix"><h3>{escape(one['name'])} <span class="soft">{shape}</span>{f' <span class="bad">✗ {escape(state)}</span>' if state else ''}{f' <span class="soft">– {escape(lacking_text(one))}</span>' if lacking_text(one) else ''}</h3>
 <p class="soft">{escape('; '.join(f'{ranks_text(ranks)}: {text}' for text, ranks in sorted(holders, key=lambda h: h[1])))}</p>
 <div class="sheets" id="matrix-{number}"></div>{f'<ul class="told">{listing}</ul>' if listing else ''}</div>"""
 
@@ -123,7 +143,7 @@ def matrices_text(found):
     for i, (title, members) in enumerate(groups.items()):
         members.sort(key=lambda member: not state_text(member[1])) # what is wrong comes first, else in the order of the case
         bad = [one for _, one in members if state_text(one)]
-        words = f'<span class="bad">✗ {len(bad)} of {len(members)} with something wrong</span>' if bad else f'<span class="soft">✓ {len(members)}, all elements right</span>'
+        words = counts_text([one for _, one in members])
         if members[0][1]["kind"] == "parameter" and any(check["name"] == "sharding" and check["status"] == "wrong" for check in found["checks"]):
             words += ' <span class="bad">✗ sharding</span>'
         lines.append(f'<details{" open" if bad or i == 0 else ""}><summary>{escape(title)} {words}</summary><div class="grid">{"".join(matrix_section(number, one) for number, one in members)}</div></details>')
@@ -135,6 +155,8 @@ def timeline_of(found):
     if not calls:
         return None
     zero, end = min(call["begin"] for call in calls), max(max(call["begin"], call["end"]) for call in calls)
+    if any(call["kind"] == "stuck" for call in calls):
+        end += max((end - zero) // 8, 1000) # they go on, for as long as the judge has looked
     used, names, rows = [kind for kind in KINDS if any(call["kind"] == kind for call in calls)], {}, []
     for number, rank in enumerate(found["ranks"]):
         spans = []
@@ -154,7 +176,7 @@ def amounts_of(found):
     amounts = [[0] * found["world"] for _ in range(found["world"])]
     for number, rank in enumerate(found["ranks"]):
         for call in rank["calls"]:
-            for other, sent in enumerate(call["to"]):
+            for other, sent in enumerate(call["to"] if call["kind"] != "stuck" else ()):
                 amounts[number][other] += sent
     return amounts
 
@@ -179,6 +201,11 @@ def summary(found):
     total = len(found["matrices"])
     failed = [check["name"] for check in found["checks"] if check["status"] == "wrong"]
     words = f'<p class="bad">✗ Wrong in this case: {", ".join(failed)}.</p>' if failed else ""
+    lacking = sum(bool(lacking_text(one)) for one in found["matrices"])
+    if lacking:
+        words += f'<p>– {lacking} of {count(total, "matrix") if total == 1 else f"{total} matrices"} were not reached on some rank.</p>'
+    if lacking and not bad:
+        return words
     if not bad:
         return words + (f'<p class="good">✓ All elements of {total} matrices are right on each rank.</p>' if total else "<p>This case looks at no matrix.</p>")
     ranks = sorted({part["rank"] for one in bad for part in one["parts"] if part.get("wrong")})
@@ -206,7 +233,7 @@ def body_of(found, line):
 <h2>Calls of MPI</h2>
 {calls_text(found, line)}
 <h2>Who sends to whom</h2>
-<p>Of an exchange each part is told with its receiver. A reduction says how much each rank brings, and not to whom it goes: the least that has to be sent is given to the other ranks of the group alike.</p>
+<p>Of an exchange each part is told with its receiver. A reduction says how much each rank brings, and not to whom it goes: the least that has to be sent is given to the other ranks of the group alike. A call that did not return counts nothing.</p>
 {matrix("Bytes of this case.", amounts_of(found))}"""
 
 

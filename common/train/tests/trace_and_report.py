@@ -100,6 +100,45 @@ def looked_at_in_browser(path, ranks):
     check(dom.count('class="curve"') == 1, "the loss is drawn")
 
 
+HANDS = """<script>
+const canvas = document.querySelector('#timeline > canvas'), readout = document.querySelector('.readout'), seen = [], spans = () => +canvas.dataset.spans;
+const press = key => { canvas.dispatchEvent(new KeyboardEvent('keydown', {key, cancelable: true})); return spans(); };
+const click = text => { [...document.querySelectorAll('button')].find(button => button.textContent === text).click(); return spans(); };
+const step = spans(), first = readout.textContent;
+seen.push(press('Home') > 2 * step, press('+') < press('Home'), press('PageDown') > 0 && spans() < 2 * step);
+seen.push(click('all') === press('Home'), click('+') < click('all'), click('next step') > 0 && spans() < 2 * step);
+canvas.focus();
+press('Home');
+const whole = spans(), wheel = new WheelEvent('wheel', {deltaY: -100, cancelable: true});
+canvas.dispatchEvent(wheel);
+seen.push(wheel.defaultPrevented && spans() < whole);
+canvas.blur();
+const passing = new WheelEvent('wheel', {deltaY: -100, cancelable: true}), before = spans();
+canvas.dispatchEvent(passing);
+seen.push(!passing.defaultPrevented && spans() === before);
+press('n');
+const told = readout.textContent;
+press('ArrowDown');
+seen.push(told !== first && told.startsWith('rank 0: ') && readout.textContent.startsWith('rank 1: '));
+document.body.dataset.hands = seen.join(' ');
+</script></body>"""
+
+
+def used_by_hands(path):
+    """The page with a script at its end that presses keys and buttons."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    used = path.replace(".html", "-used.html")
+    with open(used, "w", encoding="utf-8") as file:
+        file.write(text.replace("</body>", HANDS))
+    dom = pages.drawn(used)
+    found = (pages.attribute(dom, "data-hands") or "").split()
+    for good, sentence in zip(found + ["nothing"] * 9, (
+            "Home shows all steps", "plus zooms in", "PageDown goes to the next step", "the buttons do what the keys do", "the button + zooms in", "as does that of the next step",
+            "the wheel zooms where the timeline has been clicked into", "and elsewhere the page scrolls", "n tells the next span in words, and the arrow down that of the next rank")):
+        check(good == "true", sentence, str(found) + str(pages.attribute(dom, "data-error")))
+
+
 def make(folder, *arguments):
     clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "OUT", "METRICS", "TRACE", "REPORT", "BUILD")}
     small = ["LAYERS=1", "HIDDEN_DIM=32", "HEADS=4", "BATCH_SIZE=8", "SEQ=32", "SAMPLES=120", "STEPS=6"]
@@ -134,6 +173,8 @@ def main(folder):
     check(all(f"rank {rank} (tp 0, dp {rank})" in page.text for rank in range(2)), "the page has the names of the ranks", page.text[:400])
     check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "and the layout and each step's loss")
     looked_at_in_browser(path, 2)
+    if pages.BROWSER:
+        used_by_hands(path)
     done = make(folder, "NTASKS=2", "TP=1", "MEM=1K")
     check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, nor an earlier one", done.stdout + done.stderr)
     check(not os.path.exists(f"{BUILD}/report/trace.json"), "and no trace")
