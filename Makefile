@@ -51,13 +51,13 @@ $(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated start l
 endif
 endif
 
-NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides
+NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides docs
 ifneq ($(and $(HANDOUT),$(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))),)
 $(error make $(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))) is no part of what you were handed out. HINT: make help lists what is)
 endif
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
-WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint slides
+WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint slides docs
 ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(MPI_LIBS),)
 $(error MPI is not installed. HINT: make setup installs what is missing, make doctor says what that is)
@@ -489,6 +489,9 @@ help:
 
 # The course.
 -include $(wildcard slides/slides.mk)
+
+# The reference.
+-include $(wildcard common/setup/docs/docs.mk)
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
 -include $(wildcard common/base/tests/tests.mk)

@@ -18,8 +18,8 @@
 
 #include "base/ids.h"
 
-typedef struct Tensor Tensor;
-typedef struct Group Group;
+typedef struct Tensor Tensor; /**< Numbers, a shape, and what they are to the ranks (see Placement). */
+typedef struct Group Group;   /**< Ranks that exchange numbers with each other. */
 
 enum { LAST = -1 }; /**< the last dimension of a tensor */
 
@@ -36,10 +36,10 @@ typedef struct Mesh {
 } Mesh;
 
 int group_rank(const Group *group); /**< this rank's place in the group, from 0 */
-int group_size(const Group *group);
+int group_size(const Group *group); /**< how many ranks it has */
 
 /** Cuts a group into several, as MPI_Comm_split: ranks of one color form a group, ordered by key (ties: by
- * their rank in `group`). Every rank of `group` calls it. */
+ * their rank in `group`). Every rank of `group` calls it, and gets the group that it is in, which belongs to `group`. */
 Group *group_split(Group *group, int color, int key);
 
 /* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.  */
@@ -60,14 +60,13 @@ Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the who
 
 /** The pairs: each backward takes the gradient dy of what its forward returned, and returns that of its
  * argument. (Megatron-LM, arXiv:1909.08053, figure 3: f is the identity forward and an all-reduce backward, g
- * the other way.) @{ */
+ * the other way.) */
 Tensor *duplication_forward(Tensor *x, const Mesh *mesh);
-Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);
-Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);
-Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);
-Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);
-Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh);
-/** @} */
+Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);         /**< f backwards */
+Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);            /**< g forwards */
+Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);          /**< g backwards */
+Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);   /**< the gather forwards; dim may be LAST */
+Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< the gather backwards */
 
 /* ---- Operations: each knows its backward --------------------------------------------------------------- */
 
@@ -86,8 +85,7 @@ Tensor *gelu(Tensor *x);
 Tensor *add(Tensor *x, Tensor *y); /**< of equal shapes */
 
 /** softmax(factor q k^T) v for each head (arXiv:1706.03762, equation 1): q, k, v [B,S,heads*D] -> the same.
- *  @param mask [B,S], 0 for a key that nobody may look at; @param heads how many lie side by side in q, k and
- * v */
+ * mask [B,S] is 0 for a key that nobody may look at; `heads` lie side by side in q, k and v. */
 Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
 /** [B,S,H] -> [B,H]: the row of [CLS]. */
@@ -100,19 +98,21 @@ void scale(Tensor *x, float factor);         /**< multiplies in place; not on th
 
 /** Owns the layers and parameters that are made with it. */
 typedef struct Builder {
-    const Mesh *mesh;
+    const Mesh *mesh; /**< the grid that the model is split over */
 } Builder;
 
 /** The sizes of a tensor's dimensions; SHAPE(B, S, H) makes one. */
 typedef struct Shape {
-    int rank;
-    int64_t size[4];
+    int rank;        /**< how many dimensions: 0 to 4 */
+    int64_t size[4]; /**< of each dimension, the first `rank` of them */
 } Shape;
+/** SHAPE(B, S, H) is a Shape of three dimensions. */
 #define SHAPE(...) ((Shape){sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {__VA_ARGS__}})
 
 /** What each tp rank holds of a tensor. */
 typedef struct Placement {
-    int kind, dim;
+    int kind; /**< whole, copied, shard, partial sum, unknown: as tensor_print() shows it */
+    int dim;  /**< of a shard: the dimension that is cut */
 } Placement;
 Placement whole(void); /**< every tp rank holds all of it */
 Placement
@@ -131,57 +131,66 @@ Builder *within(Builder *b, const char *name);
 
 /** Zeroed memory for a layer, which lives as long as the model, so it is taken where a layer is made; NEW(b, Type) takes as much as a Type needs. */
 void *new_layer(Builder *b, int64_t bytes);
+/** Memory for a layer of this type. */
 #define NEW(b, Type) ((Type *)new_layer((b), sizeof(Type)))
 
 /** Given: y = x W^T, whole on every rank, no communication. */
 typedef struct Linear Linear;
-Linear *linear_new(Builder *b, int in, int out);
-Tensor *linear_forward(const Linear *layer, Tensor *x);
+Linear *linear_new(Builder *b, int in, int out);        /**< with a parameter "weight" [out,in] */
+Tensor *linear_forward(const Linear *layer, Tensor *x); /**< [..,in] -> [..,out] */
 
 /** Given: normalises the last dimension (arXiv:1607.06450), whole on every rank. */
 typedef struct LayerNorm LayerNorm;
-LayerNorm *layer_norm_new(Builder *b, int size);
-Tensor *layer_norm(const LayerNorm *layer, Tensor *x);
+LayerNorm *layer_norm_new(Builder *b, int size);       /**< with parameters "weight" and "bias" [size] */
+Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same */
 
 /** Given: zeros numbers with this probability while training; the same mask at every layout, sharded or not.
  */
 typedef struct Dropout Dropout;
-Dropout *dropout_new(Builder *b, float probability);
-Tensor *dropout(const Dropout *layer, Tensor *x);
+Dropout *dropout_new(Builder *b, float probability); /**< of a number to become zero, from 0 to below 1 */
+Tensor *dropout(const Dropout *layer, Tensor *x);    /**< the others are divided by 1 - probability */
 
 /* ---- Balises 2 to 7: the layers ------------------------------------------------------------------------ */
 
+/** Balise 2: a linear layer split by columns of x W^T. Yours, as all types and functions of this section are. */
 typedef struct ColWiseLinear ColWiseLinear;
-ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out);
+ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
 Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x,
                                 const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
+/** Balise 3: a table shared out over the ranks. */
 typedef struct Embedding Embedding;
-Embedding *embedding_new(Builder *b, int vocabulary, int hidden);
+Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< a table [V,H] */
 Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
 
+/** Balise 4: self-attention, its heads shared out over the ranks. */
 typedef struct MultiHeadSelfAttention MultiHeadSelfAttention;
-MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads);
+MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< heads of H/heads numbers */
 /** x [B,S,H], mask [B,S] -> [B,S,H] */
 Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
+/** Balise 5: a linear layer, GELU, dropout, a linear layer. */
 typedef struct FeedForward FeedForward;
-FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p);
+FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p of dropout */
 Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x,
                              const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
+/** Balise 6: the same with one communication. */
 typedef struct ColRowLinearPair ColRowLinearPair;
+/** in, inner and out numbers a row; p of dropout. */
 ColRowLinearPair *col_row_linear_pair_new(Builder *b, int in, int inner, int out, float p);
 Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x,
                                     const Mesh *mesh); /**< [..,in] -> [..,out] */
 
+/** Balise 7: a block of BERT: attention and feed-forward, each behind a norm and with a residual. */
 typedef struct Block Block;
-Block *block_new(Builder *b, int hidden, int heads, float p);
+Block *block_new(Builder *b, int hidden, int heads, float p); /**< p of every dropout in it */
 Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask,
                       const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
+/** Balise 7: a class of each text, from the row of [CLS]. */
 typedef struct Classifier Classifier;
-Classifier *classifier_new(Builder *b, int hidden, int classes, float p);
+Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p of dropout */
 Tensor *classifier_forward(const Classifier *layer, Tensor *x,
                            const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
@@ -193,13 +202,17 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 
 /* ---- Balise 11: data parallelism ----------------------------------------------------------------------- */
 
-/** What becomes of rows that do not fill a round over the replicas: keep them, repeat the first ones, drop
- * them. */
-typedef enum Tail { EVERY_ROW_ONCE, PAD, DROP } Tail;
+/** What becomes of rows that do not fill a round over the replicas. */
+typedef enum Tail {
+    EVERY_ROW_ONCE, /**< keep them */
+    PAD,            /**< repeat the first ones */
+    DROP            /**< drop them */
+} Tail;
 
+/** Which rows of the data this replica reads in an epoch. The arrays are the caller's. */
 typedef struct Sampler {
-    int64_t rows; /**< of the data */
-    uint64_t seed;
+    int64_t rows;   /**< of the data */
+    uint64_t seed;  /**< of every epoch's order, see permutation() */
     Tail tail;      /**< EVERY_ROW_ONCE in evaluation: some replicas then read one row less */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
@@ -208,12 +221,12 @@ int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch,
                           const Mesh *mesh); /**< fills mine; returns its length */
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending;
+typedef struct Pending Pending; /**< a sum that was started and is not waited for yet */
 /** The gradients of a few neighbouring parameters, one after the other in memory; of a large embedding table, which has a bucket of
  *  its own, the rows that some replica has used. */
 typedef struct Bucket {
-    Tensor *gradients;
-    Pending *pending; /**< yours: what start leaves for finish */
+    Tensor *gradients; /**< of this rank; what they become in place is what the optimiser reads */
+    Pending *pending;  /**< yours: what start leaves for finish */
 } Bucket;
 Pending *group_all_reduce_start(Group *group,
                                 Tensor *x); /**< in place; x is not to be touched before the wait */
@@ -223,8 +236,11 @@ void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< backward has just fill
 void buckets_finish(Bucket *buckets, int count,
                     const Mesh *mesh); /**< called once before the optimiser's step */
 
+/** Sums over rows. */
 typedef struct Metrics {
-    double loss_sum, correct, count;
+    double loss_sum; /**< of the rows' losses */
+    double correct;  /**< rows that were classified right */
+    double count;    /**< rows */
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
@@ -234,9 +250,9 @@ void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the
  * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
  * last layer's. */
 typedef struct Op {
-    const char *name;
-    Tensor *(*forward)(Tensor *x, const Mesh *mesh);
-    Tensor *(*backward)(Tensor *dy, const Mesh *mesh);
+    const char *name;                                  /**< for messages */
+    Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
+    Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
@@ -256,6 +272,7 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 
 /** Ends the case: this part of the balise is still to do. TODO(n) calls it with the function that it stands in. */
 _Noreturn void todo(int balise, const char *function);
+/** Stands where a part of the balise is still to do. */
 #define TODO(balise) todo((balise), __func__)
 
 #endif

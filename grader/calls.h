@@ -9,7 +9,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { MAX_RANKS = 8, NAME_SIZE = 64, RING_CALLS = 4096, RING_VALUES = 4096 };
+enum {
+    MAX_RANKS = 8,      /**< of a launch */
+    NAME_SIZE = 64,     /**< bytes of a name, its end included */
+    RING_CALLS = 4096,  /**< calls that a rank's ring keeps */
+    RING_VALUES = 4096, /**< values that it keeps */
+};
 
 /** The sequence of basic types that a count of a type stands for (MPI 3.1, 3.3.1 and 4.1.11: two sides of an exchange match
  *  by these, whatever their types are called). */
@@ -19,8 +24,22 @@ typedef struct Signature {
     int32_t basic; /**< what all of them are: a BasicKind and a size in bytes; MIXED when they differ */
 } Signature;
 
-typedef enum BasicKind { FLOATING = 1, SIGNED, UNSIGNED, CHARACTER, COMPLEX, LOGICAL, PAIR, BYTES } BasicKind;
-enum { BASIC_SIZE = 256, MIXED = -1 };
+/** The kinds of basic types that are told apart. */
+typedef enum BasicKind {
+    FLOATING = 1, /**< float, double */
+    SIGNED,       /**< integers */
+    UNSIGNED,     /**< integers */
+    CHARACTER,    /**< char, as text */
+    COMPLEX,      /**< of two floating numbers */
+    LOGICAL,      /**< bool */
+    PAIR,         /**< a number and its place, as for MPI_MAXLOC */
+    BYTES,        /**< MPI_BYTE */
+} BasicKind;
+enum {
+    BASIC_SIZE = 256, /**< sizes are below this */
+    MIXED = -1,       /**< basic types of several kinds */
+};
+/** A kind and a size in bytes, as one number. */
 #define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
 
 /** What the ranks of a group must agree on in a call. */
@@ -34,27 +53,31 @@ typedef enum Rule {
 
 /** Operations of MPI_Reduce and its kin; one of the student's is the address of its function. */
 typedef enum Reduction {
-    NO_REDUCTION,
-    SUM_OF,
-    MAX_OF,
-    MIN_OF,
-    PRODUCT_OF,
-    ALL_OF,
-    ANY_OF,
-    ONE_OF,
-    BITS_AND,
-    BITS_OR,
-    BITS_XOR,
-    MAX_AND_PLACE,
-    MIN_AND_PLACE,
-    REDUCTIONS
+    NO_REDUCTION,  /**< of a call that reduces nothing */
+    SUM_OF,        /**< MPI_SUM */
+    MAX_OF,        /**< MPI_MAX */
+    MIN_OF,        /**< MPI_MIN */
+    PRODUCT_OF,    /**< MPI_PROD */
+    ALL_OF,        /**< MPI_LAND */
+    ANY_OF,        /**< MPI_LOR */
+    ONE_OF,        /**< MPI_LXOR */
+    BITS_AND,      /**< MPI_BAND */
+    BITS_OR,       /**< MPI_BOR */
+    BITS_XOR,      /**< MPI_BXOR */
+    MAX_AND_PLACE, /**< MPI_MAXLOC */
+    MIN_AND_PLACE, /**< MPI_MINLOC */
+    REDUCTIONS,    /**< how many there are */
 } Reduction;
 
-enum { NOBODY = -1, ANYBODY = -2, ANY_TAG = -2 };
+enum {
+    NOBODY = -1,  /**< no rank */
+    ANYBODY = -2, /**< MPI_ANY_SOURCE */
+    ANY_TAG = -2, /**< MPI_ANY_TAG */
+};
 
 /** How a message is sent. */
 typedef enum Manner {
-    ORDINARY,
+    ORDINARY, /**< Send, Ssend, Isend and the like */
     BUFFERED, /**< kept in a buffer of the lab's: the call returns at once, and the buffer is waited for later */
     READY,    /**< its receive must be there before it */
 } Manner;
@@ -69,33 +92,33 @@ enum { THE_WORLD = 1 };
 typedef struct Call {
     char name[40];         /**< "all_reduce", "start of all_reduce", "wait" */
     char where[NAME_SIZE]; /**< what the play was at */
-    int32_t rule;
+    int32_t rule;          /**< a Rule */
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
-    uint64_t members; /**< bit r: rank r */
-    int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
-    uint64_t made;    /**< the communicator that it made, or 0 */
-    int64_t time;     /**< nanoseconds; one clock for all ranks */
-    int64_t ended;    /**< on that clock: when it returned */
-    uint64_t reduction;
-    int32_t root;
+    uint64_t members;   /**< bit r: rank r */
+    int64_t number;     /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
+    uint64_t made;      /**< the communicator that it made, or 0 */
+    int64_t time;       /**< nanoseconds; one clock for all ranks */
+    int64_t ended;      /**< on that clock: when it returned */
+    uint64_t reduction; /**< a Reduction, or the address of the student's function */
+    int32_t root;       /**< a rank, or NOBODY where the call has none */
     int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none */
     Signature sent[MAX_RANKS];          /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
-    Signature received[MAX_RANKS];
-    int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
-    int32_t probes; /**< waits for a message and leaves it there */
-    int32_t manner; /**< of what is sent */
-    int64_t taken;  /**< of what a probe has taken for this receive: the index of the probe, from 1; or 0 */
-    int32_t some;   /**< a wait that one request ends; of several */
-    int32_t returned, completed;
-    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
-    void *address;     /**< callsite in the student's file, or NULL */
+    Signature received[MAX_RANKS];      /**< what is expected of each rank, likewise */
+    int32_t starts;                     /**< a request: it returns at once, and somebody waits for it later */
+    int32_t probes;                     /**< waits for a message and leaves it there */
+    int32_t manner;                     /**< of what is sent */
+    int64_t taken; /**< of what a probe has taken for this receive: the index of the probe, from 1; or 0 */
+    int32_t some;  /**< a wait that one request ends; of several */
+    int32_t returned, completed; /**< the rank has left the call; what it began is complete */
+    int64_t waited_by;           /**< of a request: the index of the call that waits for it now, or -1 */
+    void *address;               /**< callsite in the student's file, or NULL */
 } Call;
 
 /** A tensor that every rank of a tp group should hold alike. */
 typedef struct Value {
-    char word[32];
-    void *address;
-    int64_t count;
+    char word[32];    /**< "linear": the word that has returned it */
+    void *address;    /**< the line of the lab that called the word, or NULL */
+    int64_t count;    /**< numbers of the tensor */
     int32_t gradient; /**< of what `word` returned, and not that itself */
     double sum, size; /**< weighted, of the numbers and of their absolute values: rounding is seen as such */
 } Value;
@@ -104,8 +127,8 @@ typedef struct Value {
 typedef struct Rings {
     _Atomic int64_t number;        /**< of the case that it is about, as posted */
     _Atomic int64_t calls, values; /**< how many there have been in it */
-    Call call[RING_CALLS];
-    Value value[RING_VALUES];
+    Call call[RING_CALLS];         /**< the last calls */
+    Value value[RING_VALUES];      /**< the first values */
 } Rings;
 
 #endif

@@ -23,12 +23,13 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability);
 Tensor *add_positions(Tensor *x, Tensor *table);
 
 /** The mean of -log softmax(logits)[label] over the rows; logits [B,classes], labels INT32 [B] -> [1].
- *  @param rows_per_step what the sum is divided by: B, or more when several micro-batches make a step
- *  @param losses receives each row's loss, [B], or NULL */
+ *  The sum is divided by `rows_per_step`: B, or more when several micro-batches make a step. `losses` receives each row's loss,
+ *  [B], or is NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** A tensor of the tape with numbers of the caller's. A REAL one may need a gradient. */
 Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers, bool needs_gradient);
+/** The same with integers: ids, labels, a mask. They are placed whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
 
 #endif

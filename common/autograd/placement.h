@@ -16,8 +16,11 @@ bool is_split(const Tape *tape);
  */
 void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight);
 
+/** Of x W^T. A weight in shard(0) gives columns, shard(1) a partial sum of an x that is cut alike. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
+/** Of looked-up rows: a table in shard(0) gives a partial sum, in shard(1) columns. */
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
+/** Of a word that joins x and y number by number: both must be the same to the ranks. */
 Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y);
 
 /** For a word that works on each number by itself and is not linear, so that a partial sum makes no sense. */
@@ -29,8 +32,11 @@ Placement place_whole(const Tape *tape, const char *word, const Tensor *x);
 /** [B,S,H] -> [B,H] */
 Placement place_first_token(const Tape *tape, const Tensor *x);
 
+/** Of f: x must be whole, and becomes copied. */
 Placement place_duplication(const Tape *tape, const Tensor *x);
+/** Of g: x must be a partial sum, and becomes whole. */
 Placement place_all_reduce(const Tape *tape, const Tensor *x);
+/** Of the gather along `dim`: x must be a shard of it, and becomes whole. */
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
 
 #endif

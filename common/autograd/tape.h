@@ -10,13 +10,15 @@
 #include "backend/backend.h"
 #include "tensor/tensor.h"
 
+/** Tensors and operations of one pass, and what they stand in. Not for several threads. */
 typedef struct Tape Tape;
+/** An operation on a tape; belongs to it. */
 typedef struct Node Node;
 
 /** What the operations need to know of the batch: dropout finds its numbers by these. */
 typedef struct TapeBatch {
-    uint64_t seed;
-    int64_t step;
+    uint64_t seed;          /**< of the run */
+    int64_t step;           /**< of the run, from 0: masks differ from step to step */
     int64_t count;          /**< B */
     const int64_t *samples; /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
     bool training;          /**< dropout drops */
@@ -24,36 +26,40 @@ typedef struct TapeBatch {
 
 /** A call of an operation that somebody wrote as a pair of plain functions of values: f, g, the gather, apply(). */
 typedef struct PairCall {
-    const char *name;
-    Tensor *(*forward)(Tensor *x, const struct PairCall *call);
+    const char *name;                                           /**< "duplication": for messages */
+    Tensor *(*forward)(Tensor *x, const struct PairCall *call); /**< returns the result, perhaps x itself */
+    /** returns the gradient of x, of x's shape */
     Tensor *(*backward)(Tensor *dy, const struct PairCall *call);
-    const Mesh *mesh;
-    const Op *op; /**< of apply() */
-    int dim;      /**< of the gather */
+    const Mesh *mesh; /**< that the word was called with */
+    const Op *op;     /**< of apply() */
+    int dim;          /**< of the gather */
 } PairCall;
 
 /** One operation that was done. */
 struct Node {
-    const char *name;
+    const char *name; /**< "linear": for messages and profiles */
     /** Adds to the gradients of the inputs, given that of the output. */
     void (*backward)(Node *node, Tensor *dy);
     /** Computes the output, from what the operation keeps, where that was put off (lazy) or released early; NULL where it
      * cannot. */
     void (*compute)(Node *node);
-    Tensor *output;
-    Tensor *input[4];
-    Tensor *saved[2];
-    void *address; /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
+    Tensor *output;   /**< what it returned */
+    Tensor *input[4]; /**< what it was computed from, NULL behind the last */
+    Tensor *saved[2]; /**< views of what backward or compute reads: see node_keep() */
+    void *address;    /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
+    /** What the operation was called with, beside tensors; which one its kind says. */
     union {
-        AttentionShape attention;
-        double probability; /**< of dropout */
-        PairCall pair;
-        double epsilon;
+        AttentionShape attention; /**< of attention */
+        double probability;       /**< of dropout */
+        PairCall pair;            /**< of f, g, the gather and apply() */
+        double epsilon;           /**< of a layer norm */
     } with;
-    Node *previous;
+    Node *previous; /**< recorded before it, or NULL */
 };
 
+/** An empty tape, which records; the caller's, to be freed with tape_free(). Pool and mesh must outlive it. */
 Tape *tape_new(Pool *pool, const Mesh *mesh);
+/** Frees the tape with all its tensors and operations. */
 void tape_free(Tape *tape);
 
 /** Ends the run where a sum that was started of one of its tensors was not waited for. To be asked before tape_reset(), which keeps such a
@@ -63,7 +69,9 @@ void tape_must_be_summed(const Tape *tape);
 /** Drops all operations and tensors and begins a new pass over `batch`. */
 void tape_reset(Tape *tape, TapeBatch batch);
 
+/** The mesh that it was made with. */
 const Mesh *tape_mesh(const Tape *tape);
+/** What tape_reset() was given last; belongs to the tape. */
 const TapeBatch *tape_batch(const Tape *tape);
 
 /** Records operations from now on, or not; returns what was set before. */
@@ -71,7 +79,7 @@ bool tape_record(Tape *tape, bool record);
 
 /** Differentiates y: every tensor that it was computed from and that needs a gradient gets the sum of what
  * flows back to it, parameters included (theirs is added to). What the pass has used is released.
- *  @param dy the gradient of y, of y's shape, or NULL for 1 (y then has one element) */
+ *  `dy` is the gradient of y, of y's shape, or NULL for 1 (y then has one element). */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** Whoever reduces gradients while the backward pass goes on. */
@@ -79,7 +87,7 @@ typedef struct GradientWatch {
     void (*complete)(void *context,
                      Tensor *parameter); /**< every operation that used the parameter has added its part */
     void (*between)(void *context);      /**< after each operation; may be NULL */
-    void *context;
+    void *context;                       /**< the watcher's own, handed back to it */
 } GradientWatch;
 
 /** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
@@ -87,19 +95,20 @@ void tape_watch(Tape *tape, GradientWatch watch);
 
 /** Whoever looks on: at what each operation returns when it is recorded, and later at the gradient of that. */
 typedef struct Witness {
-    /** @param x what `word` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient`
-     *  is not NULL, that has now all of its gradient */
+    /** x is what `word` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient` is not
+     *  NULL, that has now all of its gradient. */
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *word, void *address);
-    void *context;
+    void *context; /**< the witness's own, handed back to it */
 } Witness;
 
 /** From now on `witness` sees what happens on this tape. */
 void tape_witness(Tape *tape, Witness witness);
 
-/** A point on the tape, for tape_release_since(). */
+/** A point on the tape, for tape_release_since(). Good until tape_reset(). */
 typedef struct TapeMark {
-    int64_t tensors;
+    int64_t tensors; /**< how many the tape had then */
 } TapeMark;
+/** The end of the tape as it is now. */
 TapeMark tape_mark(const Tape *tape);
 
 /** Releases the values of tensors made since `mark` that no operation keeps for its backward, but not

@@ -9,15 +9,17 @@
 
 #include "backend/backend.h"
 
+/** What multiplies what in one AdamW step, rounded once. */
 typedef struct AdamWFactors {
     real beta1, rest1; /**< rest1 = 1 - beta1, rounded once */
-    real beta2, rest2;
-    real kept; /**< 1 - rate · weight_decay */
-    real rate; /**< rate / (1 - beta1^step) */
-    real root; /**< 1 / √(1 - beta2^step) */
-    real epsilon;
+    real beta2, rest2; /**< rest2 = 1 - beta2, likewise */
+    real kept;         /**< 1 - rate · weight_decay */
+    real rate;         /**< rate / (1 - beta1^step) */
+    real root;         /**< 1 / √(1 - beta2^step) */
+    real epsilon;      /**< as in AdamW */
 } AdamWFactors;
 
+/** The factors of this step, computed in double precision. */
 static inline AdamWFactors adamw_factors(const AdamW *adamw)
 {
     AdamWFactors f;

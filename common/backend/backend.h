@@ -60,6 +60,7 @@ const char *backend_memory_place(MemoryKind kind);
 
 /** Memory for tensors, 64-byte aligned, its contents unset; NULL if there is not so much. */
 void *backend_memory(int64_t bytes, MemoryKind kind);
+/** Gives back what backend_memory() gave, with the same kind. NULL is allowed. */
 void backend_memory_free(void *memory, MemoryKind kind);
 
 /** Kernels run in the order in which they were called, but perhaps not before the call returns. This returns when all have
@@ -74,6 +75,7 @@ void *backend_on_host(void *memory);
 
 /** Copies from a tensor's memory to the host's, or the other way round, after all kernels that were called before. */
 void backend_read(void *host, const void *memory, int64_t bytes);
+/** The other way round: from the host's memory to a tensor's. When it returns, `host` may be changed. */
 void backend_write(void *memory, const void *host, int64_t bytes);
 
 /** Sets each byte, in the order of the kernels. */
@@ -88,7 +90,12 @@ bool backend_looks_for_zeros(void);
  *  results stay single precision. BF16 (Kalamkar et al., arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16
  *  (IEEE 754's binary16): 11 significant bits, numbers from 2^-24 to 65504; for GPUs. TF32 (for NVIDIA's, from Ampere on): 11 significant
  *  bits and the exponents of FP32, as the tensor cores read FP32; what is below is left out or rounded, as the product's kernel has it. */
-typedef enum Precision { FP32, BF16, FP16, TF32 } Precision;
+typedef enum Precision {
+    FP32, /**< nothing is rounded */
+    BF16, /**< AMP=bf16 */
+    FP16, /**< AMP=fp16 */
+    TF32, /**< AMP=tf32 */
+} Precision;
 
 /** Products of fewer multiply-adds stay FP32, in FP16 too. Rounding their matrices takes longer than it saves: the three products of a layer
  *  of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of 128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Decided by
@@ -110,7 +117,7 @@ static inline bool precision_is_16_bits(Precision precision)
 
 /** The precision in which the kernels of y = x W^T multiply from now on; and, on a GPU, BF16 and FP16 that of the products in attention,
  *  whose scores, soft-max and sums keep to FP32 like all other kernels.
- *  @param width the least size of the matrices of most products to come: for large ones another library may be the best; or 0
+ *  `width` is the least size of the matrices of most products to come: for large ones another library may be the best; or 0.
  *  @return false with `problem`, and FP32 as before, where this machine has no such products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
@@ -148,23 +155,27 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
  *  not set then */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
 
-/* ---- layer norm (Ba et al., arXiv:1607.06450): y = (x - mean) · rstd · weight + bias, a row at a time -- */
+/* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
 
-/** rstd = 1/sqrt(variance + epsilon), variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward. */
+/** A row at a time, with mean and variance over `columns` (not columns - 1); mean, rstd [rows] are kept for backward:
+ *  \f[ y = (x - \mathrm{mean}) \cdot \mathrm{rstd} \cdot \mathrm{weight} + \mathrm{bias}, \qquad
+ *      \mathrm{rstd} = \frac{1}{\sqrt{\mathrm{variance} + \epsilon}} \f] */
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
                                const real *bias, double epsilon, real *y, real *mean, real *rstd);
 
-/** dx is written (added if `accumulate`); dweight and dbias [columns] are added to. */
+/** dx is written (added if `accumulate`); dweight and dbias [columns] are added to. With n = (x - mean) · rstd and means over a row:
+ *  \f[ dx = \mathrm{rstd} \left( g - \overline{g} - n\,\overline{g\,n} \right), \qquad g = dy \cdot \mathrm{weight} \f] */
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
                                 const real *weight, const real *mean, const real *rstd, real *dx,
                                 bool accumulate, real *dweight, real *dbias);
 
 /* ---- GELU and dropout ---------------------------------------------------------------------------------- */
 
-/** y = x Φ(x) = x/2 (1 + erf(x/√2)), the exact form (Hendrycks and Gimpel, arXiv:1606.08415). */
+/** The exact form (Hendrycks and Gimpel, arXiv:1606.08415):
+ *  \f[ y = x\,\Phi(x) = \frac{x}{2} \left( 1 + \mathrm{erf} \frac{x}{\sqrt 2} \right) \f] */
 void kernel_gelu_forward(int64_t count, const real *x, real *y);
 
-/** dx = dy (Φ(x) + x φ(x)). */
+/** \f[ dx = dy \left( \Phi(x) + x\,\varphi(x) \right), \qquad \varphi(x) = \frac{1}{\sqrt{2\pi}}\, e^{-x^2/2} \f] */
 void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx);
 
 /** Which elements dropout keeps. Row r of the tensor is position r % positions of sample samples[r / positions];
@@ -172,14 +183,14 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
  *      philox_uniform(philox(key, lo(sample), hi(sample), position, column/4).word[column%4]) >= probability
  *  (column the global one), so the mask is the same at every layout. What is kept is divided by 1 - probability. */
 typedef struct DropoutMask {
-    PhiloxKey key; /**< philox_key(seed, name of the layer, step) */
-    double probability;
+    PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
+    double probability;     /**< that an element is dropped, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
-    int64_t positions;
-    int64_t column_begin;
+    int64_t positions;      /**< S, or 1 for a tensor without positions */
+    int64_t column_begin;   /**< the number in the whole tensor of this rank's first column */
 } DropoutMask;
 
-enum { DROPOUT_BITS = 32 };
+enum { DROPOUT_BITS = 32 }; /**< elements whose fate one word holds */
 
 /** How many words hold the bits of a row. */
 HOST_AND_DEVICE static inline int64_t dropout_words(int64_t columns)
@@ -214,19 +225,24 @@ void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probabil
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
+/** The sizes of attention on this rank. */
 typedef struct AttentionShape {
-    int64_t batch, positions, heads, head_size; /* B, S, A, D */
-    double factor;                              /* scores are factor · q · k */
+    int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
+    double factor;                              /**< scores are factor · q · k: 1/√D as a rule */
 } AttentionShape;
 
-/** y = softmax(factor q k^T) v for each sample and head (Vaswani et al., arXiv:1706.03762, equation 1).
+/** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
+ *  \f[ y = \mathrm{softmax} \left( \mathrm{factor} \cdot q\,k^T \right) v \f]
  *  q, k, v, y [B,S,A·D]; mask [B,S], 0 where a key is hidden: it gets a probability of exactly zero (a row with every
  *  key hidden is the caller's error). Of a row of scores [B,A,S] the highest that is seen, and the sum of
  *  exp(score - highest), are kept for backward. `work`: kernel_attention_work() numbers. */
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
                               const int32_t *mask, real *y, real *highest, real *sums, real *work);
 
-/** Writes dq, dk, dv, from the same arguments as forward and what it has kept; the scores are made again. */
+/** Writes dq, dk, dv, from the same arguments as forward and what it has kept; the scores are made again. With the probabilities p
+ *  of forward, and ∘ number by number:
+ *  \f[ dv = p^T dy, \qquad ds = p \circ \left( dy\,v^T - \mathrm{rowsum}(dy \circ y) \right), \qquad
+ *      dq = \mathrm{factor} \cdot ds\,k, \qquad dk = \mathrm{factor} \cdot ds^T q \f] */
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
                                const int32_t *mask, const real *highest, const real *sums, const real *dy,
                                real *dq, real *dk, real *dv, real *work);
@@ -236,14 +252,18 @@ int64_t kernel_attention_work(const AttentionShape *shape);
 
 /* ---- loss ---------------------------------------------------------------------------------------------- */
 
-/** losses[i] = -log softmax(logits[i])[labels[i]] (natural logarithm), and dlogits [rows,classes] = softmax - onehot, not
- *  yet divided by anything. A label outside 0..classes-1 is the caller's error. */
+/** For each row i, with the natural logarithm and gradients that are not yet divided by anything:
+ *  \f[ \mathrm{losses}_i = -\log \frac{e^{z_{i,l}}}{\sum_c e^{z_{i,c}}}, \qquad
+ *      \mathrm{dlogits}_i = \mathrm{softmax}(z_i) - \mathrm{onehot}(l) \f]
+ *  z are the logits [rows,classes], l the row's label. A label outside 0..classes-1 is the caller's error. */
 void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
                           real *losses, real *dlogits);
 
 /* ---- element-wise and copies --------------------------------------------------------------------------- */
 
+/** y [count] = value. */
 void kernel_vector_fill(int64_t count, double value, real *y);
+/** y [count] = x [count]. */
 void kernel_vector_copy(int64_t count, const real *x, real *y);
 void kernel_vector_add(int64_t count, const real *x, const real *y, real *z); /**< z = x + y */
 void kernel_vector_accumulate(int64_t count, const real *x, real *y);         /**< y += x    */
@@ -258,20 +278,23 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 
 /* ---- optimisers ---------------------------------------------------------------------------------------- */
 
-/** PyTorch's SGD: w -= rate · (g + weight_decay · w). */
+/** PyTorch's SGD: \f$ w \leftarrow w - \mathrm{rate} \cdot (g + \mathrm{weight\_decay} \cdot w) \f$ */
 void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay);
 
+/** What a step of AdamW is told, in PyTorch's names. */
 typedef struct AdamW {
-    double rate, beta1, beta2, epsilon, weight_decay;
-    int64_t step; /**< 1 for the first */
+    double rate, beta1, beta2, epsilon, weight_decay; /**< see kernel_adamw_step() */
+    int64_t step;                                     /**< 1 for the first */
     /** A byte for each ADAMW_BLOCK numbers, 0 while none of them has had a gradient other than zero. Their m and v are zeros
      *  then, and a step needs not read them: most rows of an embedding's table. The kernel sets it. NULL: all have had one */
     uint8_t *seen;
 } AdamW;
-enum { ADAMW_BLOCK = 128 };
+enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */
 
-/** PyTorch's AdamW (Loshchilov and Hutter, arXiv:1711.05101): w -= rate · weight_decay · w; m and v are the decaying
- *  means of g and g²; w -= rate · m̂ / (√v̂ + epsilon), with m̂ = m/(1 - beta1^step), v̂ = v/(1 - beta2^step). */
+/** PyTorch's AdamW (Loshchilov and Hutter, arXiv:1711.05101), m and v being the decaying means of g and g²:
+ *  \f[ m \leftarrow \beta_1 m + (1 - \beta_1)\,g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\,g^2 \f]
+ *  \f[ w \leftarrow (1 - \mathrm{rate} \cdot \mathrm{weight\_decay})\,w - \mathrm{rate} \cdot
+ *      \frac{m / (1 - \beta_1^{\mathrm{step}})}{\sqrt{v / (1 - \beta_2^{\mathrm{step}})} + \epsilon} \f] */
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw);
 
 END_C

@@ -6,10 +6,11 @@
 
 #include "backend/backend.h"
 
+/** A tensor's numbers as the host sees them, between opening and closing. */
 typedef struct HostView {
     real *numbers; /**< [count] */
-    int64_t count;
-    real *memory; /**< whose they are */
+    int64_t count; /**< of `numbers` */
+    real *memory;  /**< whose they are */
 } HostView;
 
 /** Opens a view of `memory` [count], which kernels wrote, once they have ended. Ends the run where a copy finds no memory. */

@@ -5,11 +5,16 @@
 #define BALISE_BASE_CXX_H
 
 #ifdef __cplusplus
+/** Begins declarations of C: extern "C" in C++, nothing in C. */
 #define BEGIN_C extern "C" {
-#define END_C   }
+/** Ends what BEGIN_C has begun. */
+#define END_C }
+/** C's word, by its name in C++. */
 #define _Noreturn [[noreturn]]
 #else
+/** Nothing, in C. */
 #define BEGIN_C
+/** Nothing, in C. */
 #define END_C
 #endif
 

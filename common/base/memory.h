@@ -10,7 +10,14 @@
 
 BEGIN_C
 
-typedef enum Category { WEIGHTS, GRADIENTS, OPTIMISER, ACTIVATIONS, CATEGORIES } Category;
+/** What a buffer's numbers are, in tables of memory and in refusals. */
+typedef enum Category {
+    WEIGHTS,     /**< parameters, and their copies in 16 bits */
+    GRADIENTS,   /**< of parameters */
+    OPTIMISER,   /**< what the optimiser keeps from step to step */
+    ACTIVATIONS, /**< all that lives on a tape, gradients of values included */
+    CATEGORIES,  /**< how many there are */
+} Category;
 
 /** Notes that tensors of a category hold so many bytes more, or less. */
 void memory_holds(Category category, int64_t bytes);
@@ -20,7 +27,9 @@ void memory_holds_rounded(int64_t bytes);
 
 /** Ends the run: says how much was asked for, what this process's tensors hold, and which settings would help.
  *  @param place what they do not fit in: "the 10 MB that MEM allows", "GPU 0 (..), of whose 1000 MB 3 MB are free"
- *  @param category what it was asked for; `which` of that ("[8,16,24]", "kernels to work in"), or ""
+ *  @param bytes how much was asked for
+ *  @param category what it was asked for
+ *  @param which which of that ("[8,16,24]", "kernels to work in"), or ""
  *  @param more another setting that would help, beginning with a comma, or "" */
 _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category, const char *which,
                              const char *more);

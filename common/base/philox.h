@@ -11,12 +11,14 @@
 
 BEGIN_C
 
+/** What a stream of random numbers is drawn by: 64 bits. */
 typedef struct PhiloxKey {
-    uint32_t word[2];
+    uint32_t word[2]; /**< lower word first */
 } PhiloxKey;
 
+/** What one counter gives. */
 typedef struct Philox4 {
-    uint32_t word[4];
+    uint32_t word[4]; /**< each uniform in 0..2^32-1 */
 } Philox4;
 
 /** The four 32-bit numbers at the 128-bit counter (c0, c1, c2, c3). */

@@ -14,14 +14,15 @@
 
 BEGIN_C
 
+/** One thing that went wrong. Filled by whoever finds it, printed by the program; owns nothing. */
 typedef struct Problem {
     char what[768];  /**< one sentence: what is wrong, with the numbers in it */
     char where[256]; /**< file, line or row; empty when there is no such place */
     char hint[512];  /**< what to do next */
 } Problem;
 
-/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be NULL.
- *  @param format, ... the sentence `what`, as in printf */
+/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be NULL; `format` and what
+ *  follows make the sentence `what`, as in printf. Texts that are too long are cut. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

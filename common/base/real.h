@@ -6,8 +6,10 @@
 #define BALISE_BASE_REAL_H
 
 #ifdef BALISE_DOUBLE
+/** A number of a tensor. */
 typedef double real;
 #else
+/** A number of a tensor. */
 typedef float real;
 #endif
 

@@ -17,8 +17,8 @@ void *callsite(void);
 /** "attention.c:41" for an address of this program, by addr2line; an empty string when unknown. */
 void callsite_describe(const void *address, char *text, size_t size);
 
-/** Ends the run, or in grading the case: a word was called with arguments that make no sense.
- *  @param hint what the student can do; @param format, ... what is wrong, with shapes and placements */
+/** Ends the run, or in grading the case: a word was called with arguments that make no sense. `hint` says what the student can
+ *  do, `format` and what follows what is wrong, with shapes and placements. */
 _Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** The same, for a mistake that was made elsewhere: where no lab is on the stack, `address` is the line that is told. */
@@ -30,9 +30,14 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 
-/** @param address the callsite in the student's file, or NULL; `problem->where` is still empty */
+/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty.
+ *  @param problem what misuse() was told
+ *  @param address the callsite in the student's file, or NULL */
 _Noreturn void run_ends(Problem *problem, void *address);
+/** Notes a broken rule of placement and returns (grading), or ends the run (training). `address` as in
+ *  run_ends(). */
 void run_noted(Problem *problem, void *address);
+/** Ends the run or the case: a TODO of this balise was reached in `function`, called from `address`. */
 _Noreturn void run_todo(int balise, const char *function, void *address);
 
 END_C

@@ -12,19 +12,21 @@
 #include "base/problem.h"
 #include "base/real.h"
 
+/** What a group counts apart. */
 typedef enum Operation {
-    ALL_REDUCE,
-    ALL_GATHER,
-    REDUCE_SCATTER,
-    BROADCAST,
-    SEND,
-    RECEIVE,
-    BARRIER,
-    OPERATIONS
+    ALL_REDUCE,     /**< sums, group_sum() and comm_any() too */
+    ALL_GATHER,     /**< blocks side by side */
+    REDUCE_SCATTER, /**< parts of a sum */
+    BROADCAST,      /**< one rank's numbers */
+    SEND,           /**< a message to one rank */
+    RECEIVE,        /**< a message from one rank */
+    BARRIER,        /**< nothing but waiting */
+    OPERATIONS,     /**< how many there are */
 } Operation;
 
+/** What operations of a kind have cost this rank. */
 typedef struct Counter {
-    int64_t calls;
+    int64_t calls;  /**< how often it was called */
     int64_t bytes;  /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
                        gather, ... */
     double seconds; /**< spent waiting for and doing it */
@@ -36,12 +38,16 @@ Group *group_of(MPI_Comm comm, const char *name);
 /** Frees the group and those that were split from it. Collective. */
 void group_free(Group *group);
 
+/** What it is called in tables and messages: "world", "tp". It belongs to the group. */
 const char *group_name(const Group *group);
+/** Copies `name`, of which 31 bytes are kept. */
 void group_rename(Group *group, const char *name);
+/** What this operation has cost since the group was made or its counters were reset. */
 Counter group_counter(const Group *group, Operation operation);
 
 /** All operations together. */
 Counter group_total(const Group *group);
+/** All counters of the group are zero again; those of other groups stay. */
 void group_reset_counters(Group *group);
 
 /** Ends the run with the line in the student's file when a group that is to be made in a later balise is
@@ -66,13 +72,16 @@ void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows
 void comm_broadcast(Group *group, real *x, int64_t count, int root);
 /** Sends x [count] to a rank of the group, which receives it with the same count. Both may wait for each other. */
 void comm_send(Group *group, const real *x, int64_t count, int to);
+/** Receives x [count] from a rank of the group, which sends it with the same count. */
 void comm_receive(Group *group, real *x, int64_t count, int from);
 /** Returns when every rank of the group has called it. */
 void comm_barrier(Group *group);
 
 /** Starts a sum in place; comm_wait() ends it and frees the request. */
 typedef struct CommRequest CommRequest;
+/** Starts the sum of x [count] in place, on every rank. x is MPI's until comm_wait(). Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
+/** Returns when the sum is in x, and frees the request. Once for each start. */
 void comm_wait(CommRequest *request);
 
 /** Lets MPI move what was started: it does so inside its calls only. */

@@ -15,7 +15,10 @@
 
 /** The least and the greatest SEQ: [CLS] and [SEP] must fit; beyond the greatest a row's ids are no text any
  * more. */
-enum { SEQ_MIN = 2, SEQ_MAX = 1 << 20 };
+enum {
+    SEQ_MIN = 2,       /**< [CLS] and [SEP] */
+    SEQ_MAX = 1 << 20, /**< about a million ids */
+};
 
 /* ---- WordPiece --------------------------------------------------------------------------------------------
  */
@@ -25,9 +28,12 @@ enum { SEQ_MIN = 2, SEQ_MAX = 1 << 20 };
 typedef struct Tokenizer Tokenizer;
 
 /** Reads a vocabulary: UTF-8, one token a line, the line's number from 0 is the id.
+ *  @param vocabulary its path
+ *  @param problem what is wrong, where NULL is returned
  *  @return NULL and a problem when it cannot be read, lacks [UNK], [CLS], [SEP] or [PAD], or holds a token
  * twice, an empty line or invalid UTF-8; otherwise the caller's, to be freed with tokenizer_free */
 Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem);
+/** Frees what tokenizer_new() gave. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);
 
 /** The number of tokens in the vocabulary. */
@@ -37,7 +43,9 @@ int32_t tokenizer_vocabulary(const Tokenizer *tokenizer);
 int32_t tokenizer_pad(const Tokenizer *tokenizer);
 
 /** Writes the ids of `text`: [CLS], the text's pieces, [SEP], cut to `seq` ids, not padded.
- *  @param text valid UTF-8 (utf8_valid_length says so), `length` bytes, zero bytes allowed
+ *  @param tokenizer whose vocabulary
+ *  @param text valid UTF-8 (utf8_valid_length says so), zero bytes allowed
+ *  @param length bytes of `text`
  *  @param seq from SEQ_MIN to SEQ_MAX
  *  @param ids room for [seq]
  *  @return how many ids were written, 2..seq */
@@ -52,7 +60,7 @@ size_t utf8_valid_length(const char *text, size_t length);
 
 /** The tokens of a CSV file, read-only in memory that all ranks of a node share. */
 typedef struct ReviewSet {
-    int64_t rows;
+    int64_t rows;          /**< reviews, one a row of the CSV file */
     int64_t seq;           /**< no row has more ids */
     int32_t vocabulary;    /**< every id is below it */
     int32_t pad;           /**< the id of [PAD] */
@@ -60,7 +68,7 @@ typedef struct ReviewSet {
     const int32_t *labels; /**< [rows] 1 positive, 0 negative */
     const int32_t *ids;    /**< [begin[rows]] */
     void *map;             /**< the mapped cache file, and its size in bytes */
-    size_t map_size;
+    size_t map_size;       /**< bytes of it */
 } ReviewSet;
 
 /** Opens the tokens of a CSV file through the cache in `cache_folder`, which is made where it is missing.
@@ -68,11 +76,16 @@ typedef struct ReviewSet {
  *  The cache file's name comes from the contents of both files, SEQ and the format, so a change of any of
  * them makes a new one; a damaged file is made anew. It is written beside and renamed, so ranks may open the
  * same set at once.
- *  @param csv header `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos
+ *  @param csv a path; header `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos
+ *  @param vocabulary a path, see tokenizer_new()
+ *  @param seq SEQ_MIN..SEQ_MAX: a longer row is cut
+ *  @param cache_folder a path
+ *  @param problem what is wrong, where NULL is returned
  *  @return NULL and a problem with file, row and line on bad input, or when the cache cannot be written;
  * otherwise the caller's, to be freed with review_set_close */
 ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq, const char *cache_folder,
                            Problem *problem);
+/** Unmaps the file and frees the set. NULL is allowed. */
 void review_set_close(ReviewSet *set);
 
 /* ---- Batches ----------------------------------------------------------------------------------------------
@@ -91,12 +104,14 @@ typedef struct Batch {
 
 /** An empty batch with room for `capacity` rows of `seq` ids; the caller's, to be freed with batch_free. */
 Batch *batch_new(int64_t capacity, int64_t seq);
+/** Frees the batch and its arrays. NULL is allowed. */
 void batch_free(Batch *batch);
 
 /** Fills `batch` with `count` rows of `set`.
  *  @param set with the batch's seq
  *  @param rows [count] row numbers, 0..set->rows-1; repeats are allowed
- *  @param count 0..batch->capacity */
+ *  @param count 0..batch->capacity
+ *  @param batch is filled from its first row on */
 void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
 /* permutation(), the order of an epoch, stands in balise.h, as a lab calls it too. */

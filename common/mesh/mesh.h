@@ -7,8 +7,8 @@
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world`, whose groups the slots tp_group and dp_group make. Collective.
- *  @param tp must divide the size of the world; before balise 8 it is that size */
+/** Fills `mesh` for `world`, whose groups the slots tp_group and dp_group make; they belong to `world`. Collective. `tp` must
+ *  divide the size of the world; before balise 8 it is that size. */
 void mesh_open(Mesh *mesh, Group *world, int tp);
 
 /** Can `ranks` ranks be cut into groups of `tp`? Otherwise false with `problem`. */

@@ -8,12 +8,14 @@
 
 #include "model/model.h"
 
+/** The sizes of a BERT. */
 typedef struct BertConfig {
-    int vocabulary, hidden, layers, heads, classes;
-    int positions; /**< rows of learned positions; 0 for none, as in the lab */
-    double dropout;
+    int vocabulary, hidden, layers, heads, classes; /**< V, H, blocks, A, classes of the answer */
+    int positions;  /**< rows of learned positions; 0 for none, as in the lab */
+    double dropout; /**< probability, in [0, 1) */
 } BertConfig;
 
+/** The layers of a BERT, and what they are assembled from. Belongs to the builder's model. */
 typedef struct Bert Bert;
 
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */

@@ -8,28 +8,33 @@
 
 #include "autograd/tape.h"
 
+/** How a parameter's numbers are drawn; see model_finish(). */
 typedef enum Initial {
     LINEAR_WEIGHT,    /**< uniform in ±1/sqrt(in), as PyTorch's nn.Linear; `in` is the last dimension */
     EMBEDDING_WEIGHT, /**< N(0, 0.02), as BERT */
-    ONES,
-    ZEROS,
+    ONES,             /**< a norm's weight */
+    ZEROS,            /**< biases */
 } Initial;
 
+/** What a layer has declared. Belongs to the model. */
 typedef struct Parameter {
     const char *name;    /**< "blocks.0.feed_forward.up.weight" */
     Shape shape;         /**< of the undivided parameter */
     Placement placement; /**< as the layer declared it */
-    Initial initial;
-    Range held; /**< which part of shape.size[placement.dim] this rank holds, when it is a shard */
+    Initial initial;     /**< how its numbers are drawn */
+    Range held;          /**< which part of shape.size[placement.dim] this rank holds, when it is a shard */
+    /** this rank's part of it; its numbers lie in the model's arena from model_finish() on */
     Tensor *value;
-    struct Parameter *next;
+    struct Parameter *next; /**< in the order of making, or NULL */
 } Parameter;
 
+/** All parameters and layers of a model on this rank. */
 typedef struct Model Model;
 
 /** A model without layers yet. Its tensors come from `pool`; `seed` gives the initial values.
  *  `mesh` must outlive the model. */
 Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
+/** Frees the model with all its layers, parameters and builders. */
 void model_free(Model *model);
 
 /** The builder that layers are made with; names begin with nothing. */
@@ -54,8 +59,9 @@ void model_use_tape(Model *model, Tape *tape);
 Parameter *model_parameters(Model *model);
 Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none of this name */
 
-/** Numbers held on this rank, and of the undivided model. */
+/** Numbers held on this rank. */
 int64_t model_held(const Model *model);
+/** Numbers of the undivided model. */
 int64_t model_full(const Model *model);
 
 /** Forgets the gradients of the step before. */
@@ -64,10 +70,11 @@ void model_clear_gradients(Model *model);
 /** Makes the gradients of parameters that no operation used zero. Call it before the gradients are read. */
 void model_complete_gradients(Model *model);
 
-/** The arenas, `model_arena_size` numbers each: the parameters lie in them one after the other, padded to 64
- * bytes with zeros. */
+/** How many numbers each arena has: the parameters lie in it one after the other, each padded to 64 bytes with zeros. */
 int64_t model_arena_size(const Model *model);
+/** The arena of the weights, model_arena_size() numbers. Belongs to the model. */
 real *model_weights(Model *model);
+/** The arena of the gradients, laid out as that of the weights. Belongs to the model. */
 real *model_gradients(Model *model);
 
 /** The buffer of the gradient arena, for tensors that are a range of it. */
@@ -88,7 +95,9 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
 /** The index in the undivided parameter of element `local` of this rank's part. */
 int64_t parameter_global_index(const Parameter *parameter, int64_t local);
 
+/** The pool that its tensors come from. */
 Pool *model_pool(const Model *model);
+/** The mesh that it is split over. */
 const Mesh *model_mesh(const Model *model);
 
 #endif

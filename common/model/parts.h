@@ -10,20 +10,21 @@
 
 /** A layer, a name or a builder: what is made with the builder and freed with the model. */
 typedef struct Piece {
-    struct Piece *next;
-    _Alignas(16) char bytes[];
+    struct Piece *next;        /**< of the same model, or NULL */
+    _Alignas(16) char bytes[]; /**< as many as were asked for, zeroed */
 } Piece;
 
+/** The parts of a Model. */
 struct Model {
-    Pool *pool;
-    const Mesh *mesh;
-    uint64_t seed;
-    Piece *pieces;
-    Parameter *first, **last;
-    Builder *root;
-    Buffer *weights, *gradients;
-    Buffer *rounded; /* the weights in bf16, or NULL */
-    int64_t arena;
+    Pool *pool;                  /**< where arenas come from */
+    const Mesh *mesh;            /**< the caller's */
+    uint64_t seed;               /**< of the initial values */
+    Piece *pieces;               /**< all of them, the last one first */
+    Parameter *first, **last;    /**< the parameters in order, and where the next one is hung in */
+    Builder *root;               /**< whose names begin with nothing */
+    Buffer *weights, *gradients; /**< the arenas, made by model_finish() */
+    Buffer *rounded;             /**< the weights in 16 bits, or NULL */
+    int64_t arena;               /**< numbers of each arena */
 };
 
 /** Zeroed memory that lives as long as the model. */

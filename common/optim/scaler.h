@@ -8,13 +8,17 @@
 
 #include "model/model.h"
 
+/** The scale, and what it has seen so far. */
 typedef struct GradScaler {
     double scale;     /**< a power of two, so that scaling rounds nothing; 0: nothing is scaled */
     int64_t good;     /**< steps since the scale was changed */
     int64_t left_out; /**< steps of this run that were left out */
 } GradScaler;
 
-enum { SCALE_AT_FIRST = 1 << 16, STEPS_BEFORE_GROWTH = 2000 };
+enum {
+    SCALE_AT_FIRST = 1 << 16,   /**< of a new run, as PyTorch's */
+    STEPS_BEFORE_GROWTH = 2000, /**< good ones in a row, as PyTorch's */
+};
 
 /** That of a new run in fp16. */
 GradScaler scaler_new(void);

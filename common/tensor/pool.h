@@ -10,18 +10,21 @@
 #include "balise.h"
 #include "base/memory.h"
 
+/** Free buffers by size, what is held, and the limit. One a process, as a rule; not for several threads. */
 typedef struct Pool Pool;
 
+/** A piece of a pool's memory, with a count of those who hold it. */
 typedef struct Buffer {
-    void *data; /**< 64-byte aligned */
-    int64_t bytes;
-    int references;
-    Category category;
-    MemoryKind kind;
-    Pool *pool;
+    void *data;          /**< 64-byte aligned */
+    int64_t bytes;       /**< of `data`, a multiple of 64 */
+    int references;      /**< at 0 it goes back to the pool */
+    Category category;   /**< what it was asked for */
+    MemoryKind kind;     /**< a GPU's memory or the host's */
+    Pool *pool;          /**< whose it is */
     struct Buffer *next; /**< in the pool's list of free buffers */
 } Buffer;
 
+/** What a pool has counted, in bytes. */
 typedef struct PoolUse {
     int64_t now[CATEGORIES];  /**< bytes in buffers that somebody holds */
     int64_t peak[CATEGORIES]; /**< of each category, at the moment of the highest total */
@@ -29,11 +32,14 @@ typedef struct PoolUse {
     int64_t allocations;      /**< how often memory was taken from the system */
 } PoolUse;
 
-/** @param limit bytes, 0 for none
+/** An empty pool; the caller's, to be freed with pool_free().
+ *  @param limit bytes, 0 for none
  *  @param watched somebody looks at all numbers (grading, tests): the host reaches every buffer, and each that is handed out is
  *         filled with NaN, so that unset memory is seen */
 Pool *pool_new(int64_t limit, bool watched);
+/** Frees the pool and its free buffers. No buffer of it may be held any more. */
 void pool_free(Pool *pool);
+/** What it holds now, and the peaks since pool_begin_peak() or its beginning. */
 PoolUse pool_use(const Pool *pool);
 
 /** From now on the peaks are those of what is held now and of what comes. */

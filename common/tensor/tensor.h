@@ -12,7 +12,11 @@
 #include "base/real.h"
 #include "tensor/pool.h"
 
-typedef enum DType { REAL, INT32 } DType;
+/** The type of a tensor's numbers. */
+typedef enum DType {
+    REAL,  /**< `real`, see base/real.h */
+    INT32, /**< ids, labels and masks */
+} DType;
 
 /** What a tensor is, seen over the ranks of a tensor-parallel group; and what its gradient then is. The four
  * types of a value are those that Megatron's f and g move between (figure 3 of arXiv:1909.08053). */
@@ -29,18 +33,19 @@ struct Tape;
 struct Node;
 struct Parameter;
 
+/** Belongs to its tape, or as a parameter to its model; holds one reference on its buffer. */
 struct Tensor {
     Buffer *buffer; /**< NULL: not computed yet (see tape_later()), or released */
-    void *data;
-    DType dtype;
-    Shape shape;
-    Placement placement;
+    void *data;     /**< the first number, in `buffer` or in a part of it; NULL as long as there are none */
+    DType dtype;    /**< of its numbers */
+    Shape shape;    /**< of what this rank holds */
+    Placement placement;         /**< what it is to the ranks of the tp group */
     struct Tape *tape;           /**< NULL for a parameter */
     struct Node *producer;       /**< the operation on the tape that made it, or NULL */
     struct Parameter *parameter; /**< what it is the value of, or NULL */
     int64_t undivided;           /**< of a parameter's shard: the size of the whole along placement.dim */
-    Tensor *gradient;
-    bool needs_gradient;
+    Tensor *gradient;            /**< of the same shape; NULL before the backward pass has reached it */
+    bool needs_gradient;         /**< a parameter, or computed from something that needs one */
     bool kept; /**< a gradient, what an operation keeps for its backward pass, or what was changed in place */
     int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
     struct CommRequest *sum; /**< what group_all_reduce_start() has started */
@@ -73,13 +78,16 @@ const char *placement_text(Placement placement, char text[32]);
 /** "[2,3,24] shard(2)": for messages */
 const char *tensor_text(const Tensor *x, char text[96]);
 
+/** Of the same kind and, where they are shards, along the same dimension. */
 bool placement_equal(Placement a, Placement b);
 
+/** The numbers of a REAL tensor, row by row. They belong to its buffer. */
 static inline real *reals(const Tensor *x)
 {
     return x->data;
 }
 
+/** The numbers of an INT32 tensor, row by row. They belong to its buffer. */
 static inline int32_t *ints(const Tensor *x)
 {
     return x->data;
@@ -88,8 +96,9 @@ static inline int32_t *ints(const Tensor *x)
 /** One of `parts` parts of 0..size-1, cut as torch.chunk cuts: parts of ceil(size/parts), the last ones short
  * or empty. */
 typedef struct Range {
-    int64_t begin, end;
+    int64_t begin, end; /**< begin is part of it, end is the first that is not */
 } Range;
+/** Part `part`, from 0, of `parts` parts of `size`, as a Range. */
 Range chunk(int64_t size, int part, int parts);
 
 #endif

@@ -7,8 +7,8 @@
 #include "comm/comm.h"
 
 /** Did all ranks succeed? Collective.
- *  @param good whether this one did
- *  @param problem set where it did not; afterwards that of the first rank that failed, on every rank */
+ *  `good` says whether this one did; `problem` is set where it did not, and afterwards is that of the first rank that failed, on
+ *  every rank. */
 bool agree(Group *group, bool good, Problem *problem);
 
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.

@@ -9,11 +9,13 @@
 #include "comm/comm.h"
 #include "model/model.h"
 
+/** All buckets of a model, and how far a backward pass has come with them. */
 typedef struct BucketSet BucketSet;
 
 /** Cuts the gradients of a finished model into buckets of `bytes` or a little more. A bucket holds whole
  * parameters; the first to be full is that of the last ones made. */
 BucketSet *bucket_set_new(Model *model, int64_t bytes);
+/** Frees the set; the gradients are the model's. */
 void bucket_set_free(BucketSet *set);
 
 /** The next backward pass on `tape` gives full buckets to bucket_ready(), the same ones in the same order on

@@ -20,10 +20,10 @@ bool checkpoint_resume(Trainer *t, Problem *problem);
 /** Prints where the run begins and where it saves. On rank 0. */
 void checkpoint_describe(const Trainer *t);
 
-/** Saves the state after the step that was just done, if EVERY or the end of the run asks for it.
- *  @param last the run ends here */
+/** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
+/** Gives back the lock of the SAVE folder. */
 void checkpoint_close(Trainer *t);
 
 #endif

@@ -16,39 +16,41 @@
 
 /** The whole numbers that must be those of the run that resumes. */
 typedef enum Fitting {
-    FIT_LAYERS,
-    FIT_HIDDEN,
-    FIT_HEADS,
-    FIT_VOCABULARY,
-    FIT_CLASSES,
-    FIT_POSITIONS,
-    FIT_ROWS, /**< of the data */
-    FIT_BATCH,
-    FIT_SEQ,
-    FIT_SEED,
-    FITTINGS
+    FIT_LAYERS,     /**< LAYERS */
+    FIT_HIDDEN,     /**< HIDDEN_DIM */
+    FIT_HEADS,      /**< HEADS */
+    FIT_VOCABULARY, /**< tokens of the vocabulary */
+    FIT_CLASSES,    /**< of the answer */
+    FIT_POSITIONS,  /**< rows of learned positions */
+    FIT_ROWS,       /**< of the data */
+    FIT_BATCH,      /**< BATCH_SIZE */
+    FIT_SEQ,        /**< SEQ */
+    FIT_SEED,       /**< SEED */
+    FITTINGS,       /**< how many there are */
 } Fitting;
 
+/** A parameter, as index.json has it. */
 typedef struct SavedParameter {
-    char *name;
+    char *name;          /**< "blocks.0.feed_forward.up.weight" */
     Shape shape;         /**< of the undivided parameter */
     Placement placement; /**< whole() or shard(dim) */
 } SavedParameter;
 
-enum { DATA_KEY_SIZE = 17 };
+enum { DATA_KEY_SIZE = 17 }; /**< bytes of a checksum in hexadecimal digits, and its end */
 
+/** What index.json says: all of a checkpoint but the numbers of its tensors. */
 typedef struct CheckpointIndex {
-    int64_t step; /**< steps done; with rows and batch this is the sampler's position too */
-    int tp;       /**< into how many parts the shards are cut */
-    int64_t fitting[FITTINGS];
+    int64_t step;                   /**< steps done; with rows and batch this is the sampler's position too */
+    int tp;                         /**< into how many parts the shards are cut */
+    int64_t fitting[FITTINGS];      /**< by Fitting */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
     double loss_scale;              /**< of the gradient scaler; 0 where there is none */
     int64_t good_steps;             /**< since it was changed */
     char data_key[DATA_KEY_SIZE];   /**< of the contents of the training data */
     double loss_sum, correct, seen; /**< of the epoch so far */
-    int count;
-    SavedParameter *parameters; /**< [count] */
+    int count;                      /**< of `parameters` */
+    SavedParameter *parameters;     /**< [count] */
 } CheckpointIndex;
 
 /** Writes FOLDER/index.json, on the disk when it returns true. */
@@ -56,6 +58,7 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
 
 /** Fills `index`; on success to be freed with checkpoint_index_clear. */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
+/** Frees what the index holds, not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
 /** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both
@@ -106,17 +109,19 @@ bool folder_sync(const char *folder);
 
 /** An open checkpoint. */
 typedef struct SavedModel {
-    CheckpointIndex index;
-    Safetensors **file; /**< [index.tp] */
+    CheckpointIndex index; /**< what index.json says */
+    Safetensors **file;    /**< [index.tp] */
 } SavedModel;
 
 /** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with
  * AdamW there are three. */
-enum { SAVED_STATES = 3 };
+enum { SAVED_STATES = 3 }; /**< at most */
+/** "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
 
 /** "m/blocks.0.norm.weight", the caller's. */
 char *saved_name(int state, const char *parameter);
+/** How many states a parameter of this checkpoint has: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
 /** FOLDER/rank-0-of-2.safetensors, the caller's. */
@@ -126,10 +131,11 @@ char *shard_path(const char *folder, int rank, int tp);
  *  @return NULL with `problem`, whose hint names an older checkpoint beside it that is whole; otherwise the
  * caller's */
 SavedModel *saved_model_open(const char *folder, Problem *problem);
+/** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);
 
-/** Reads the part `held` along `dim` of a parameter's state, all of it in the other dimensions.
- *  @param values room for that part, row by row */
+/** Reads the part `held` along `dim` of a parameter's state, all of it in the other dimensions. `values` has room for that part, row
+ * by row. */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);
 

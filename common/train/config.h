@@ -8,6 +8,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
+/** The options of a run, each checked by itself. Texts are the arguments', which outlive it. */
 typedef struct TrainConfig {
     const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
     const char *metrics;                  /**< JSON Lines file, or NULL */
@@ -18,8 +19,8 @@ typedef struct TrainConfig {
     int dry;                              /**< 1: only look at the options, start no ranks */
     int64_t samples, steps;               /**< rows used of the data, steps in all: 0 for no limit */
     int64_t memory;                       /**< bytes of tensors a rank may hold: 0 for no limit */
-    uint64_t seed;
-    Schedule schedule;
+    uint64_t seed;                        /**< of initial values, the order of the rows, and dropout */
+    Schedule schedule;                    /**< LR, WARMUP, DECAY */
     double clip;      /**< the most that the norm of the gradient may be: 0 for no limit */
     int64_t check;    /**< every so many steps, are weights equal that should be? 0: never */
     int map;          /**< print who sits where */
@@ -29,8 +30,8 @@ typedef struct TrainConfig {
                          seed. How far such runs drift apart is the measure of what rounding may do (tests of
                          layouts). */
     Precision amp;    /**< of matrix products; all else is FP32 */
-    OptimizerConfig optimizer;
-    BertConfig bert;
+    OptimizerConfig optimizer; /**< which one, and its numbers */
+    BertConfig bert;           /**< the model's sizes */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only where the run ends */
 } TrainConfig;

@@ -12,31 +12,33 @@
 
 /** All that a run holds. */
 typedef struct Trainer {
-    const TrainConfig *config;
-    Group *world;
-    Mesh mesh;
-    Pool *pool;
-    Tape *tape;
-    Model *model;
-    Bert *bert;
-    Optimizer *optimizer;
-    GradScaler scaler; /* of zeros but in fp16 */
-    ReviewSet *train, *test;
-    Sampler sampler, test_sampler;
-    Batch *batch; /* of a micro-batch */
-    BucketSet *buckets;
-    Report *report; /* on rank 0 */
+    const TrainConfig *config;     /**< the caller's */
+    Group *world;                  /**< all ranks of the run; the caller's */
+    Mesh mesh;                     /**< the grid */
+    Pool *pool;                    /**< memory of all tensors of this rank */
+    Tape *tape;                    /**< of a micro-batch */
+    Model *model;                  /**< its parameters */
+    Bert *bert;                    /**< its layers; belongs to the model */
+    Optimizer *optimizer;          /**< and its state */
+    GradScaler scaler;             /**< of zeros but in fp16 */
+    ReviewSet *train, *test;       /**< test is NULL where there is no evaluation */
+    Sampler sampler, test_sampler; /**< of these two */
+    Batch *batch;                  /**< of a micro-batch */
+    BucketSet *buckets;            /**< of the model's gradients */
+    Report *report;                /**< on rank 0 */
+    /** of the data that are used, steps of an epoch and in all, and those done */
     int64_t rows, steps_an_epoch, steps, step;
-    int64_t first_step; /* done before this run began */
-    bool interrupted;
-    char *resumed;                       /* the checkpoint that the run goes on from, or NULL */
-    FILE *save_lock;                     /* of the SAVE folder, on rank 0 */
-    int64_t saved_step;                  /* the step of the last checkpoint, or -1 */
-    int64_t local_batch;                 /* rows of a step on this replica */
-    double *step_seconds, *wait_seconds; /* of each step; the reduction's part that was not hidden */
-    Counter sent;                        /* in all steps */
+    int64_t first_step;                  /**< done before this run began */
+    bool interrupted;                    /**< it was asked to end early */
+    char *resumed;                       /**< the checkpoint that the run goes on from, or NULL */
+    FILE *save_lock;                     /**< of the SAVE folder, on rank 0 */
+    int64_t saved_step;                  /**< the step of the last checkpoint, or -1 */
+    int64_t local_batch;                 /**< rows of a step on this replica */
+    double *step_seconds, *wait_seconds; /**< of each step; the reduction's part that was not hidden */
+    Counter sent;                        /**< in all steps */
+    /** bytes in all steps, over the ranks that split a model and over the replicas */
     int64_t sent_tp, sent_dp;
-    Metrics epoch;
+    Metrics epoch; /**< sums of the epoch so far; behind its evaluation those of that */
 } Trainer;
 
 /** Opens the data and makes samplers and the batch. Collective; false with `problem`, on every rank, on bad

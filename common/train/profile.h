@@ -11,8 +11,7 @@
 void profile_step(int64_t done);
 
 /** Prints the table of rank 0 and writes it as a line of the metrics. What this rank waited for others stands apart from what
- * the exchanges took.
- *  @param steps that this run has made */
+ * the exchanges took. `steps` are those that this run has made. */
 void profile_report(Report *report, int64_t steps);
 
 #endif

@@ -15,11 +15,13 @@
 typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
+    /** the mean loss over the step's rows, the part of them that is right, the learning rate, how long the
+     *  step took */
     double loss, accuracy, rate, seconds, tokens_per_second;
     int64_t comm_bytes_tp,
-        comm_bytes_dp;  /**< those over the ranks that split a model, and over the replicas */
-    int64_t comm_bytes; /**< sent by this rank in this step */
-    double comm_seconds;
+        comm_bytes_dp;    /**< those over the ranks that split a model, and over the replicas */
+    int64_t comm_bytes;   /**< sent by this rank in this step */
+    double comm_seconds;  /**< in exchanges, of this rank in this step */
     double wait_seconds;  /**< of the reduction over the replicas, what the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
     double scale;         /**< of the loss, in fp16 (see optim/scaler.h); otherwise 0 */
@@ -33,6 +35,7 @@ typedef struct RankReport {
     double peak_bytes;     /**< of tensors */
     double weights, gradients, optimiser, activations; /**< bytes, at the peak */
     double step_seconds;                               /**< median */
+    /** as comm_bytes, over the ranks that split a model and over the replicas */
     double comm_bytes_tp, comm_bytes_dp;
     double comm_bytes, comm_seconds; /**< of all steps */
     double
@@ -41,17 +44,18 @@ typedef struct RankReport {
         resident_bytes; /**< the most that the process ever had in memory: tensors, libraries, MPI's buffers */
 } RankReport;
 
+/** What rank 0 writes to: the terminal and the metrics file. */
 typedef struct Report Report;
 
 /** Opens the metrics file where there is one: it is begun anew, or continued by a run that resumes. Returns
  * NULL with `problem` when it cannot be written.
- *  @param first how many steps were done before this run; 0 unless it resumes
- *  @param steps how many there will be at its end */
+ *  `first` steps were done before this run (0 unless it resumes), `steps` there will be at its end. */
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
 /** Waits until the metrics so far are on the disk. */
 void report_sync(Report *report);
 /** Has every line of the metrics been written? Otherwise false with `problem`. */
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem);
+/** Ends the progress bar, closes the metrics file and frees the report. */
 void report_close(Report *report);
 
 /** Prints what is trained on what: sizes, parameters, layout, backend. */

@@ -18,19 +18,19 @@
 
 /** One tensor of a file. */
 typedef struct SafeTensor {
-    const char *name;
-    Shape shape;
-    int64_t begin; /**< its place behind the header, in bytes; not looked at in writing */
+    const char *name; /**< "weight/blocks.0.norm.weight" */
+    Shape shape;      /**< of the tensor in this file */
+    int64_t begin;    /**< its place behind the header, in bytes; not looked at in writing */
 } SafeTensor;
 
 /* ---- Writing ----------------------------------------------------------------------------------------------
    */
 
+/** A file that is being written. */
 typedef struct SafetensorsWriter SafetensorsWriter;
 
 /** Creates `path`, or empties it, and writes the header.
- *  @param tensors [count] in the order in which their numbers will come
- *  @param metadata key, text, key, text, ..., NULL
+ *  `tensors` [count] stand in the order in which their numbers will come; `metadata` is key, text, key, text, ..., NULL.
  *  @return NULL with `problem` when it cannot be created; otherwise to be ended with safetensors_end */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
                                      const char *const *metadata, Problem *problem);
@@ -45,15 +45,19 @@ bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 /* ---- Reading ----------------------------------------------------------------------------------------------
    */
 
+/** An open file, its header checked. */
 typedef struct Safetensors Safetensors;
 
 /** Opens a file and checks its header against the format and the file's size: a file that was cut short,
  * tensors that overlap or lie outside, other types of numbers, names that come twice are a problem.
  *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
 Safetensors *safetensors_open(const char *path, Problem *problem);
+/** Closes the file and frees what belongs to it. */
 void safetensors_close(Safetensors *file);
 
+/** The path that it was opened with. Belongs to the file. */
 const char *safetensors_path(const Safetensors *file);
+/** How many tensors it has. */
 int safetensors_count(const Safetensors *file);
 
 /** NULL if there is no tensor of this name. It belongs to the file. */
@@ -62,8 +66,7 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 /** The text of this key in __metadata__, or NULL. */
 const char *safetensors_metadata(const Safetensors *file, const char *key);
 
-/** Reads the numbers of a tensor of this file.
- *  @param values room for all of them */
+/** Reads the numbers of a tensor of this file; `values` has room for all of them. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem);
 
 #endif

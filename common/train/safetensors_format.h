@@ -6,7 +6,9 @@
 
 #include "base/real.h"
 
+/** The header's key of what is no tensor. */
 #define SAFETENSORS_METADATA "__metadata__"
-#define SAFETENSORS_DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
+/** The format's name for `real`. */
+#define SAFETENSORS_DTYPE (sizeof(real) == 4 ? "F32" : "F64")
 
 #endif

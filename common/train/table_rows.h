@@ -8,12 +8,16 @@
 #include "comm/comm.h"
 #include "tensor/tensor.h"
 
+/** A table whose gradient is packed and unpacked, and which rows of it are in use. */
 typedef struct TableRows TableRows;
 
 /** Is the gradient of this parameter one of which it pays to send some rows only? Tables have rows looked up, and many of them. */
 bool has_table_rows(const Tensor *parameter);
 
+/** For a parameter that has_table_rows(), which must outlive it; the caller's, to be freed with
+ *  table_rows_free(). */
 TableRows *table_rows_new(Tensor *parameter);
+/** Frees it; the parameter stays. NULL is allowed. */
 void table_rows_free(TableRows *t);
 
 /** Brings together the rows of the parameter's gradient that are not zeros on some rank of the group. Collective.

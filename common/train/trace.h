@@ -13,16 +13,17 @@
 #include "mesh/mesh.h"
 #include "tensor/pool.h"
 
-/** Sets the clocks, and listens to the laps from now on. Collective.
- *  @param steps that this run will make; of very few all are kept */
+/** Sets the clocks, and listens to the laps from now on. Collective. `steps` are those that this run will make;
+ *  of very few all are kept. */
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
 
-/** Step `done` of this run (from 0) begins, and it ends; laps count as its spans in between. */
+/** Step `done` of this run (from 0) begins; laps count as its spans until trace_step_ends(). */
 void trace_step(int64_t done);
+/** The step that has begun ends: it is kept, if it was one to be kept and there was room for all of it. */
 void trace_step_ends(void);
 
-/** Puts together what all ranks kept, in the file `path` of rank 0: beside it first, then renamed. Collective.
- *  @param first steps that were done before this run
+/** Puts together what all ranks kept, in the file `path` of rank 0: beside it first, then renamed. Collective. `first`
+ *  steps were done before this run.
  *  @return false with `problem`, the same on every rank, where it cannot be written */
 bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem);
 

@@ -15,41 +15,51 @@
 #include "grader/gradebook/layout.h"
 #include "grader/gradebook/manifest.h"
 
-enum { MOST_SUBMISSIONS = 10000, REMARK_SIZE = 1200, PLACE_SIZE = 4096, MOST_JOBS = 256 };
+enum {
+    MOST_SUBMISSIONS = 10000, /**< of one folder */
+    REMARK_SIZE = 1200,       /**< bytes of a submission's remark */
+    PLACE_SIZE = 4096,        /**< bytes of a path */
+    MOST_JOBS = 256,          /**< units that are graded at a time */
+};
 
+/** What is graded once: a lab with a source. */
 typedef struct Unit {
-    char key[CHECKSUM_SIZE];
-    int lab;        /**< lab_at() */
-    int submission; /**< one that has it: where the source is */
+    char key[CHECKSUM_SIZE]; /**< a checksum of all that its verdict depends on */
+    int lab;                 /**< lab_at() */
+    int submission;          /**< one that has it: where the source is */
     json_t *
         lab_verdict; /**< the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
     char trouble[300];   /**< why it could not */
     char isolation[320]; /**< how its ranks were isolated, in the verdict's words */
 } Unit;
 
+/** What one student has handed in. */
 typedef struct Submission {
-    char *entry; /**< its name in the folder */
-    char student[4 * NAME_BYTES];
-    char remark[REMARK_SIZE];
-    int unit[MOST_LABS]; /**< -1: the lab was not handed in */
-    bool refused;        /**< nothing in it could be read */
-    int pending;         /**< units that have not ended */
-    int points, of;
+    char *entry;                  /**< its name in the folder */
+    char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
+    char remark[REMARK_SIZE];     /**< for the table's last column: sentences, or empty */
+    int unit[MOST_LABS];          /**< -1: the lab was not handed in */
+    bool refused;                 /**< nothing in it could be read */
+    int pending;                  /**< units that have not ended */
+    int points, of;               /**< earned, and what there was to earn */
 } Submission;
 
+/** One run of make gradebook. */
 typedef struct Book {
+    /** DIR, OUT, the kit's build folder, the instructor's cases or NULL */
     const char *folder, *out, *build, *cases;
-    const char *sandbox; /**< "on", "off", or "": where the system allows one */
-    int jobs;
-    uint64_t seed;
+    const char *sandbox;      /**< "on", "off", or "": where the system allows one */
+    int jobs;                 /**< units that are graded at a time */
+    uint64_t seed;            /**< of all cases */
     bool has_seed;            /**< chosen by the instructor */
     char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
     char state[PLACE_SIZE];   /**< a folder in it */
     char work[PLACE_SIZE];    /**< the build areas, below `build`: no blank in OUT is a compiler's business */
+    /** a checksum of all of the kit that a verdict depends on, and of the instructor's cases */
     char kit[2 * CHECKSUM_SIZE];
-    Submission *submissions;
-    Unit *units;
-    int count, unit_count;
+    Submission *submissions; /**< [count], in the order of their names */
+    Unit *units;             /**< [unit_count] */
+    int count, unit_count;   /**< of these two arrays */
 } Book;
 
 /** Prints the problem and ends with 2. */
@@ -87,7 +97,9 @@ void run_units(Book *book);
 
 /** Says how far it is: a bar on a terminal, a line a student otherwise. */
 void tell_progress(const Book *book, int units_done, int units_to_do);
+/** A line for a submission all of whose units have ended; `done` submissions have by now. */
 void tell_student_done(const Book *book, int submission, int done);
+/** Ends the bar. */
 void end_progress(void);
 
 /** The points of a submission, and its remarks. */
@@ -95,6 +107,7 @@ void add_up(Book *book, Submission *submission);
 
 /** A row a student, a column a lab. */
 void write_table(const Book *book);
+/** The report of a submission, as make grade prints it. */
 void write_report(const Book *book, int submission);
 /** The commonest causes a lab: to a file beside the reports, and to stdout. */
 void write_summary(const Book *book);

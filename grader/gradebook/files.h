@@ -13,19 +13,21 @@ enum {
     MOST_FILES = 4096,       /**< entries of an archive or a folder */
     MOST_BYTES = 64 << 20,   /**< unpacked, all of them together */
     MOST_SOURCE = 256 << 10, /**< a source file or a manifest */
-    PATH_SIZE = 512
+    PATH_SIZE = 512          /**< bytes of a path, its end included */
 };
 
+/** One file that was handed in. */
 typedef struct File {
     char *path;  /**< with '/' between its parts, none of which is empty, "." or ".." */
     char *bytes; /**< what it holds, where it was wanted */
-    size_t size;
+    size_t size; /**< in bytes, also where the contents were not wanted */
 } File;
 
+/** All files of a submission. */
 typedef struct Files {
-    File file[MOST_FILES];
-    int count;
-    size_t bytes; /**< unpacked so far */
+    File file[MOST_FILES]; /**< the first `count` of them are filled */
+    int count;             /**< files so far */
+    size_t bytes;          /**< unpacked so far */
 } Files;
 
 /** Whether the contents of a file of this name are wanted; of others only the path is kept. */

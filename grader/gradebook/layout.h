@@ -6,8 +6,9 @@
 
 #include "grader/gradebook/files.h"
 
-enum { MOST_LABS = 16 };
+enum { MOST_LABS = 16 }; /**< that a kit can have */
 
+/** Which file of a submission is which lab. */
 typedef struct Layout {
     const File *lab[MOST_LABS]; /**< by lab_at(); NULL where there is none */
     char root[PATH_SIZE]; /**< the folder that labs/ stands in, "" or "ada/": where a manifest would be */

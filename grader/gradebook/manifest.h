@@ -9,9 +9,13 @@
 
 #include "grader/gradebook/files.h"
 
+/** Its name in a hand-in. */
 #define MANIFEST_NAME "manifest.json"
 
-enum { CHECKSUM_SIZE = 33, NAME_BYTES = 128 };
+enum {
+    CHECKSUM_SIZE = 33, /**< bytes of a checksum as text, its end included */
+    NAME_BYTES = 128,   /**< of a student's name, its end included */
+};
 
 /** XXH3 with 128 bits, in hexadecimal. */
 void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE]);
@@ -20,6 +24,7 @@ void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE]);
  *  digit first, at most 64 characters. */
 bool is_name(const char *name);
 
+/** What a hand-in says of itself. */
 typedef struct Manifest {
     char name[NAME_BYTES]; /**< empty when there is none that can be one */
     char remark[512];      /**< what does not fit; empty when all is well */

@@ -27,11 +27,11 @@ put_runtime() {
     while read -r file; do
         put "$file"
     done < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name help.txt -o -path common/setup/packages \) \
-        -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/help_*' | sort)
+        -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
     put common/base/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
     # What is not there is left out, and a heading below which nothing stands.
     awk 'NR == 1 { print; next }
-        /^  (make|build\/)/ { skip = / make (test|handout|gradebook|slides|layouts|bench|gpu-report|model|solution)/ }
+        /^  (make|build\/)/ { skip = / make (test|handout|gradebook|slides|docs|layouts|bench|gpu-report|model|solution)/ }
         /^[A-Z]/ { heading = $0; next }
         skip || /^$/ || /^ *SOLUTION=/ { next }
         heading { print ""; print heading; heading = "" }

@@ -10,45 +10,50 @@
 
 #include "grader/protocol.h"
 
+/** What one rank has called in a case. */
 typedef struct RankCalls {
     int64_t first; /**< how many calls were made before those that are here: the ring keeps the last ones */
-    int64_t count;
-    Call *call;
-    bool left; /**< the rank has come to the end of the case */
-    int64_t values_count;
-    Value *value; /**< the first ones: their ring is not written over */
+    int64_t count; /**< of the calls that are here */
+    Call *call;    /**< [count], in the order in which they were made */
+    bool left;     /**< the rank has come to the end of the case */
+    int64_t values_count; /**< of the values that are here */
+    Value *value;         /**< the first ones: their ring is not written over */
 } RankCalls;
 
+/** What the ranks of a case have called. */
 typedef struct Calls {
-    int ranks;
-    RankCalls rank[MAX_RANKS];
+    int ranks;                 /**< that take part in the case */
+    RankCalls rank[MAX_RANKS]; /**< by rank of the launch */
 } Calls;
 
 /** A copy in which nothing is out of bounds, whatever a rank has written.
- *  @param posted the number of the case in this launch, from 1 */
+ *  `posted` is the number of the case in this launch, from 1. To be freed with calls_free(). */
 Calls *calls_copy(const Launch *launch, int ranks, int posted);
+/** Frees the copy. NULL is allowed. */
 void calls_free(Calls *calls);
 
 /* ---- what does not fit ---------------------------------------------------------------------------------------------- */
 
+/** In what two calls that meet do not fit. */
 typedef enum DifferenceKind {
-    NO_DIFFERENCE,
-    OTHER_OPERATION, /**< not the same call of the group */
-    OTHER_ROOT,
-    OTHER_REDUCTION,
-    OTHER_TYPE,
-    OTHER_COUNT,
-    NEVER_CALLED, /**< one rank has made fewer calls */
-    NEVER_RECEIVED,
-    NEVER_SENT,
+    NO_DIFFERENCE,    /**< they fit */
+    OTHER_OPERATION,  /**< not the same call of the group */
+    OTHER_ROOT,       /**< another rank is the root */
+    OTHER_REDUCTION,  /**< sum against max, say */
+    OTHER_TYPE,       /**< float against double, say */
+    OTHER_COUNT,      /**< not as many numbers */
+    NEVER_CALLED,     /**< one rank has made fewer calls */
+    NEVER_RECEIVED,   /**< a message that no receive takes */
+    NEVER_SENT,       /**< a receive that no message comes to */
     NOT_YET_RECEIVED, /**< sent as ready, before the receive was there */
     OTHER_PLACE,      /**< fits, but belongs to something else that the ranks are at: no error of MPI */
     OTHER_LINE,       /**< fits, but stands on another line: no error of MPI, and often right */
 } DifferenceKind;
 
+/** Two calls that do not fit. */
 typedef struct Difference {
-    DifferenceKind kind;
-    int rank[2];
+    DifferenceKind kind; /**< in what */
+    int rank[2];         /**< who made them */
     const Call *call[2]; /**< the second is NULL for what was never called, received or sent */
 } Difference;
 
@@ -73,6 +78,7 @@ const Call *call_of_rank(const Calls *calls, int rank);
 /** Does the wait at this index of the rank's calls wait for what `call` has begun? */
 bool is_waited_for(const Call *call, int64_t by);
 
+/** Can ranks that wait still go on? */
 typedef enum Hope {
     NONE_LEFT, /**< no rank waits for anything that can still come: proven by the calls alone */
     UNLIKELY,  /**< calls that do not fit have met, and MPI may make something of them */

@@ -9,30 +9,35 @@
 #include "grader/judge/sandbox.h"
 #include "grader/protocol.h"
 
-/** Is there a sandbox? The first crew finds out. */
+/** Is there a sandbox? The first crew finds out. One for all launches of a run. */
 typedef struct Sandbox {
-    enum { SANDBOX_IF_ALLOWED, SANDBOX_OFF, SANDBOX_DEMANDED } wish;
-    bool sanitized; /**< the runners are built with sanitizers, which take more addresses and time */
-    bool gpu;       /**< the runners compute on one: they see it, and take more addresses, memory and time */
-    bool debugged;  /**< a debugger is to look at a rank */
+    enum {
+        SANDBOX_IF_ALLOWED, /**< where the system allows one */
+        SANDBOX_OFF,        /**< none */
+        SANDBOX_DEMANDED,   /**< rather no grade than none */
+    } wish;                 /**< what was asked for */
+    bool sanitized;         /**< the runners are built with sanitizers, which take more addresses and time */
+    bool gpu;      /**< the runners compute on one: they see it, and take more addresses, memory and time */
+    bool debugged; /**< a debugger is to look at a rank */
     char missing[256]; /**< why there is none; empty while there is one */
     bool used;         /**< a crew has started in it */
 } Sandbox;
 
+/** One launch, while it lives. */
 typedef struct Crew {
-    Launch *launch;  /**< shared with the ranks */
-    char folder[64]; /**< of this crew alone, in /dev/shm */
-    pid_t keeper;    /**< process 1 of the sandbox, or what stands for it */
-    bool sandboxed, ended;
-    int status; /**< of the keeper: 0 if mpirun ended well */
+    Launch *launch;        /**< shared with the ranks */
+    char folder[64];       /**< of this crew alone, in /dev/shm */
+    pid_t keeper;          /**< process 1 of the sandbox, or what stands for it */
+    bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
+    int status;            /**< of the keeper: 0 if mpirun ended well */
     int pid
         [MAX_RANKS]; /**< of the ranks, from outside: what a rank says of itself stands where a lab could write */
-    int mpirun, ranks;
-    int said; /**< what mpirun and the ranks print comes here */
-    int log;  /**< and is written there, up to LOG_BYTES */
-    int64_t logged;
-    int64_t memory; /**< bytes that a rank may hold */
-    double weighed; /**< when crew_is_too_big() has looked last */
+    int mpirun, ranks; /**< the process of mpirun, from outside; how many ranks there are */
+    int said;          /**< what mpirun and the ranks print comes here */
+    int log;           /**< and is written there, up to LOG_BYTES */
+    int64_t logged;    /**< bytes that are in the log by now */
+    int64_t memory;    /**< bytes that a rank may hold */
+    double weighed;    /**< when crew_is_too_big() has looked last */
 } Crew;
 
 /** Whether mpirun starts a program in a sandbox on this machine; otherwise `why` says what is in the way. */

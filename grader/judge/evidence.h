@@ -6,18 +6,20 @@
 
 #include "grader/judge/trial.h"
 
+/** A tensor of a case that came out wrong. */
 typedef struct Evidence {
-    Trial *trial;
-    const Entry *got, *want;
-    const double *is;    /**< what came out, `count` numbers */
-    const double *right; /**< what should have, the same part of it */
+    Trial *trial;            /**< the case */
+    const Entry *got, *want; /**< what the rank has written; what it should have */
+    const double *is;        /**< what came out, `count` numbers */
+    const double *right;     /**< what should have, the same part of it */
     int64_t count;
-    double tolerance;
+    double tolerance; /**< what an error of rounding may amount to */
 } Evidence;
 
 /** Is a[i] = factor * b[i] for all i, up to the tolerance? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 
+/** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
 /** How many numbers are wrong from `first` on. */
 int64_t count_wrong(const Evidence *e, int64_t first);

@@ -7,12 +7,16 @@
 #include "grader/judge/judge.h"
 #include "grader/judge/local.h"
 
-enum { CANNOT_GRADE = 2, MAX_OUTPUTS = 6 };
+enum {
+    CANNOT_GRADE = 2, /**< the exit status where grading was not possible */
+    MAX_OUTPUTS = 6,  /**< files that a verdict is written to */
+};
 
+/** What the grader was told. */
 typedef struct Options {
     int lab;       /**< 0: all */
     int only_case; /**< -1: all */
-    uint64_t seed;
+    uint64_t seed; /**< of the cases */
     const char
         *author; /**< whose runners: student, solution, mine (the student's earlier labs below it), ... */
     const char *runners; /**< their folder */
@@ -22,7 +26,7 @@ typedef struct Options {
     const char *cases;   /**< the instructor's file of cases and points, or NULL */
     Local local;         /**< what it says */
     double cpu_limit;    /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
-    bool margins;
+    bool margins;        /**< print the largest error of each check in units of what is allowed */
     double
         since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
     const char *picture; /**< write what one case gave to this file instead; NULL: no */
@@ -32,8 +36,8 @@ typedef struct Options {
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its
                                                              format */
-    int formats, outs;
-    Sandbox *sandbox; /**< for all launches of this run */
+    int formats, outs;     /**< how many of each were given: as many of one as of the other */
+    Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
 
 /** Ends with `problem` on stderr: it could not be graded. */
@@ -42,6 +46,7 @@ _Noreturn void give_up(const Problem *problem);
 /** Of a clock that only goes forward. */
 double seconds_now(void);
 
+/** Grades result->lab, and fills the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);
 
 /** Could make not build this runner? Then its words are in the result's remark. */
@@ -51,8 +56,7 @@ bool has_no_runner(LabResult *result, const char *runner);
 int lab_worth(const Lab *lab);
 
 /** With author "mine": says which earlier labs are the student's, and which of them do not pass their own
- * checks.
- *  @param before the results of this run so far */
+ * checks. `before` [count] are the results of this run so far. */
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count);
 
 #endif

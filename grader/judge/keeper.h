@@ -7,18 +7,20 @@
 
 #include "grader/judge/sandbox.h"
 
+/** What a keeper is told. */
 typedef struct Start {
-    Place place;
-    Seen seen;
-    int ranks, already;
-    bool many_addresses; /* see limits_set() */
-    int trouble;         /* a pipe: what cannot be done; closed without a word when mpirun starts */
-    int said;
+    Place place;         /**< where the ranks run */
+    Seen seen;           /**< paths as they see them */
+    int ranks, already;  /**< how many to start; processes that the user has already */
+    bool many_addresses; /**< see limits_set() */
+    int trouble;         /**< a pipe: what cannot be done; closed without a word when mpirun starts */
+    int said;            /**< a pipe: what mpirun and the ranks print */
 } Start;
 
 /** What the keeper does with its life; `context` is its Start. The status is 0 if mpirun ended well. */
 int keep(void *context);
 
+/** Removes a folder and the files in it. */
 void remove_folder(const char *folder);
 
 #endif

@@ -15,8 +15,8 @@ enum {
 
 /** For the calling process and all that comes from it: no core files, files and stacks of a bounded size, addresses for the
  *  runner and RANK_MEMORY beside, and so many processes beside `already`.
- *  @param many_addresses without a limit on addresses: sanitizers reserve terabytes of them for what they know of each byte, and CUDA
- *         for the memory of all GPUs */
+ *  With `many_addresses` there is no limit on addresses: sanitizers reserve terabytes of them for what they know of each byte, and CUDA
+ *  for the memory of all GPUs. */
 void limits_set(int already, bool many_addresses);
 
 /** Empties the environment but for what MPI and the system's libraries read: neither a seed nor anything else that make or

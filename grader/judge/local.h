@@ -7,19 +7,23 @@
 
 #include "grader/judge/judge.h"
 
-enum { MOST_SEEDS = 8, MOST_SHAPES = 32 };
+enum {
+    MOST_SEEDS = 8,   /**< seed lines' numbers */
+    MOST_SHAPES = 32, /**< shape lines */
+};
 
 /** A `shape` line. */
 typedef struct LocalShape {
-    int lab, line;
+    int lab, line; /**< the lab it is for; its line in the file */
     int world, tp; /**< of the one layout it is for, or 0: every layout of the lab */
     Case sizes;    /**< 0 where the line says nothing */
 } LocalShape;
 
+/** What the file says, but for layouts and points. */
 typedef struct Local {
-    uint64_t seeds[MOST_SEEDS]; /**< whose cases are played beside those of the run's seed */
-    LocalShape shapes[MOST_SHAPES];
-    int seed_count, shape_count;
+    uint64_t seeds[MOST_SEEDS];     /**< whose cases are played beside those of the run's seed */
+    LocalShape shapes[MOST_SHAPES]; /**< in the order of the file */
+    int seed_count, shape_count;    /**< of these two arrays */
 } Local;
 
 /** Reads the file. Layouts and points that it names take effect at once (see lab_amend).

@@ -9,15 +9,16 @@
 
 /** One call, or one half of a call that sends and receives. */
 typedef struct Part {
-    const Call *call;
-    int rank;
-    int64_t index;
-    bool receives; /**< of messages */
+    const Call *call; /**< belongs to the Calls that it was made from */
+    int rank;         /**< of the launch */
+    int64_t index;    /**< of the call among its rank's */
+    bool receives;    /**< of messages */
 } Part;
 
+/** Parts in an order in which those that meet are neighbours; `part` is the caller's to free. */
 typedef struct Parts {
-    Part *part;
-    int64_t count;
+    Part *part;    /**< [count] */
+    int64_t count; /**< of parts */
 } Parts;
 
 /** All calls that have a number in their group, those of one number together and by rank. */
@@ -29,11 +30,14 @@ Parts together_of(const Calls *calls);
 Parts messages_of(const Calls *calls);
 /** The place of a call among the sends and receives of its rank: where a probe has taken a message for it, that of the probe. */
 int64_t posted_at(const Call *call, int64_t index);
+/** Are these messages of one group, sender, receiver and tag? */
 bool same_channel(const Part *a, const Part *b);
+/** Is it a receive from anybody, or of any tag, that got no message yet? */
 bool is_loose(const Part *part);
 
 /** The end of the run of parts that begins at i and in which `same` holds with the first. */
 int64_t run_end(const Parts *parts, int64_t i, bool (*same)(const Part *, const Part *));
+/** Are these the same call of the same group? */
 bool same_number(const Part *a, const Part *b);
 
 /** Did the ring of one of these ranks lose calls? Then what is not there may have been. */

@@ -124,7 +124,7 @@ enum { PLAIN = sizeof traits / sizeof *traits, OF_LAYOUT = 11 /* the first ones,
 _Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
 _Static_assert((int)SIZES == (int)CASE_SIZES, "each size has its spans");
 
-static void widen(Span *span, int size, bool first)
+static void widen(Extent *span, int size, bool first)
 {
     span->low = first || size < span->low ? size : span->low;
     span->high = first || size > span->high ? size : span->high;
@@ -167,7 +167,7 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
 {
     for (int i = 0; i < SIZES; i++) {
         const char *name;
-        const Span *failing = &pattern->failing[i], *passing = &pattern->passing[i];
+        const Extent *failing = &pattern->failing[i], *passing = &pattern->passing[i];
         bool large = failing->low > passing->high, small = failing->high < passing->low;
         case_size(&(Case){0}, i, &name);
         if (!large && !small)

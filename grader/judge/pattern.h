@@ -7,20 +7,25 @@
 
 #include "grader/protocol.h"
 
-enum { TRAITS = 24, SIZES = 7 };
+enum {
+    TRAITS = 24, /**< properties of a case that are looked at, at most */
+    SIZES = 7,   /**< sizes of a case: see case_size() */
+};
 
 /** The smallest and the largest of a size. */
-typedef struct Span {
-    int low, high;
-} Span;
+typedef struct Extent {
+    int low, high; /**< both are in it */
+} Extent;
 
 /** How many cases with and without each trait failed and passed. Zeros at first. */
 typedef struct Pattern {
-    int failed, passed;
+    int failed, passed;                                 /**< cases */
     int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
-    Span failing[SIZES], passing[SIZES];
+    /** of each size, over the cases that failed and those that passed */
+    Extent failing[SIZES], passing[SIZES];
 } Pattern;
 
+/** Counts one more case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
 /** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if traits, or a size, divide those that fail from all others. */

@@ -6,7 +6,7 @@
 
 #include "grader/judge/judge.h"
 
-enum { LOG_PATH = 600 };
+enum { LOG_PATH = 600 }; /**< bytes of its path */
 
 /** Where it is kept. All launches of a lab print into one file. */
 void printed_path(const char *runner, char path[LOG_PATH]);

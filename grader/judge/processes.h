@@ -7,14 +7,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/** What a process is at. */
 typedef struct ProcessState {
-    char state; /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
-    int parent;
-    double cpu; /**< seconds of CPU time */
-    int threads;
+    char state;       /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
+    int parent;       /**< its process number */
+    double cpu;       /**< seconds of CPU time */
+    int threads;      /**< how many it has */
     int64_t resident; /**< bytes of memory that it holds */
 } ProcessState;
 
+/** What this process is at; zeros where there is none. */
 ProcessState process_state(int pid);
 
 /** The children of a process, those of one thread in the order in which it made them; returns how many there are, of which

@@ -27,16 +27,18 @@ typedef struct Place {
     const char *runner; /**< the program, by its path outside */
     const char *folder; /**< of this launch alone, outside; its file "launch" is shared with the judge */
     uid_t user;         /**< whom the ranks run as */
-    gid_t group;
-    bool sandboxed;
-    const Gpus *gpus; /**< whose files are shown too, and whose groups the ranks are in; or NULL */
+    gid_t group;        /**< and their group */
+    bool sandboxed;     /**< in namespaces of their own */
+    const Gpus *gpus;   /**< whose files are shown too, and whose groups the ranks are in; or NULL */
 } Place;
 
 /** Paths as the ranks see them. */
 typedef struct Seen {
+    /** the program, the shared file, a folder for what they write */
     char runner[512], launch[128], temporary[128];
 } Seen;
 
+/** The paths that ranks in this place see. */
 Seen place_seen(const Place *place);
 
 /** Forks into new namespaces, where the child is process 1; as fork() otherwise. Returns -1 with `why` when the system

@@ -8,6 +8,7 @@
 
 #include "grader/protocol.h"
 
+/** The mistakes, each with its sentence in suspects.c. */
 typedef enum SuspectKind {
     OWN_ONLY,
     COUNTED_TWICE,
@@ -80,6 +81,7 @@ typedef enum SuspectKind {
 
 /** From now on the judge's words make the mistake of this suspect (NO_SUSPECT: none), until suspect_end(). */
 void suspect_begin(int suspect, const Case *c);
+/** The words are right again. */
 void suspect_end(void);
 
 #endif

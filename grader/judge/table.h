@@ -10,7 +10,7 @@
 
 /** Prints the calls in the order of time, ranks as columns; calls of a group that met stand in one row, and the row of the
  *  first difference is marked.
- *  @param file the lab's, "attention.c": its lines are told by their number alone */
+ *  `file` is the lab's, "attention.c": its lines are told by their number alone. */
 void table_print(FILE *out, const Calls *calls, const char *file);
 
 #endif

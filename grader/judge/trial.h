@@ -6,25 +6,27 @@
 
 #include "grader/judge/judge.h"
 
+/** One case, while it is judged. */
 typedef struct Trial {
-    LabResult *result;
-    const Case *c;
-    int index;
-    const Outcome *outcome;
-    Expected expected;
-    Expected *suspected; /**< by suspect: what the case gives then; played when first asked for */
-    int rank;
-    bool broken_in_step_1; /**< something of the first step was not reached on this rank */
-    bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
-    bool todo;             /**< a TODO is why something was not reached */
-    char mismatch[1000];   /**< what MPI forbids in the calls of a case that ended, or an empty text */
+    LabResult *result;      /**< of the lab, where it is noted */
+    const Case *c;          /**< the case */
+    int index;              /**< its number among the lab's cases */
+    const Outcome *outcome; /**< what the ranks have given */
+    Expected expected;      /**< what this rank must give */
+    Expected *suspected;    /**< by suspect: what the case gives then; played when first asked for */
+    int rank;               /**< whose stream is being looked at */
+    bool broken_in_step_1;  /**< something of the first step was not reached on this rank */
+    bool silent;            /**< nothing was sent in a pass of which ranks need numbers of others */
+    bool todo;              /**< a TODO is why something was not reached */
+    char mismatch[1000];    /**< what MPI forbids in the calls of a case that ended, or an empty text */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
 const char *case_text(const Case *c, char text[160]);
 
 /** The sizes that a case is told by, in the letters of balise.h; 0 for one that its lab has not. */
-enum { CASE_SIZES = 7 };
+enum { CASE_SIZES = 7 }; /**< how many there are */
+/** Size i of a case, and its letter in *name. */
 int case_size(const Case *c, int i, const char **name);
 
 /** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
@@ -33,7 +35,7 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 /** Fails a check because of how its case ended. */
 void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/** Fails a check because of its numbers. @param explained whether the reason names the cause: it is kept then */
+/** Fails a check because of its numbers. `explained` says whether the reason names the cause: it is kept then. */
 void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -58,8 +60,11 @@ bool has_numbers(const Entry *got, const Entry *want);
 /** How many emulated runs the tolerance of a case is measured with. */
 int emulations_of(const Case *c);
 
+/** Numbers that every rank holds alike, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
+/** A parameter as it was declared, and its initial numbers. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
+/** Fails the checks of a parameter that the rank has not written. */
 void parameter_missing(Trial *t, const Entry *want);
 /** Has a parameter of this rank another name than in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
@@ -67,6 +72,7 @@ bool renamed_parameter(const Trial *t, char *text, size_t size);
 bool misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** The rows that the replicas of lab 11 read, judged as sets. */
 void compare_rows(Trial *t, const Entry *want);
+/** What the ranks have sent in a pass, against the budget of labs.mk. */
 void compare_traffic(Trial *t, const Entry *want);
 /** What the ranks have multiplied and held. */
 void compare_work(Trial *t, const Entry *want);
@@ -77,7 +83,7 @@ void look_at_split(Trial *t);
  *  numbers. */
 void compare_calls(Trial *t);
 /** Where ranks go different ways in a manner that MPI allows: evidence for a number that nothing else explains.
- *  @param lines also where it is only that calls on two lines met */
+ *  With `lines` also where it is only that calls on two lines met. */
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
 /** Since which line ranks hold different numbers of what they call whole: evidence too. */
 bool wholes_explain(const Trial *t, char *text, size_t size);
@@ -93,7 +99,7 @@ void look_for_more(Trial *t);
 void story_of(const Trial *t, char *text, size_t size);
 
 /** What most likely went wrong, from the evidence: which wrong answer gives these numbers?
- *  @param text gets one sentence, and the broken rule of placement that a rank has noted, if any
+ *  `text` gets one sentence, and the broken rule of placement that a rank has noted, if any.
  *  @return whether the evidence names a cause */
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance);
 

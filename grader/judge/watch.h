@@ -6,12 +6,13 @@
 
 #include "grader/judge/judge.h"
 
+/** What is known of ranks that play a case. */
 typedef struct Watch {
-    const Launch *launch;
-    const int *pid; /**< of each rank */
-    Case c;
-    int posted;
-    int64_t events;
+    const Launch *launch;        /**< shared with the ranks */
+    const int *pid;              /**< of each rank */
+    Case c;                      /**< the case */
+    int posted;                  /**< its number in this launch, from 1 */
+    int64_t events;              /**< MPI calls entered and left by all ranks, when last looked at */
     double cpu_limit;            /**< as given; 0: derived, see watch_cpu_limit() */
     double derived;              /**< 0: not needed yet */
     double patience;             /**< times the limit: less once a rank of this lab has computed for ever */
@@ -28,7 +29,8 @@ typedef struct Watch {
  *  take here for all of it, in plain loops and double precision, and two. They are timed on other numbers than the case's. */
 double watch_cpu_limit(const Case *c);
 
-/** @param cpu_limit 0: watch_cpu_limit(), asked when it matters */
+/** Begins to watch a case that was posted. With a `cpu_limit` of 0 it is watch_cpu_limit(), asked when it matters; `patience`
+ *  is multiplied with it. `launch` and `pid` must outlive the watch. */
 Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
                   double patience);
 

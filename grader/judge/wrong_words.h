@@ -14,13 +14,16 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
 
 /** y = f(x), number by number. */
 typedef struct Activation {
-    double (*value)(double x), (*slope)(double x);
+    double (*value)(double x), (*slope)(double x); /**< f(x) and f'(x) */
 } Activation;
+/** Those that students take instead of GELU. */
 extern const Activation relu, tanh_itself, silu, gelu_by_tanh;
+/** The activation of x; its backward multiplies by the slope. */
 Tensor *activated(Tensor *x, const Activation *activation);
 
-/** [B,S,H] -> [B,H]: the last position, or the mean of all. */
+/** [B,S,H] -> [B,H]: the last position. */
 Tensor *last_token(Tensor *x);
+/** [B,S,H] -> [B,H]: the mean of all positions. */
 Tensor *mean_of_tokens(Tensor *x);
 
 /** Columns as if rank r had every ranks-th one, from the r-th on. */

@@ -9,7 +9,7 @@
 #include "base/philox.h"
 
 /** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for.
- *  @param of_case the key of the case */
+ *  `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
 
 #endif

@@ -8,9 +8,21 @@
 
 #include "grader/plays/play.h"
 
-enum { CALLS = 3 };
-enum { USUAL, LARGE }; /* kinds of cases: in a large one f and g only */
-enum { F, G, GATHER_LAST, GATHER_FIRST, READ_TWICE, WEIGHT_KEPT, PARTS };
+enum { CALLS = 3 }; /**< of each part, one after the other, before their backward passes */
+enum {
+    USUAL, /**< all parts */
+    LARGE, /**< more numbers than one message of MPI is likely to take at once */
+};         /* kinds of cases: in a large one f and g only */
+/** The parts of a case. */
+enum {
+    F,            /**< duplication() */
+    G,            /**< all_reduce() */
+    GATHER_LAST,  /**< all_gather() along the last dimension */
+    GATHER_FIRST, /**< all_gather() along another one */
+    READ_TWICE,   /**< what g is given is read by another word too */
+    WEIGHT_KEPT,  /**< what g is given is kept by linear() for its weight's gradient */
+    PARTS,        /**< how many there are */
+};
 
 /** The shape of the input of `part`; the second of three calls has another. */
 Shape lab01_shape(const Case *c, int call);
@@ -24,6 +36,7 @@ int lab01_shared(const Case *c, int rank);
 /** The first rank of the group that `rank` is in. */
 int lab01_first(const Case *c, int rank);
 
+/** The name of an entry: "x", of this part and call. */
 void lab01_name(char name[NAME_SIZE], const char *what, int part, int call);
 
 #endif

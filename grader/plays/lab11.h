@@ -7,36 +7,48 @@
 
 #include "grader/plays/play.h"
 
-enum { MOST_BUCKETS = 20, ROUNDS = 3 };
-enum { DEALING, AVERAGING, COUNTING, WHOLE_MODEL }; /* the kinds of cases */
+enum {
+    MOST_BUCKETS = 20, /**< of a round */
+    ROUNDS = 3,        /**< of averaging, in a case */
+};
+enum {
+    DEALING,     /**< the rows that replicas read */
+    AVERAGING,   /**< buckets of gradients */
+    COUNTING,    /**< metrics */
+    WHOLE_MODEL, /**< two steps of a BERT */
+};               /* the kinds of cases */
 
 /** One call of the sampler. */
 typedef struct Deal {
     int64_t rows; /**< below the number of replicas in some */
-    Tail tail;
-    int epoch;
-    int seed;   /**< 1: another one than usual */
-    bool again; /**< what was dealt before, after other epochs */
+    Tail tail;    /**< what becomes of rows that do not fill a round */
+    int epoch;    /**< from 0 */
+    int seed;     /**< 1: another one than usual */
+    bool again;   /**< what was dealt before, after other epochs */
 } Deal;
 
 /** The calls of a case by number, in the order in which they are made; false after the last. */
 bool lab11_deal(const Case *c, int i, Deal *deal);
 
-/** "20 rows, PAD, epoch 1", and the name of what the sampler left in `order`. */
+/** The name of what was dealt: "20 rows, PAD, epoch 1". */
 void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
+/** Of what the sampler left in `order`. */
 void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
+/** Of the sampler itself: whether it is as it was. */
 void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal);
 
 /** How many buckets a round has. */
 int lab11_buckets(int round);
 
-/** How many gradients bucket `bucket` has, and the name of what rank `rank` puts there in round `round`. */
+/** How many gradients bucket `bucket` has. */
 int64_t lab11_bucket_size(const Case *c, int bucket);
+/** The name of what a rank puts into a bucket in a round. */
 void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round);
 
+enum { LAB11_EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
-enum { LAB11_EVALUATIONS = 5 };
 Metrics lab11_metrics(const Play *play, int replica, int evaluation);
+/** The name of what an evaluation has given. */
 void lab11_metrics_name(char text[NAME_SIZE], int evaluation);
 
 /** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see lab11-model.c. */

@@ -11,50 +11,58 @@
 #include "grader/protocol.h"
 #include "model/model.h"
 
+/** What is looked at in a lab, each with points of its own. */
 typedef enum Check {
-    FORWARD,
-    INPUT_GRADIENT,
-    WEIGHT_GRADIENT,
-    STEP,
-    INITIAL_VALUES,
-    SHARDING,
-    ARITHMETIC, /**< and memory: of the rank with the most, against its share of the plain layer */
-    COMMUNICATION,
-    GROUPS,   /**< members, order, ranks, degrees */
-    ROWS,     /**< which rows each replica reads */
-    GRADIENT, /**< the mean over the replicas */
-    METRICS,
-    LAYOUT, /**< the whole model: losses and weights are those of one rank */
-    CHECKS
+    FORWARD,         /**< what a forward pass returns */
+    INPUT_GRADIENT,  /**< the gradient of what went in */
+    WEIGHT_GRADIENT, /**< the gradients of the parameters */
+    STEP,            /**< the parameters after a step of SGD */
+    INITIAL_VALUES,  /**< the parameters before it */
+    SHARDING,        /**< what each rank holds, and how it was cut */
+    ARITHMETIC,      /**< and memory: of the rank with the most, against its share of the plain layer */
+    COMMUNICATION,   /**< bytes and calls, against the budget; what MPI forbids */
+    GROUPS,          /**< members, order, ranks, degrees */
+    ROWS,            /**< which rows each replica reads */
+    GRADIENT,        /**< the mean over the replicas */
+    METRICS,         /**< sums over the replicas */
+    LAYOUT,          /**< the whole model: losses and weights are those of one rank */
+    CHECKS,          /**< how many there are */
 } Check;
 
 /** How a parameter may be cut: a set of these. */
-enum { CUT_NOT = 1, CUT_0 = 2, CUT_1 = 4 };
+enum {
+    CUT_NOT = 1, /**< whole */
+    CUT_0 = 2,   /**< along dimension 0 */
+    CUT_1 = 4,   /**< along dimension 1 */
+};
 
+/** Where entries are appended. */
 typedef struct Stream {
-    char *base;
-    int64_t room;
-    _Atomic int64_t *used;
+    char *base;            /**< the first byte */
+    int64_t room;          /**< bytes there are */
+    _Atomic int64_t *used; /**< bytes in use; of a rank, in its header */
 } Stream;
 
+/** What a play works with. The program that plays it makes and frees all of it. */
 typedef struct Play {
-    Case c;
-    const Mesh *mesh;
-    Pool *pool;
-    Tape *tape;
-    Model *model;
-    Stream stream;
+    Case c;              /**< the case */
+    const Mesh *mesh;    /**< of the case's ranks; in the judge, of one */
+    Pool *pool;          /**< memory of all tensors */
+    Tape *tape;          /**< of the case */
+    Model *model;        /**< the layers that the play has made */
+    Stream stream;       /**< where it writes */
     int64_t samples[64]; /**< row numbers that dropout is keyed by */
 } Play;
 
 /** The sizes that a budget formula speaks of. */
 typedef struct Sizes {
-    int64_t B, S, H, F, OUT, C, N;
-    int part;       /**< which part of the lab: see the formulas in labs.mk */
-    int vocabulary; /**< the embedding's table is split by rows */
+    int64_t B, S, H, F, OUT, C, N; /**< as in labs.mk; N numbers of the tensor */
+    int part;                      /**< which part of the lab: see the formulas in labs.mk */
+    int vocabulary;                /**< the embedding's table is split by rows */
 } Sizes;
 
 #ifndef PLAY
+/** The name of this play: play_case in a runner, play_case_LAB in the judge. */
 #define PLAY play_case
 #endif
 
@@ -89,13 +97,19 @@ static inline int replicas_of(const Case *c)
  * delayed cases. */
 void at(Play *play, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-typedef enum Budget { FORWARD_BUDGET, BACKWARD_BUDGET } Budget;
+/** Which of a lab's budgets a pass has. */
+typedef enum Budget {
+    FORWARD_BUDGET,  /**< FORWARD of labs.mk */
+    BACKWARD_BUDGET, /**< BACKWARD of labs.mk */
+} Budget;
 
+/** A pass begins whose exchanges are counted. */
 void traffic_begin(Play *play);
 /** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
  */
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes);
 
+/** A pass begins whose work is counted. */
 void work_begin(Play *play);
 /** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/plays/work.h; in the judge,
  * what the plain layer takes on one rank. */
@@ -122,13 +136,15 @@ Tensor *random_mask(Play *play, const char *name);
 
 /* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
 
+/** How a lab's layer is made and called. */
 typedef struct LayerPlay {
-    /** @param which 0 or 1: two layers of different sizes */
+    /** Makes the layer; `which` is 0 or 1: two layers of different sizes. */
     void *(*make)(Builder *b, const Case *c, int which);
+    /** x may be ids; mask NULL where it takes none */
     Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
-    bool takes_ids;
-    bool takes_mask;
-    Sizes (*sizes)(const Play *play, int which);
+    bool takes_ids;                              /**< its x are ids [B,S] */
+    bool takes_mask;                             /**< it is given a mask [B,S] */
+    Sizes (*sizes)(const Play *play, int which); /**< those that its budgets speak of */
 } LayerPlay;
 
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */

@@ -16,7 +16,7 @@ enum {
     TAKEN,           /**< the most that the pass took at a time, beside what was held before */
     OWN_MEMORY,      /**< the most that the lab had of memory of its own */
     RAW_LOOKS,       /**< how often the lab asked for tensor_data() */
-    WORK_NUMBERS
+    WORK_NUMBERS     /**< how many there are */
 };
 
 /** What a lab does beside the words. */
@@ -28,6 +28,7 @@ typedef struct OwnWork {
 
 /** Provided by the program: the runner counts from own_work_begin() on, the judge has no lab to look at. */
 void own_work_begin(void);
+/** What the lab has done beside the words since then. */
 OwnWork own_work(void);
 
 #endif

@@ -11,8 +11,8 @@
 
 /** From now on, for this process and for good, such a call gets SIGSYS (opening a file to read is just refused). To be called
  *  when MPI is ready, which has made its files and threads by then. Returns whether the system has such filters.
- *  @param devices files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping. What
- *         a lab could read or write that way the sandbox holds */
+ *  With `devices` files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping. What
+ *  a lab could read or write that way the sandbox holds. */
 bool filter_begin(bool devices);
 
 /** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */

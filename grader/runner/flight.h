@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** See grader/calls.h. */
 typedef struct Call Call;
 
+/** The buffers of one message or collective that is under way. */
 typedef struct Flight {
-    const void *sent; /**< the lab's, or NULL */
-    size_t sent_bytes;
+    const void *sent;         /**< the lab's, or NULL */
+    size_t sent_bytes;        /**< of `sent` */
     uint64_t sum;             /**< of what was sent */
     void *received, *landing; /**< the lab's, and where MPI puts it meanwhile; or NULL */
     size_t bytes, marked;     /**< that there is room for, and those at the front that hold marks */
@@ -23,6 +25,7 @@ typedef struct Flight {
 /** The call that is about to start sends `count` numbers from `in` and receives as many into `out`. Both return the buffer that
  *  MPI is to be given; they do nothing for a call of NULL, an empty buffer, MPI_IN_PLACE and types with gaps. */
 const void *departs(const Call *call, const void *in, double count, MPI_Datatype type);
+/** Of what is received: see departs(). */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type);
 
 /** Of one message: it may be shorter than that. */
@@ -32,12 +35,14 @@ void *lands_message(const Call *call, void *out, int count, MPI_Datatype type);
 Flight flight_begun(void);
 
 /** It is complete: what was received comes into the lab's buffer. Ends the case if what was sent has changed.
- *  @param status of a message; or NULL */
+ *  `status` is that of a message, or NULL. */
 void flight_ends(const Flight *f, const Call *call, const MPI_Status *status);
 
-/** Of a persistent request: it was described and is not under way yet; it starts; it is not needed any more. */
+/** Of a persistent request: it was described and is not under way yet. */
 void flight_waits(const Flight *f);
+/** It starts: what is sent is noted, and room for what is received is marked. */
 void flight_starts(Flight *f);
+/** It is not needed any more. */
 void flight_forgotten(Flight *f);
 
 #endif

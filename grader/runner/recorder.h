@@ -12,6 +12,7 @@
 
 #include "grader/protocol.h"
 
+/** What this rank is charged with. */
 typedef struct Traffic {
     double elements; /**< of 4 bytes: this rank's share of what crosses the wire */
     int64_t calls;   /**< of collectives; a ring of messages is bounded by what it sends */
@@ -20,8 +21,9 @@ typedef struct Traffic {
 } Traffic;
 
 /** From now on calls are recorded in `header` and in `rings`, which begin anew, and MPI_COMM_WORLD means `world`.
- *  @param number of the case, the same on every rank */
+ *  `number` is that of the case, the same on every rank. */
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number);
+/** Nothing is recorded from now on, and MPI_COMM_WORLD means what it does. */
 void recorder_end(void);
 
 /** Is a case being played? */

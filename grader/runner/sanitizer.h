@@ -9,7 +9,7 @@
 
 #include "base/problem.h"
 
-/** @param found is called at most once a case, from within the sanitizer: it must not leave by longjmp() */
+/** From now on `found` is told of what a sanitizer finds, at most once a case, from within it: it must not leave by longjmp(). */
 void sanitizer_watch(void (*found)(const Problem *problem, void *address));
 
 /** A case begins. */

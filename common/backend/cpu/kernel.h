@@ -15,7 +15,7 @@
 #error "the cpu backend is single precision; link the reference backend to double precision"
 #endif
 
-/* KERNEL stands before a function with a hot loop: the machine's instruction set is looked up when the
+/** KERNEL stands before a function with a hot loop: the machine's instruction set is looked up when the
  * program loads. By level or feature, since gcc takes arch=haswell and arch=skylake-avx512 for the makes of
  * one vendor only, and clang 14 does not know the levels. Sanitizers cannot run that early. The function must
  * not hold a parallel region: its body would be taken out before the clones are made. */
@@ -34,7 +34,7 @@
 #define KERNEL
 #endif
 
-/* A helper of a KERNEL: the compiler must not keep one copy of it for all instruction sets. */
+/** A helper of a KERNEL: the compiler must not keep one copy of it for all instruction sets. */
 #define KERNEL_HELPER static inline __attribute__((always_inline))
 
 /** The numbers that make it worth waking another thread: about 10 µs of memory traffic. */

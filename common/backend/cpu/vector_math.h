@@ -11,7 +11,7 @@
 
 #include "backend/cpu/kernel.h"
 
-/* Adding 1.5·2^23 rounds a number below 2^22 to an integer n, which the low bits of the sum then hold. */
+/** Adding 1.5·2^23 rounds a number below 2^22 to an integer n, which the low bits of the sum then hold. */
 static const float ROUNDER = 0x1.8p23f;
 
 /** p 2^n, for n = shifted - ROUNDER in -126..127. */
@@ -121,7 +121,7 @@ KERNEL_HELPER Normal normal_at(float a)
     return (Normal){e * p, e * 0.398942280f};
 }
 
-/* Φ(-13) is 6e-39: from there on, x stands for infinity, and ∞ · 0 is kept away. */
+/** Φ(-13) is 6e-39: from there on, x stands for infinity, and ∞ · 0 is kept away. */
 static const float FAR = 13.0f;
 
 /** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */

@@ -10,14 +10,19 @@
 
 /** c [rows,columns] = a [rows,inner] · b [inner,columns], row-major; a transposed matrix lies there as its transpose does. */
 typedef struct Product {
-    bool a_transposed, b_transposed;
-    bool bias;       /**< [columns], added to each row */
-    bool accumulate; /**< added to c */
-    int64_t rows, columns, inner;
-    int threads;
+    bool a_transposed, b_transposed; /**< what lies there is the transpose */
+    bool bias;                       /**< [columns], added to each row */
+    bool accumulate;                 /**< added to c */
+    int64_t rows, columns, inner;    /**< of c; inner is what is summed over */
+    int threads;                     /**< that the product may use */
 } Product;
 
-typedef enum Bf16Support { BF16_NONE, BF16_SLOW, BF16_FAST } Bf16Support;
+/** What the processor has for bf16. */
+typedef enum Bf16Support {
+    BF16_NONE, /**< oneDNN cannot multiply it here */
+    BF16_SLOW, /**< no instructions for it: oneDNN imitates them */
+    BF16_FAST, /**< AVX-512 BF16, AMX or the like */
+} Bf16Support;
 
 /** c [rows,columns] = a · b + factor · c, row-major, in single precision. Flags 'T': what lies there is the transpose; 'N'. Steps
  *  lead from row to row of what lies there. With as many threads as OpenMP would take; one in a parallel region. */
@@ -27,15 +32,16 @@ typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t colu
 
 /** What the shared object gives. */
 typedef struct OneDnn {
-    char version[16];
+    char version[16]; /**< "2.6.3" */
     /** Has this processor instructions for bf16 (FAST), others that oneDNN imitates them with (SLOW), or neither? To be called first. */
     Bf16Support (*start)(void);
     /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares is kept for the next product that is alike
      *  but for its sizes. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b, const float *bias,
                      float *c);
+    /** Is oneDNN's single precision better than a BLAS for large matrices here? */
     bool (*has_avx512)(void);
-    SingleMultiply *multiply_single;
+    SingleMultiply *multiply_single; /**< products in single precision */
 } OneDnn;
 
 /** The name of the OneDnn in the shared object, which is ONEDNN_FILE (see the Makefile). */

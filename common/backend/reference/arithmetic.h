@@ -28,6 +28,7 @@ real reference_inexact(real y);
 /** The order in which a reduction takes its `count` terms: a walk through 0..count-1 by a stride that is
  * coprime to it. */
 typedef struct Order {
+    /** how many terms, the first one's index, from one to the next (below count) */
     int64_t count, first, stride;
 } Order;
 
@@ -47,8 +48,8 @@ real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, 
 
 /** Rows of numbers that are multiplied: number i of row r is at[r * next + i * step]. */
 typedef struct Factor {
-    const real *at;
-    int64_t rows, next, step;
+    const real *at;           /**< number 0 of row 0 */
+    int64_t rows, next, step; /**< how many rows; from row to row; from number to number */
 } Factor;
 
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a or b. A processor that

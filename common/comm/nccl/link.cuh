@@ -12,15 +12,16 @@
 
 /** A group's communicator, and what was called last on it, for whoever waits in vain. */
 typedef struct Link {
-    ncclComm_t comm;
-    Group *group;
-    const char *last;
-    int64_t calls;
-    struct Link *next;
+    ncclComm_t comm;   /**< NCCL's communicator of the group */
+    Group *group;      /**< whose link it is */
+    const char *last;  /**< what was called last, a text that stays: "all_reduce" */
+    int64_t calls;     /**< how many there have been */
+    struct Link *next; /**< all links of this process are a list */
 } Link;
 
 /** From now on the link is looked at while the host waits: an error of one ends the run. */
 void link_add(Link *link);
+/** It is looked at no more; the caller then frees it. */
 void link_remove(Link *link);
 
 /** Notes what is called next on the group's link, and returns that. */

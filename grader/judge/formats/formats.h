@@ -11,6 +11,7 @@
 /** The whole text of a file; the caller's to free. */
 typedef char *FormatWriter(const Verdict *verdict);
 
+/** The writers, by their formats. */
 FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, github_text;
 
 /** The writer of this name, or NULL with `problem`. */
@@ -26,7 +27,7 @@ void lab_path(const LabResult *lab, char path[160]);
 
 /** Why a check failed, and the command that repeats it; empty where it is right. */
 void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text, size_t size);
-enum { OUTPUT_SIZE = STORY_SIZE + 200 };
+enum { OUTPUT_SIZE = STORY_SIZE + 200 }; /**< bytes of an output */
 
 /** The checks of a lab that give points: `for (int check = -1; (check = next_check(lab, check)) >= 0;)`. */
 int next_check(const LabResult *lab, int check);

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs and formulas
+# build.sh --lacks         names what is missing for it
+#
+# Whatever has no comment, and whatever Doxygen warns of, is an error. The site is made beside and renamed when all is well.
+set -euo pipefail
+cd -- "${BASH_SOURCE[0]%/*}/../../.."
+export LC_ALL=C.UTF-8
+here=common/setup/docs
+
+give_up() { # WHAT WHERE HINT
+    printf 'error: %s\n' "$1" >&2
+    [[ -z $2 ]] || printf '  at %s\n' "$2" >&2
+    printf '  HINT: %s\n' "$3" >&2
+    exit 2
+}
+
+# Of the programs and files that the site needs, those that are not there.
+lacks() {
+    local name
+    for name in doxygen dot tred latex dvips gs pdf2svg; do type -P "$name" > /dev/null || echo "$name"; done
+}
+
+need_programs() {
+    local missing
+    missing=$(lacks)
+    [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" '' "common/setup/setup.sh docs installs what it needs"
+}
+
+# Headers but those of tests and of programs that measure, and but what tells students which wrong answers the judge knows. CUDA C++ (.cuh)
+# is the cuda backend's own.
+headers() {
+    find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
+        -not -path grader/judge/suspects.h -not -path grader/judge/wrong_words.h -not -path grader/judge/evidence.h | sort
+}
+
+# Read for who calls whom, shown nowhere. Of several that have the same functions, those of a training run: the kernels of the cpu backend. What
+# stands in for a lab where there is none is left out, as a lab's functions are the student's; so is the gradebook, a program that has functions
+# called as some of the judge's are.
+sources() {
+    find common grader/{judge,plays,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
+        -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_words.c' -not -path '*/evidence*.c' | sort
+}
+
+# Texts that are pages; a link to another text becomes its words alone.
+pages() {
+    echo {,labs/*/,grader/,slides/}README.md
+}
+
+# Which room includes what of which, but what follows from others.
+draw_rooms() {
+    local room other
+    {
+        echo 'digraph rooms { node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=11]; edge [arrowsize=0.7];'
+        sed -n 's/.*@defgroup \([a-z]*\) [a-z]*: .*/\1/p' $here/pages/groups.dox | while read -r room; do
+            [[ -d common/$room ]] || continue
+            printf '%s [URL="\\ref %s"];\n' "$room" "$room"
+            find "common/$room" -name '*.[ch]' -not -path '*/tests/*' -not -path '*/bench/*' -exec grep -ho '#include "[a-z]*/' {} + |
+                sort -u | while IFS='"/' read -r _ other; do [[ $other == "$room" ]] || echo "$room -> $other;"; done
+        done
+        echo '}'
+    } > "$work/rooms.all"
+    tred "$work/rooms.all" > "$work/rooms.dot" 2> "$work/rooms.err"
+    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' '' "$(head -1 "$work/rooms.err")"
+}
+
+# run_doxygen NAME SETTING...: runs it with more settings; what it warns of is in $work/NAME.warnings.
+run_doxygen() {
+    local name=$1
+    shift
+    {
+        cat $here/Doxyfile
+        printf '%s\n' "OUTPUT_DIRECTORY = $work/$name" "WARN_LOGFILE = $work/$name.warnings" "DOTFILE_DIRS = $work" "$@"
+    } > "$work/$name.doxyfile"
+    rm -rf "${work:?}/$name"
+    mkdir "$work/$name"
+    # A TeX without newunicodechar.sty finds ours: no formula has such a character.
+    TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
+        give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" '' "see $work/$name.log and $work/$name.warnings"
+    sed -i "s#^$PWD/##" "$work/$name.warnings"
+}
+
+# Programs that are never linked with each other could call two types alike; Doxygen would make one of them.
+must_have_names_of_their_own() {
+    local name both
+    name=$(headers | xargs sed -nE 's/^\} ([A-Z][A-Za-z]*);$/\1/p; s/^struct ([A-Z][A-Za-z]*) \{/\1/p' | sort | uniq -d | head -1)
+    [[ -n $name ]] || return 0
+    both=$(headers | xargs grep -nE "^\} $name;|^struct $name \{" | cut -d: -f1,2 | paste -sd ' ')
+    give_up "two headers have a type named $name" "${both/ /, }" 'give one of them another name: the reference would mix them up'
+}
+
+must_all_have_comments() {
+    local bare place
+    run_doxygen xml "INPUT = $(headers | tr '\n' ' ')" 'EXTRACT_ALL = YES' 'HAVE_DOT = NO' 'CALL_GRAPH = NO' 'GENERATE_HTML = NO' 'GENERATE_XML = YES' \
+        'XML_PROGRAMLISTING = NO'
+    if ! bare=$($here/undocumented.py "$work/xml/xml" 2> "$work/symbols"); then
+        printf '%s\n' "$bare" | sed 's/: /: no comment says what this is: /' >&2
+        place=${bare%%: *}
+        give_up "${bare%%$'\n'*} has no comment" "$place" 'each symbol of a header says what it is: shapes, units, whose it is, errors'
+    fi
+}
+
+must_not_warn() { # NAME
+    local first
+    [[ -s $work/$1.warnings ]] || return 0
+    head -20 "$work/$1.warnings" >&2
+    first=$(grep -m 1 -E '^[^ ]+:[0-9]+: ' "$work/$1.warnings" || head -1 "$work/$1.warnings")
+    give_up "Doxygen: ${first##*: warning: }" "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)" "all that it says: $work/$1.warnings"
+}
+
+main() {
+    local settings=()
+    if [[ $1 == --lacks ]]; then
+        lacks
+        return
+    fi
+    need_programs
+    build=$(realpath -m "$1")
+    work=$build/docs-work
+    mkdir -p "$work"
+    must_have_names_of_their_own
+    DOCS_TYPES=$(headers | xargs sed -nE 's/^(typedef )?(struct|enum) ([A-Z][A-Za-z]*)[ ;].*/\3/p' | sort -u | tr '\n' ' ')
+    DOCS_FUNCTIONS=$(headers | xargs sed -nE 's/^([A-Za-z_][A-Za-z_0-9 ]*[ *]+)([a-z_][a-z_0-9]*)\(.*/\2/p' | sort -u | tr '\n' ' ')
+    DOCS_PAGES=$(pages)
+    export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES
+    must_all_have_comments
+    draw_rooms
+    [[ ${2:-} != short ]] || settings=('CALL_GRAPH = NO' 'INCLUDE_GRAPH = NO' 'INCLUDED_BY_GRAPH = NO')
+    run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') $(sources | tr '\n' ' ')" "${settings[@]}"
+    must_not_warn site
+    # A name is a link to all that is said of it.
+    # A parameter that is called as some function is has nothing to do with it.
+    find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
+        -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
+    # What the search has found is a page within the page, with a sheet of its own.
+    cat $here/style.css >> "$work/site/html/search/search.css"
+    rm -rf "$build/docs.old"
+    [[ ! -e $build/docs ]] || mv "$build/docs" "$build/docs.old"
+    mv "$work/site/html" "$build/docs"
+    rm -rf "$build/docs.old"
+    echo "$1/docs/index.html: $(cat "$work/symbols") symbols, $(find "$build/docs" -name '*.html' -not -path '*/search/*' | wc -l) pages"
+}
+
+main "$@"

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""What Doxygen reads in a file's place (INPUT_FILTER): filter.py FILE prints it, line for line, so that warnings name the lines of the file.
+
+A source gives its functions, for the graphs of calls. A header is put into the group of its room, its headings become headings of the group's page, and of `int a, b; /**< text */` each name gets the text.
+A text of a lab or of a folder becomes a page, and links between such texts become links between pages."""
+import os
+import re
+import sys
+
+# By the beginning of a header's path; the first that fits. The groups are described in pages/groups.dox.
+GROUPS = [
+    ("common/balise", "words"),
+    ("common/backend/cpu/", "backend_cpu"),
+    ("common/backend/onednn/", "backend_cpu"),
+    ("common/backend/reference/", "backend_reference"),
+    ("common/", None),  # the room's own name
+    ("grader/judge/", "judge"),
+    ("grader/runner/", "runner"),
+    ("grader/plays/", "plays"),
+    ("grader/gradebook/", "gradebook"),
+    ("grader/", "grader"),
+]
+HEADING = re.compile(r"/\* ----+ (.*?)\s*(?:-+)?(\s*)\*/", re.S)
+NAME = r"[*\s]*\w+(?:\[[^\]]*\])*"
+SEVERAL = re.compile(rf"^([ \t]*)((?:(?:extern|const|struct|_Atomic) )*\w+) ({NAME}(?:,{NAME})+);(?:\s*/\*\*<(.*?)\*/)?", re.M | re.S)
+ABOVE = re.compile(r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*$", re.S)
+ALONE = re.compile(r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\n)?^(enum \{ \w+ = [^,{}]*(?:\{0\}[^,{}]*)?) \};(?:\s*/\*\*<(.*?)\*/)?", re.M | re.S)
+
+# What build.sh has found: names of types, of which many are English words too.
+TYPES = os.environ.get("DOCS_TYPES", "").split()
+PAGES = os.environ.get("DOCS_PAGES", "").split()
+FUNCTIONS = os.environ.get("DOCS_FUNCTIONS", "").split()
+VARIABLE = re.compile(r"\b(" + "|".join(FUNCTIONS) + r")\b(?!\()")
+# A word at the beginning of a sentence is capital by that, and no type: Doxygen would make a link of it.
+SENTENCE = re.compile(
+    r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)("
+    + "|".join(TYPES or ["-"]) + r")(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
+
+
+def no_links(text):
+    return SENTENCE.sub(r"\1%\2", text)
+
+
+def group_of(path):
+    for start, group in GROUPS:
+        if path.startswith(start):
+            return group or path.split("/")[1]
+    return None
+
+
+def in_one_line(comment):
+    return " ".join(line.strip().lstrip("*").strip() for line in comment.strip().split("\n"))
+
+
+def split_names(text):
+    """enum { A = 1 }; /**< text */ -> enum { A = 1 /**< text */ }; and int a, b; /**< text */ -> int a; /**< `a`, `b`: text */ int b; /**< the same */. The text may also stand above."""
+
+    def split(found):
+        indent, kind, names, below = found.groups()
+        above = ABOVE.search(text, max(0, found.start() - 1000), found.start())
+        if not below and not above:
+            return found.group(0)
+        names = [name.strip() for name in names.split(",")]
+        listed = ", ".join("`" + re.sub(r"[*]|\[.*", "", name) + "`" for name in names)
+        said = f"/**< {listed}: {in_one_line(below or above.group(1))} */"
+        fields = [f"{kind} {name}; {said}" for name in names]
+        if not below: # the first has it already
+            fields[0] = f"{kind} {names[0]};"
+        return indent + " ".join(fields) + "\n" * found.group(0).count("\n")
+
+    def name(found):
+        above, constant, below = found.groups()
+        if not above and not below:
+            return found.group(0)
+        lines = found.group(0).count("\n")
+        return "\n" * lines + f"{constant} /**< {in_one_line(' '.join(part for part in (above, below) if part))} */ }};"
+
+    return ALONE.sub(name, SEVERAL.sub(split, text))
+
+
+def header(path, text):
+    """All of a header stands in its room's group. Its headings, /* ---- such ---- */, become sections of the group's page; those of balise.h
+    become pages of their own."""
+    opened = 0
+
+    def heading(found):
+        nonlocal opened
+        end, opened = "/**@}*/" if opened else "", opened + 1
+        title, lines = found.group(1).strip().rstrip("."), "\n" * found.group(0).count("\n")
+        if group_of(path) != "words":
+            return f"{end}/** @name {title} */ /**@{{*/{lines}"
+        title, _, about = title.partition(". ")
+        escaped = [part.replace(",", "\\,") for part in (title, about + ". " if about else "")]
+        return f"{end}/** @section_of_words{{words_{opened},{escaped[0]},{escaped[1]}%Part {opened} of {path}.}} */ /**@{{*/{lines}"
+
+    text = re.sub(r"/\*\*.*?\*/", lambda found: no_links(found.group(0)), HEADING.sub(heading, split_names(text)), flags=re.S)
+    if not text.startswith("/** @file\n"):
+        raise SystemExit(f"{path}:1: error: a header begins with /** @file and what it is about")
+    text = re.sub(r"^\{\n.*?^\}", lambda body: only_calls(body.group(0)), text, flags=re.M | re.S)
+    at = text.rindex("#endif")
+    return f"/** @addtogroup {group_of(path)} */ /**@{{*/ {text[:at]}{'/**@}*/ ' if opened else ''}/**@}}*/\n{text[at:]}"
+
+
+def only_calls(text):
+    """A variable that is called as a function of some header is has nothing to do with it."""
+    return VARIABLE.sub(r"own_\1", text) if FUNCTIONS else text
+
+
+def source(text):
+    """Functions alone: what types a source has are its own, and would be mixed up with those of the headers."""
+    kept, inside = [], False
+    for line in text.split("\n"):
+        begins = re.match(r"(typedef |static )*(const )?(struct|union|enum)\b[^()=;]*\{", line)
+        drop = inside or begins or re.match(r"(typedef|struct|union|enum)\b[^()]*;|/\*\*", line)
+        inside = (inside or begins) and not re.match(r".*\}[^{}]*;", line)
+        kept.append("" if drop else line)
+    text = "\n".join(kept)
+    # A static function has the name of a function of some header now and then.
+    own = "|".join(re.findall(r"^(?:[A-Z_]+ )?static [^=;{}#]*?(\w+)\(", text, re.M))
+    return only_calls(re.sub(rf"\b({own})\b", r"own_\1", text) if own else text)
+
+
+def page_name(path):
+    lab = re.match(r"labs/(\d\d)-[^/]*/README.md$", path)
+    return f"lab{lab.group(1)}" if lab else path.replace("README.md", "readme").replace(".md", "").replace("/", "_").lower()
+
+
+def page(path, text):
+    def link(found):
+        label, to = found.groups()
+        if re.match(r"\w+:|#", to):
+            return found.group(0)
+        to = os.path.normpath(os.path.join(os.path.dirname(path), to))
+        return f"[{label}](@ref {page_name(to)})" if to in PAGES or not os.path.exists(to) else label
+
+    text = re.sub(r"^# (.*)$", lambda found: f"# {found.group(1)} {{#{page_name(path)}}}", text, count=1, flags=re.M)
+    return no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))
+
+
+def main():
+    path = os.path.relpath(sys.argv[1])
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if path.endswith(".h"):
+        text = header(path, text)
+    elif path.endswith(".c"):
+        text = source(text)
+    elif path in PAGES:
+        text = page(path, text)
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
