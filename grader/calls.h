@@ -33,7 +33,7 @@ typedef enum BasicKind {
     COMPLEX,      /**< of two floating numbers */
     LOGICAL,      /**< bool */
     PAIR,         /**< a number and its place, as for MPI_MAXLOC */
-    BYTES,        /**< MPI_BYTE */
+    BYTES,        /**< MPI_BYTE, and what is none of the others */
 } BasicKind;
 enum {
     BASIC_SIZE = 256, /**< sizes are below this */

@@ -55,7 +55,7 @@ typedef struct Book {
     char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
     char state[PLACE_SIZE];   /**< a folder in it */
     char work[PLACE_SIZE];    /**< the build areas, below `build`: no blank in OUT is a compiler's business */
-    /** a checksum of all of the kit that a verdict depends on, and of the instructor's cases */
+    /** a checksum of all of the kit that a verdict depends on */
     char kit[2 * CHECKSUM_SIZE];
     Submission *submissions; /**< [count], in the order of their names */
     Unit *units;             /**< [unit_count] */

@@ -62,7 +62,7 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
 
 /** Points earned in all labs. */
 int verdict_points(const Verdict *verdict);
-/** Points that there are to earn. */
+/** Points that there are to earn, those of bonus labs aside. */
 int verdict_of(const Verdict *verdict);
 
 /** Whether every lab that was asked for has been graded. */

@@ -11,7 +11,7 @@
 enum { CALLS = 3 }; /**< of each part, one after the other, before their backward passes */
 enum {
     USUAL, /**< all parts */
-    LARGE, /**< more numbers than one message of MPI is likely to take at once */
+    LARGE, /**< f and g alone, with more than a message that MPI keeps for the receiver */
 };         /* kinds of cases: in a large one f and g only */
 /** The parts of a case. */
 enum {

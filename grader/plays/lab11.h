@@ -34,7 +34,7 @@ bool lab11_deal(const Case *c, int i, Deal *deal);
 void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
 /** Of what the sampler left in `order`. */
 void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
-/** Of the sampler itself: whether it is as it was. */
+/** Of what that call of the sampler has sent, which is nothing. */
 void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal);
 
 /** How many buckets a round has. */

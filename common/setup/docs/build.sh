@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs and formulas
+# build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs of calls and includes
 # build.sh --lacks         names what is missing for it
+# build.sh --headers       names the headers in it
 #
 # Whatever has no comment, and whatever Doxygen warns of, is an error. The site is made beside and renamed when all is well.
 set -euo pipefail
@@ -80,6 +81,12 @@ run_doxygen() {
     sed -i "s#^$PWD/##" "$work/$name.warnings"
 }
 
+must_say_what_they_are() {
+    local header
+    header=$(headers | xargs grep -LxF -m 1 '/** @file' | head -1)
+    [[ -z $header ]] || give_up "$header does not say what it is" "$header:1" 'a header begins with /** @file and, on the next line, what it is about'
+}
+
 # Programs that are never linked with each other could call two types alike; Doxygen would make one of them.
 must_have_names_of_their_own() {
     local name both
@@ -109,15 +116,16 @@ must_not_warn() { # NAME
 }
 
 main() {
-    local settings=()
-    if [[ $1 == --lacks ]]; then
-        lacks
-        return
-    fi
+    local settings=() read
+    case $1 in
+    --lacks) lacks && return ;;
+    --headers) headers && return ;;
+    esac
     need_programs
     build=$(realpath -m "$1")
     work=$build/docs-work
     mkdir -p "$work"
+    must_say_what_they_are
     must_have_names_of_their_own
     DOCS_TYPES=$(headers | xargs sed -nE 's/^(typedef )?(struct|enum) ([A-Z][A-Za-z]*)[ ;].*/\3/p' | sort -u | tr '\n' ' ')
     DOCS_FUNCTIONS=$(headers | xargs sed -nE 's/^([A-Za-z_][A-Za-z_0-9 ]*[ *]+)([a-z_][a-z_0-9]*)\(.*/\2/p' | sort -u | tr '\n' ' ')
@@ -125,8 +133,10 @@ main() {
     export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES
     must_all_have_comments
     draw_rooms
-    [[ ${2:-} != short ]] || settings=('CALL_GRAPH = NO' 'INCLUDE_GRAPH = NO' 'INCLUDED_BY_GRAPH = NO')
-    run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') $(sources | tr '\n' ' ')" "${settings[@]}"
+    read=$(sources)
+    [[ ${2:-} != short ]] || read='' settings=('CALL_GRAPH = NO' 'INCLUDE_GRAPH = NO' 'INCLUDED_BY_GRAPH = NO' 'REFERENCED_BY_RELATION = NO')
+    run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') ${read//$'\n'/ }" \
+        "${settings[@]}"
     must_not_warn site
     # A name is a link to all that is said of it.
     # A parameter that is called as some function is has nothing to do with it.

@@ -27,18 +27,17 @@ ABOVE = re.compile(r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*$", re.S)
 ALONE = re.compile(r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\n)?^(enum \{ \w+ = [^,{}]*(?:\{0\}[^,{}]*)?) \};(?:\s*/\*\*<(.*?)\*/)?", re.M | re.S)
 
 # What build.sh has found: names of types, of which many are English words too.
-TYPES = os.environ.get("DOCS_TYPES", "").split()
+TYPES = set(os.environ.get("DOCS_TYPES", "").split())
 PAGES = os.environ.get("DOCS_PAGES", "").split()
-FUNCTIONS = os.environ.get("DOCS_FUNCTIONS", "").split()
-VARIABLE = re.compile(r"\b(" + "|".join(FUNCTIONS) + r")\b(?!\()")
+FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
+VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
 # A word at the beginning of a sentence is capital by that, and no type: Doxygen would make a link of it.
-SENTENCE = re.compile(
-    r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)("
-    + "|".join(TYPES or ["-"]) + r")(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
+SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
+                      r"([A-Z][A-Za-z]*)(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
 
 
 def no_links(text):
-    return SENTENCE.sub(r"\1%\2", text)
+    return SENTENCE.sub(lambda found: found.group(1) + ("%" if found.group(2) in TYPES else "") + found.group(2), text)
 
 
 def group_of(path):
@@ -78,6 +77,16 @@ def split_names(text):
     return ALONE.sub(name, SEVERAL.sub(split, text))
 
 
+UNION = re.compile(r"^( +)(/\*\*(?:(?!\*/).)*\*/)?(\s*)union \{\n(.*?)\n\1\} (\w+);", re.M | re.S)
+
+
+def flatten_union(found):
+    """The fields of a union within a struct, as fields of that: Doxygen writes links to them that lead nowhere."""
+    _, above, space, fields, name = found.groups()
+    said = f" {in_one_line(above[3:-2])}" if above else ""
+    return "\n" * ((above or "").count("\n") + space.count("\n") + 1) + re.sub(r"/\*\*< *(.*?) *\*/", rf"/**< in the union `{name}`: \1.{said} */", fields) + "\n"
+
+
 def header(path, text):
     """All of a header stands in its room's group. Its headings, /* ---- such ---- */, become sections of the group's page; those of balise.h
     become pages of their own."""
@@ -93,9 +102,7 @@ def header(path, text):
         escaped = [part.replace(",", "\\,") for part in (title, about + ". " if about else "")]
         return f"{end}/** @section_of_words{{words_{opened},{escaped[0]},{escaped[1]}%Part {opened} of {path}.}} */ /**@{{*/{lines}"
 
-    text = re.sub(r"/\*\*.*?\*/", lambda found: no_links(found.group(0)), HEADING.sub(heading, split_names(text)), flags=re.S)
-    if not text.startswith("/** @file\n"):
-        raise SystemExit(f"{path}:1: error: a header begins with /** @file and what it is about")
+    text = re.sub(r"/\*\*.*?\*/", lambda found: no_links(found.group(0)), HEADING.sub(heading, UNION.sub(flatten_union, split_names(text))), flags=re.S)
     text = re.sub(r"^\{\n.*?^\}", lambda body: only_calls(body.group(0)), text, flags=re.M | re.S)
     at = text.rindex("#endif")
     return f"/** @addtogroup {group_of(path)} */ /**@{{*/ {text[:at]}{'/**@}*/ ' if opened else ''}/**@}}*/\n{text[at:]}"
@@ -103,7 +110,7 @@ def header(path, text):
 
 def only_calls(text):
     """A variable that is called as a function of some header is has nothing to do with it."""
-    return VARIABLE.sub(r"own_\1", text) if FUNCTIONS else text
+    return VARIABLE.sub(lambda found: ("own_" if found.group(0) in FUNCTIONS else "") + found.group(0), text)
 
 
 def source(text):
@@ -116,8 +123,8 @@ def source(text):
         kept.append("" if drop else line)
     text = "\n".join(kept)
     # A static function has the name of a function of some header now and then.
-    own = "|".join(re.findall(r"^(?:[A-Z_]+ )?static [^=;{}#]*?(\w+)\(", text, re.M))
-    return only_calls(re.sub(rf"\b({own})\b", r"own_\1", text) if own else text)
+    own = set(re.findall(r"^(?:[A-Z_]+ )?static [^=;{}#]*?(\w+)\(", text, re.M))
+    return only_calls(re.sub(r"\b[a-z_]\w*\b", lambda found: ("own_" if found.group(0) in own else "") + found.group(0), text))
 
 
 def page_name(path):
@@ -131,7 +138,9 @@ def page(path, text):
         if re.match(r"\w+:|#", to):
             return found.group(0)
         to = os.path.normpath(os.path.join(os.path.dirname(path), to))
-        return f"[{label}](@ref {page_name(to)})" if to in PAGES or not os.path.exists(to) else label
+        if to not in PAGES and os.path.exists(to):
+            return label
+        return f"[{label}](@ref {page_name(to) if to in PAGES else to.replace('/', '_')})"
 
     text = re.sub(r"^# (.*)$", lambda found: f"# {found.group(1)} {{#{page_name(path)}}}", text, count=1, flags=re.M)
     return no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))

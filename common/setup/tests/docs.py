@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+"""The reference: what make docs makes, that all of it is there and leads somewhere, that it gives nothing away, and what it says when a comment is missing."""
+import glob
+import html
+import html.parser
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
+os.chdir(ROOT)
+HERE = "common/setup/docs"
+SITE = os.path.join(BUILD, "docs")
+CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
+failed = 0
+
+
+def check(sentence, good, seen=""):
+    global failed
+    print(("ok - " if good else "not ok - ") + sentence)
+    if not good:
+        failed += 1
+        print("    " + str(seen).strip()[:3000].replace("\n", "\n    "))
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def said(*command, **environment):
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**CLEAN, **environment})
+
+
+# ---- a page ----------------------------------------------------------------------------------------------------------------
+
+
+class Page(html.parser.HTMLParser):
+    """Where a page leads, what can be led to in it, what it loads, and its words."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loads, self.anchors, self.words, self.formulas = [], [], set(), [], []
+        self.feed(text_of(path))
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.anchors.update(attributes[key] for key in ("id", "name") if attributes.get(key))
+        if tag in ("a", "area") and attributes.get("href"):
+            self.links.append(attributes["href"])
+        loaded = attributes.get("href" if tag == "link" else "src")
+        if tag in ("link", "img", "script", "iframe", "object", "embed") and loaded:
+            self.loads.append(loaded)
+        if tag == "img" and attributes.get("class", "").startswith("formula"):
+            self.formulas.append(attributes["src"])
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def plain(text):
+    return re.sub(r"\s+", "", text)
+
+
+def read_site():
+    return {os.path.relpath(path, SITE): Page(path) for path in glob.glob(f"{SITE}/**/*.html", recursive=True)}
+
+
+# ---- the site --------------------------------------------------------------------------------------------------------------
+
+
+def check_links(pages):
+    dead, outside = [], []
+    for name, page in pages.items():
+        for link in page.links + page.loads:
+            to = urllib.parse.urlsplit(link)
+            if to.scheme or link.startswith("//"):
+                if to.scheme != "javascript" and link in page.loads:
+                    outside.append(f"{name}: {link}")
+                continue
+            target = os.path.normpath(os.path.join(os.path.dirname(name), urllib.parse.unquote(to.path))) if to.path else name
+            if not os.path.isfile(os.path.join(SITE, target)):
+                dead.append(f"{name}: {link}")
+            elif to.fragment and target in pages and urllib.parse.unquote(to.fragment) not in pages[target].anchors:
+                dead.append(f"{name}: {link}: no such place in it")
+    check("every link of every page leads somewhere", not dead, "\n".join(dead))
+    drawn = []
+    for path in glob.glob(f"{SITE}/*.svg"):
+        for link in re.findall(r'xlink:href="([^"#]+)(?:#([^"]*))?"', text_of(path)):
+            to, place = html.unescape(link[0]), link[1]
+            if not to.startswith("http") and (to not in pages or place and place not in pages[to].anchors):
+                drawn.append(f"{os.path.basename(path)}: {to}#{place}")
+    check("every box of every drawing leads somewhere", not drawn, "\n".join(drawn))
+    sheets = [path for path in glob.glob(f"{SITE}/**/*.css", recursive=True) if re.search(r"url\(['\"]?(https?:|//)|@import", text_of(path))]
+    check("nothing is loaded from a network", not outside and not sheets, "\n".join(outside + sheets))
+
+
+def check_headers(pages):
+    headers = said("/usr/bin/bash", f"{HERE}/build.sh", "--headers").stdout.split()
+    groups = {name: page for name, page in pages.items() if name.startswith("group__")}
+    listed = {os.path.basename(link.split("#")[0]) for page in groups.values() for link in page.links}
+    pages_of = {header: [name for name in pages if name.endswith("_8h.html") and
+                         name.split("2")[-1] == os.path.basename(header).replace("_", "__").replace(".h", "_8h.html")] for header in headers}
+    lost = [header for header, names in pages_of.items() if not any(name in listed for name in names)]
+    check("every header of the rooms and the grader is in a group", len(headers) > 80 and not lost, "\n".join(lost))
+    described = set(re.findall(r"@defgroup (\w+)", text_of(f"{HERE}/pages/groups.dox")))
+    rooms = {path.split("/")[1] for path in headers if path.count("/") > 1 and path.startswith("common/")}
+    check("every room is a group that says what it is", rooms <= described, rooms - described)
+
+
+def check_order():
+    """In groups.dox a room stands below those that it knows."""
+    rooms = [room for room in re.findall(r"@defgroup (\w+) \w+: ", text_of(f"{HERE}/pages/groups.dox")) if os.path.isdir(f"common/{room}")]
+    wrong = []
+    for path in glob.glob("common/*/**/*.[ch]", recursive=True):
+        room = path.split("/")[1]
+        if "/tests/" not in path and "/bench/" not in path and room in rooms and not path.endswith("_main.c"):
+            for other in re.findall(r'#include "(\w+)/', text_of(path)):
+                if other in rooms and rooms.index(other) > rooms.index(room):
+                    wrong.append(f"{path} includes a header of {other}")
+    check("a room knows only those that stand above it in the list of rooms", len(rooms) == 10 and not wrong, "\n".join(wrong))
+
+
+def check_labs(pages):
+    wrong = []
+    for path in sorted(glob.glob("labs/*/README.md")):
+        number, title = path.split("/")[1][:2], re.search(r"^# (.*)", text_of(path), re.M)[1]
+        page = pages.get(f"lab{number}.html")
+        if not page or plain(title) not in plain("".join(page.words)):
+            wrong.append(path)
+    check("every lab has a page with its title", not wrong and len(glob.glob("labs/*/README.md")) >= 11, "\n".join(wrong))
+
+
+def code_lines(path):
+    text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text_of(path), flags=re.S)
+    return {plain(line) for line in text.split("\n") if "///" not in line and not line.startswith("#")}
+
+
+def check_secrets(pages):
+    """A solution's line that nobody is given: neither by its start file nor by a text, a header or what stands in for a lab."""
+    site = plain("\n".join("".join(page.words) for page in pages.values()))
+    given = plain("\n".join(text_of(path) for path in glob.glob("labs/**/*.[cm]*", recursive=True) + glob.glob("common/*.h")))
+    told = [f"{path}: {line}" for path in sorted(glob.glob("solutions/*/*.c")) for line in code_lines(path)
+            if len(line) > 24 and line in site and line not in given]
+    check("no line of a solution is in the site", site and not told, "\n".join(told))
+    hints = [line for path in glob.glob("labs/*/hints/*.md") for line in text_of(path).split("\n") if len(line) > 50]
+    told = [line for line in hints if plain(line) in site and plain(line) not in plain("".join(map(text_of, glob.glob("labs/*/README.md"))))]
+    check("no hint is in the site", hints and not told, "\n".join(told))
+    mutants = [os.path.basename(path)[3:-6] for path in glob.glob("grader/mutants/*.patch") + glob.glob("grader/accepts/*.patch")]
+    told = [name for name in mutants if len(name) > 12 and "_" in name and name in site and name not in given]
+    sentences = re.findall(r'"([^"\n]{50,})"', text_of("grader/judge/suspects.c"))
+    told += [sentence for sentence in sentences if plain(sentence) in site]
+    check("no wrong answer that the grader knows is in the site", mutants and sentences and not told, "\n".join(told))
+
+
+def check_formulas(pages):
+    written = sum(len(re.findall(r"\\f[$\[](?:[^\\]|\\[^f])", text_of(path))) for path in said("/usr/bin/bash", f"{HERE}/build.sh", "--headers").stdout.split())
+    shown = {src for page in pages.values() for src in page.formulas}
+    empty = [src for src in shown if not os.path.isfile(f"{SITE}/{src}") or "<use" not in text_of(f"{SITE}/{src}") and "<path" not in text_of(f"{SITE}/{src}")]
+    raw = [name for name, page in pages.items() if re.search(r"\\f[$\[\]]|\\frac|\\mathrm", "".join(page.words))]
+    check("formulas are pictures", written and shown and not empty and not raw, f"{written} written, {len(shown)} shown; empty: {empty}; raw: {raw}")
+
+
+# ---- what is said of what is wrong -------------------------------------------------------------------------------------------
+
+
+def copy_of_kit(folder):
+    os.makedirs(folder)
+    for name in ("common", "grader"):
+        shutil.copytree(name, f"{folder}/{name}", ignore=shutil.ignore_patterns("tests", "mutants", "accepts", "__pycache__"))
+    for path in ["README.md", ".github/CONTRIBUTING.md"] + glob.glob("labs/*/README.md") + glob.glob("*/README.md"):
+        os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
+        shutil.copy(path, f"{folder}/{path}")
+
+
+def line_of(path, words):
+    return next(i for i, line in enumerate(text_of(path).split("\n"), 1) if words in line)
+
+
+# what is broken, the file, what stands there and what shall; words of the line that is named
+BREAKS = (
+    ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of held bytes */", "", "peak_total", "peak_total"),
+    ("a function without a comment", "common/mesh/mesh.h", "/** Can `ranks` ranks", "/* Can `ranks` ranks", "bool mesh_check", "mesh_check"),
+    ("an enumerator without a comment", "common/tensor/tensor.h", " /**< ids, labels and masks */", "", None, "INT32"),
+    ("a type without a comment", "common/model/bert.h", "/** The sizes of a BERT. */", "", "typedef struct BertConfig", "BertConfig"),
+    ("a parameter that is left out where others are described", "common/train/equal.h", " *  @return false", " *  @param step of the run\n *  @return false",
+     None, "model"),
+    ("a header that does not say what it is", "common/mesh/mesh.h", "/** @file\n", "/*\n", None, "mesh.h"),
+    ("a link to a text that is not there", "labs/02-colwise-linear/README.md", "(../03-embedding/README.md)", "(../03-nothing/README.md)", None, "03-nothing"),
+    ("a type that another header has too", "common/model/bert.h", "typedef struct BertConfig {", "typedef struct Range {\n} Range;\ntypedef struct BertConfig {",
+     None, "Range"),
+)
+
+
+def check_breaks(folder):
+    copy_of_kit(folder)
+    build = f"{folder}/build"
+    os.makedirs(f"{build}/docs")
+    write(f"{build}/docs/index.html", "the one before")
+    for what, path, old, new, named, word in BREAKS:
+        good = text_of(f"{folder}/{path}")
+        if old not in good:
+            check(f"{what} is one error that names it", False, f"{path} has no {old!r} any more")
+            continue
+        write(f"{folder}/{path}", good.replace(old, new, 1))
+        where = f"{path}:{line_of(f'{folder}/{path}', named)}" if named else path.replace("03-nothing", "")
+        run = said("/usr/bin/bash", f"{folder}/{HERE}/build.sh", build, "short")
+        check(f"{what} is one error with file and line, and the site stays as it was",
+              run.returncode == 2 and run.stderr.count("error: ") == 1 and f"  at {where}" in run.stderr and word in run.stderr and "  HINT: " in run.stderr
+              and text_of(f"{build}/docs/index.html") == "the one before", run.stdout + run.stderr)
+        write(f"{folder}/{path}", good)
+
+
+def check_without_doxygen(folder):
+    os.makedirs(folder)
+    for name in ("bash", "sort", "find", "xargs", "sed", "dirname"):
+        os.symlink(shutil.which(name), f"{folder}/{name}")
+    run = said("/usr/bin/bash", f"{HERE}/build.sh", f"{folder}/build", PATH=folder)
+    check("without Doxygen there is one error with a HINT that setup understands",
+          run.returncode == 2 and run.stderr.startswith("error: the reference needs doxygen") and "HINT: common/setup/setup.sh docs" in run.stderr, run.stderr)
+
+
+def main():
+    check_order()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        check_without_doxygen(f"{folder}/bare")
+        lacking = said("/usr/bin/bash", f"{HERE}/build.sh", "--lacks").stdout.split()
+        if lacking:
+            print(f"skip - make docs makes the reference without a warning: there is no {', '.join(lacking)} (common/setup/setup.sh docs)")
+            return
+        run = said("make", "docs", f"BUILD={BUILD}")
+        check("make docs makes the reference without a warning", run.returncode == 0 and not run.stderr, run.stdout + run.stderr)
+        pages = read_site() if os.path.isdir(SITE) else {}
+        check_links(pages)
+        check_headers(pages)
+        check_labs(pages)
+        check_secrets(pages)
+        check_formulas(pages)
+        check_breaks(f"{folder}/broken")
+
+
+main()
+sys.exit(failed > 0)
