@@ -1,6 +1,7 @@
 /* The file of a trace: Chrome's JSON (Trace Event Format), times in microseconds. A rank is a process, with a thread for its steps and one
  * for its spans, and a counter for its memory. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
     for (int i = 0; i < t->steps; i++) {
         const TracedStep *step = &t->step[i];
         put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin);
-        fprintf(file, ",\"cat\":\"step\",\"name\":\"step %lld\"}", (long long)(first + step->done + 1));
+        fprintf(file, ",\"cat\":\"step\",\"name\":\"step %" PRId64 "\"}", first + step->done + 1);
     }
 }
 
