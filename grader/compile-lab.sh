@@ -181,8 +181,8 @@ if [ "$status" != 0 ]; then
     said=$(say_limit "$status")
     truncate -s '<1000000' "$object.words"
     [ -z "$said" ] || printf '\n%s\n' "$said" >> "$object.words"
-    # What the compiler has not read to its end may be no text: of the words about it only those that name a line of the lab are kept.
-    [ -e "$object.read" ] || { { grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
+    # What the compiler has not read to its end may be no text: of the words about it only one line is kept, that of a limit or of the lab.
+    [ -e "$object.read" ] || { { [ -z "$said" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
     give_up "lab $lab does not compile ($source)" "the compiler's first error is the one to look at" "$object.words"
 fi
 check_files
