@@ -4,6 +4,7 @@
 # in single precision with the cpu backend (libbalise.a) and in double precision with the reference backend (the judge's);
 # *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs are listed in grader/labs.mk.
 
+include common/base/tell.mk
 include common/train/slurm/slurm.mk
 
 BUILD ?= build
@@ -35,32 +36,56 @@ LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
 VERSION = 1.0
 
 include grader/labs.mk
+include common/base/words.mk
 
 # What students are handed out has no solutions: start files lie in grader/start, and a lab stands on the student's own.
 HANDOUT := $(if $(wildcard solutions),,yes)
 STARTS = $(if $(HANDOUT),grader/start,solutions)
 ifneq ($(and $(HANDOUT),$(or $(SOLUTION),$(filter solutions,$(STACK)))),)
-$(error there are no solutions in what you were handed out. HINT: make grade grades your labs, make train STACK=mine trains them)
+$(error $(shell $(TELL) stop "there are no solutions in what you were handed out" "make grade grades your labs, make train STACK=mine trains them"))
 endif
 
 # Another handout unpacked over an older one: its files may be older than what was built of that.
 ifneq ($(HANDOUT),)
 BUILT_OF = $(BUILD)/kit.sums
 ifneq ($(shell mkdir -p $(BUILD); cmp -s grader/kit.sums $(BUILT_OF) || echo other),)
-$(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated start libbalise.a libbalise-double.a grade hand-in train stacks checked) && cp grader/kit.sums $(BUILT_OF))
+$(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated start locale libbalise.a libbalise-double.a grade hand-in train stacks checked) && cp grader/kit.sums $(BUILT_OF))
 endif
 endif
 
 NOT_HANDED_OUT = test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides docs
 ifneq ($(and $(HANDOUT),$(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))),)
-$(error make $(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS))) is no part of what you were handed out. HINT: make help lists what is)
+$(error $(shell $(TELL) stop "make %s is no part of what you were handed out" "make help lists what is" '$(firstword $(filter $(NOT_HANDED_OUT),$(MAKECMDGOALS)))'))
 endif
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
 WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint slides docs
 ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(shell command -v $(firstword $(CC))),)
+$(error $(shell $(TELL) stop "there is no compiler, %s" "make setup installs what is missing, make doctor says what that is" '$(firstword $(CC))'))
+endif
 ifeq ($(MPI_LIBS),)
-$(error MPI is not installed. HINT: make setup installs what is missing, make doctor says what that is)
+$(error $(shell $(TELL) stop "MPI is not installed" "make setup installs what is missing, make doctor says what that is"))
+endif
+ifneq ($(shell mkdir -p $(call quoted,$(BUILD)) 2> /dev/null && test -w $(call quoted,$(BUILD)) && echo yes),yes)
+$(error $(shell $(TELL) stop "nothing can be written into the folder %s" "work on a copy of the kit in a folder of your own; df . shows a full disk" $(call quoted,$(BUILD))))
+endif
+ifneq ($(and $(TMPDIR),$(shell test -d "$$TMPDIR" && test -w "$$TMPDIR" || echo no)),)
+$(error $(shell $(TELL) stop "TMPDIR='%s' is no folder that can be written" "unset TMPDIR, or make that folder" $(call quoted,$(TMPDIR))))
+endif
+endif
+
+# What stands on the command line and is no setting was meant to be one: every name that is one stands in the help or in a makefile.
+ifeq ($(MAKELEVEL),0)
+SET_BY_HAND := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
+NO_SETTING := $(if $(SET_BY_HAND),$(shell common/setup/settings.sh $(SET_BY_HAND)))
+ifneq ($(NO_SETTING),)
+$(error $(shell $(TELL) stop "there is no setting %s" "make help lists them; they are in capitals" '$(firstword $(NO_SETTING))'))
+endif
+endif
+ifneq ($(filter-out mine solutions serial,$(STACK)),)
+ifneq ($(filter grade trace report debug watch,$(MAKECMDGOALS)),)
+$(error $(shell $(TELL) stop "there is no stack '%s'" "STACK=mine grades a lab on your own earlier ones; without STACK it stands on the reference" $(call quoted,$(STACK))))
 endif
 endif
 
@@ -100,8 +125,8 @@ $(BUILD)/compile_commands.json: Makefile grader/labs.mk
 	mv $@.new $@
 
 .PHONY: build all
-all: build
-	cat common/setup/help.txt
+all: build | $(CATALOGUES)
+	common/setup/help.sh
 build: $(BUILD)/compile_commands.json $(BUILD)/grade $(if $(HANDOUT),,$(BUILD)/train) $(BUILD)/tokenize $(BUILD)/checkpoint
 
 include common/backend/backend.mk
@@ -141,6 +166,8 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@
 
+# What a student's lab was compiled of, by its contents: a file that comes back may be older than what was built meanwhile, and another of the
+# lab's folder may be included.
 # A lab's object: compiled with the student in mind, only its exports visible, its code in a section of its own. What goes
 # wrong is written to NN.failed, for the judge to say; for a solution it ends make.
 # Lab 9 is lab 1 on other groups: both have one play.
@@ -148,7 +175,11 @@ play_source = grader/plays/lab$(call nn,$(if $(filter 9,$(1)),1,$(1))).c
 
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 define lab_rules
-$(LAB_OBJECTS)/student/$(1).o: $(or $(wildcard labs/$(call lab_file,$(1))),missing-lab) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+$(LAB_OBJECTS)/student/$(1).sources: always
+	mkdir -p $$(@D)
+	(cd labs/$(LAB_$(1)_FOLDER) 2> /dev/null && find . -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*' -exec sha256sum {} +) | sort > $$@.new
+	if cmp -s $$@.new $$@; then rm -f $$@.new; else mv $$@.new $$@; fi
+$(LAB_OBJECTS)/student/$(1).o: $(LAB_OBJECTS)/student/$(1).sources grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) labs/$(call lab_file,$(1)) $$@ '$(LAB_$(1)_EXPORTS)' || true
 $(LAB_OBJECTS)/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
@@ -162,10 +193,6 @@ $(BUILD)/double/play-$(1).o: $(call play_source,$(1))
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -DPLAY=play_case_$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
-
-# A lab whose file is not there: that is said each time, by compile-lab.sh.
-.PHONY: missing-lab
-missing-lab:
 
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
 STACK ?= $(if $(HANDOUT),mine)
@@ -186,13 +213,14 @@ $(LAB_OBJECTS)/given/$(1).o: $(GIVEN)/$(1).o
 	cp $$< $$@
 $(LAB_OBJECTS)/missing/$(1).o:
 	mkdir -p $$(@D)
-	printf 'waits: it stands on lab $(1), which is not started\n  HINT: make grade LAB=$(1) comes first\n' > $$@.failed
+	{ printf 'waits: '; $$(TELL) line "it stands on lab %s, which is not started" "make grade LAB=%s comes first" $(1) $(1); } > $$@.failed
 	: > $$@
 endef
 $(if $(HANDOUT),$(foreach lab,$(LABS),$(eval $(call stand_in_rules,$(lab)))))
 
 PLAY_PARTS = grader/plays/play.c grader/plays/draws.c grader/plays/layer.c grader/plays/lab01-shared.c \
-             grader/plays/groups.c grader/plays/lab11-shared.c grader/plays/stamp.c grader/plays/work.c
+             grader/plays/groups.c grader/plays/lab11-shared.c grader/plays/room.c \
+             grader/plays/stamp.c grader/plays/work.c
 # What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
 PROTOCOL := grader/protocol.h grader/calls.h $(wildcard grader/plays/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
 $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
@@ -232,6 +260,7 @@ endif
 
 SUSPECT_WORDS = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
 LAYER_LABS = 2 3 4 5 6 7
+$(BUILD)/grade $(BUILD)/train $(BUILD)/gradebook $(BUILD)/hand-in: | $(CATALOGUES)
 $(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) $(PLAY_PARTS) grader/plays/model.c) \
         $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
         $(foreach lab,5 7 11,$(call start_object,$(lab),double)) $(BUILD)/libbalise-double.a
@@ -262,37 +291,38 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
        $(START_FILES)
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(and $(ON),$(LAB),$(UNKNOWN)),$(refuse_unknown))
-	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab '$(LAB)') \
-	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') \
-	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(KEEP_VERDICT) $(if $(FORMAT),--format '$(FORMAT)') $(if $(OUT),--out "$$OUT")
+	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab $(call quoted,$(LAB))) \
+	    $(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE))) $(if $(SANDBOX),--sandbox $(call quoted,$(SANDBOX))) \
+	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(KEEP_VERDICT) $(if $(FORMAT),--format $(call quoted,$(FORMAT))) $(if $(OUT),--out "$$OUT")
 
 include grader/loop/loop.mk
 
 # The calls of MPI of one case, ranks as columns.
 .PHONY: trace
 trace: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
-	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
-	    $(if $(SEED),--seed '$(SEED)') $(if $(CASE),--case '$(CASE)')
+	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) \
+	    $(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE)))
 
 # One case as a page: who holds what, which elements are wrong, who calls what. The one that failed last, where none is named.
 .PHONY: report
 report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
-	$(BUILD)/grade --report $(BUILD)/report/lab.json $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab '$(LAB)') \
-	    $(if $(or $(SEED),$(FAILED)),--seed '$(or $(SEED),$(word 1,$(FAILED)))') $(if $(or $(CASE),$(FAILED)),--case '$(or $(CASE),$(word 2,$(FAILED)))')
+	$(BUILD)/grade --report $(BUILD)/report/lab.json $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) \
+	    $(if $(or $(SEED),$(FAILED)),--seed $(call quoted,$(or $(SEED),$(word 1,$(FAILED))))) $(if $(or $(CASE),$(FAILED)),--case $(call quoted,$(or $(CASE),$(word 2,$(FAILED)))))
 	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
 FAILED = $(if $(SOLUTION),,$(FAILING))
 
 # A lab number that does not exist is one error; nothing else is built for it.
 UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
-refuse_unknown = { printf "error: there is no lab '%s'\n  HINT: the labs are: $(LABS)\n" '$(LAB)' >&2; exit 2; }
+refuse_lab_9 = $(TELL) error "lab 9 begins from your own lab 1, which is not started" "make grade LAB=1"
+refuse_unknown = $(TELL) error "there is no lab '%s'" "the labs are: %s" $(call quoted,$(LAB)) '$(LABS)'
 .PHONY: start
 start_of = $(if $(filter 9,$(1)),labs/$(call lab_file,1),$(BUILD)/start/$(call lab_file,$(1)))
 start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
-	$(if $(LAB),,printf "error: which lab?\n  HINT: make start LAB=2; the labs are: $(LABS)\n" >&2; exit 2)
+	$(if $(LAB),,$(TELL) error "which lab?" "make start LAB=2; the labs are: %s" '$(LABS)')
 	$(if $(UNKNOWN),$(refuse_unknown))
-	$(if $(filter 9,$(LAB)),$(if $(call started,1),,printf "error: lab 9 begins from your own lab 1, which is not started\n  HINT: make grade LAB=1\n" >&2; exit 2))
+	$(if $(filter 9,$(LAB)),$(if $(call started,1),,$(refuse_lab_9)))
 	grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_of,$(LAB))
 
 -include $(wildcard grader/tests.mk)
@@ -300,7 +330,7 @@ start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 # ---- handing in, grading many -----------------------------------------------------------------------------------------
 
 BOOK_PARTS = $(call double,grader/judge/labs.c grader/judge/tokens.c grader/judge/verdict.c grader/judge/output.c \
-    common/base/problem.c grader/gradebook/manifest.c grader/gradebook/files.c)
+    common/base/problem.c common/base/language.c grader/gradebook/manifest.c grader/gradebook/files.c)
 BOOK_LIBS = -larchive -ljansson -lxxhash -lcsv -lutf8proc
 # Whose labs and words: a handout that is older than its instructor's points, start files or header is told from the one of today.
 $(BUILD)/generated/kit_version.h: grader/labs.mk common/balise.h common/balise_mpi.h $(START_FILES)
@@ -311,7 +341,7 @@ $(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -include $(BUILD)/g
 $(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
 $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
-        $(call double,$(patsubst %,grader/judge/%.c,cases gpus local crew keeper limits printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
+        $(call double,$(patsubst %,grader/judge/%.c,cases gpus local crew keeper limits page printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
 
 # All that a verdict depends on beside the student's file.
@@ -332,8 +362,8 @@ handout: $(START_FILES)
 	GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS)) -Icommon $(MPI_CFLAGS)' GIVEN_EXPORTS='$(LAB_1_EXPORTS)' grader/handout/handout.sh $(BUILD) $(INDEPENDENT)
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
-	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(if $(SEED),--seed '$(SEED)') \
-	    $(if $(filter command% environment%,$(origin JOBS)),--jobs '$(JOBS)') $(if $(SANDBOX),--sandbox '$(SANDBOX)') $(patsubst %,--cases %,$(wildcard grader/cases.local))
+	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(if $(SEED),--seed $(call quoted,$(SEED))) \
+	    $(if $(filter command% environment%,$(origin JOBS)),--jobs $(call quoted,$(JOBS))) $(if $(SANDBOX),--sandbox $(call quoted,$(SANDBOX))) $(patsubst %,--cases %,$(wildcard grader/cases.local))
 
 # ---- training -------------------------------------------------------------------------------------------------------
 
@@ -396,11 +426,11 @@ METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/train/page/
-option = $(if $($(2)),--$(1) '$($(2))')
+option = $(if $($(2)),--$(1) $(call quoted,$($(2))))
 TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,samples,SAMPLES) $(call option,model,MODEL) \
     $(call option,layers,LAYERS) $(call option,hidden-dim,HIDDEN_DIM) $(call option,heads,HEADS) \
     $(call option,batch-size,BATCH_SIZE) $(call option,seq,SEQ) $(call option,data,DATA) \
-    $(if $(DATA),--test '$(TEST)',$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
+    $(if $(DATA),--test $(call quoted,$(TEST)),$(call option,test,TEST)) $(call option,vocab,VOCAB) $(call option,steps,STEPS) \
     $(call option,lr,LR) $(call option,warmup,WARMUP) $(call option,decay,DECAY) $(call option,clip,CLIP) \
     $(call option,accumulate,ACCUMULATE) $(call option,check,CHECK) $(call option,map,MAP) $(call option,profile,PROFILE) $(call option,seed,SEED) $(call option,dropout,DROPOUT) $(call option,mem,MEM) \
     $(call option,metrics,METRICS_FILE) $(call option,trace,TRACE_FILE) $(call option,amp,AMP) $(call option,optimizer,OPTIMIZER) $(call option,weight-decay,WEIGHT_DECAY) \
@@ -409,8 +439,8 @@ TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,
 
 # One model at every layout, as a table; DATA= and VOCAB= as in make train.
 .PHONY: layouts
-layouts: $(BUILD)/train $(BUILD)/checkpoint
-	DATA='$(DATA)' VOCAB='$(VOCAB)' common/train/layouts.sh $(BUILD)
+layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
+	DATA=$(call quoted,$(DATA)) VOCAB=$(call quoted,$(VOCAB)) common/train/layouts.sh $(BUILD)
 
 # Never a test: prints what this machine does. On GPUs NCCL's rows are left out where it cannot be linked.
 .PHONY: bench bench-programs bench-over-nccl
@@ -431,45 +461,45 @@ endif
 # Both, where nothing was said.
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 bench: bench-programs
-	$(foreach name,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK,$(name)='$($(name))') TRANSPORT='$(BENCH_TRANSPORT)' \
+	$(foreach name,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK,$(name)=$(call quoted,$($(name)))) TRANSPORT='$(BENCH_TRANSPORT)' \
 	    common/train/bench/bench.py $(BUILD)
 
 # On paper: which layout, on how many ranks, of which machine?
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
-	$(foreach name,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK,$(name)='$($(name))') NTASKS='$(filter-out 1,$(NTASKS))' \
+	$(foreach name,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK,$(name)=$(call quoted,$($(name)))) NTASKS=$(call quoted,$(filter-out 1,$(NTASKS))) \
 	    common/train/bench/model.py $(BUILD)
 
 # Curves of runs, from what METRICS= has written.
 .PHONY: plot
-plot:
-	METRICS="$$METRICS" Y='$(Y)' OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/train/plot/plot.py
+plot: | $(CATALOGUES)
+	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/train/plot/plot.py
 
 # make sbatch: the same as a job of Slurm's; with JOB=n it waits for one that was submitted before.
 .PHONY: train sbatch
 ifneq ($(call said,JOB),)
 sbatch:
-	$(ON_SLURM) wait '$(JOB)'
+	$(ON_SLURM) wait $(call quoted,$(JOB))
 endif
 train $(if $(call said,JOB),,sbatch): $(if $(filter-out solutions mine serial,$(STACK)),no-such-stack,$(if $(BAD_STAGE),no-such-stage,$(TRAIN)))
-	$(if $(filter mine,$(STACK)),printf 'stack     your labs:%s; the reference:%s\n' ' $(or $(filter-out $(call referenced,),$(TRAIN_LABS)),none)' ' $(or $(call referenced,),none)')
-	$(if $(filter mine,$(STACK)),$(if $(UPTO),,$(if $(TOO_EARLY),printf 'not used  your labs: $(TOO_EARLY); the next stage needs labs that are not started: $(LACKING)\n')))
+	$(if $(filter mine,$(STACK)),common/train/stack.sh '$(filter-out $(call referenced,),$(TRAIN_LABS))' '$(call referenced,)' '$(if $(UPTO),,$(TOO_EARLY))' $(call quoted,$(LACKING)))
 	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json && $(MAKE_PAGE)training.py begin $(call PAGE,train))
-	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) '$(NTASKS)' '$(or $(STACK),solutions)' '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
-	$(if $(REPORTED),$(MAKE_PAGE)training.py '$(TRACE_FILE)' '$(METRICS_FILE)' $(call PAGE,train))
+	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) $(call quoted,$(NTASKS)) $(call quoted,$(or $(STACK),solutions)) '$(STAGE)' $(TRAIN) $(TRAIN_OPTIONS) --cache $(BUILD)/cache
+	$(if $(REPORTED),$(MAKE_PAGE)training.py $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
 
 .PHONY: no-such-stack no-such-stage
 no-such-stage:
-	printf "error: UPTO cannot be '%s'\n  HINT: it is the number of a lab: $(LABS)\n" '$(UPTO)' >&2; exit 2
+	$(TELL) error "UPTO cannot be '%s'" "it is the number of a lab: %s" $(call quoted,$(UPTO)) '$(LABS)'
 no-such-stack:
-	printf "error: there is no stack '%s'\n  HINT: STACK=solutions, STACK=mine or STACK=serial\n" '$(STACK)' >&2; exit 2
+	$(TELL) error "there is no stack '%s'" "STACK=solutions, STACK=mine or STACK=serial" $(call quoted,$(STACK))
 
 # ---- setting up, looking around -------------------------------------------------------------------------------------
 
 .PHONY: setup doctor data demo help
+setup doctor data help: | $(CATALOGUES)
 setup:
 	common/setup/setup.sh core
-	echo 'setup: what the labs need is there (make doctor shows it)'
+	$(TELL) line "setup: what the labs need is there (make doctor shows it)" ""
 
 doctor:
 	common/setup/doctor.sh
@@ -485,7 +515,7 @@ demo:
 	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 
 help:
-	cat common/setup/help.txt
+	common/setup/help.sh
 
 # The course.
 -include $(wildcard slides/slides.mk)
@@ -495,3 +525,10 @@ help:
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
 -include $(wildcard common/base/tests/tests.mk)
+
+# The first time takes a while, and says so.
+ifneq ($(and $(filter grade train watch debug trace report build,$(MAKECMDGOALS)),$(if $(wildcard $(BUILD)/libbalise.a),,first)),)
+ifeq ($(MAKELEVEL),0)
+$(info $(shell $(TELL) line "building the kit, once: this takes half a minute" ""))
+endif
+endif

@@ -5,9 +5,9 @@
  * size; tp ranks that split one model, dp replicas of the model.
  *
  * Nothing is freed in a lab: tensors belong to the tape and live for one step, layers and parameters to the
- * builder, groups to the mesh. A function that returns a Tensor never changes its arguments; what it returns
- * may share their memory. Any misuse ends the run with the line in your file, the shapes and placements, and
- * a HINT.
+ * builder, groups to the mesh. The kit's words that return a Tensor never change their arguments; what they
+ * return may share their memory. Any misuse ends the run with the line in your file, the shapes and
+ * placements, and a HINT.
  */
 #ifndef BALISE_H
 #define BALISE_H
@@ -264,7 +264,7 @@ Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their 
 int64_t tensor_count(const Tensor *x); /**< how many numbers x has */
 
 /** To look at x while you search: this rank's shape of it, what it is (whole, shard, ...) and its numbers, of many the first
- * and the last, on stdout. Changes nothing. make grade LAB=n SEED=s CASE=c shows what its ranks have printed. */
+ * and the last, on stdout; a line begins with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c shows what its ranks have printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" gives MPI_Comm group_comm(const Group *group) for calling MPI yourself. */
 

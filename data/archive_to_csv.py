@@ -11,11 +11,15 @@ import re
 import sys
 import tarfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common/base"))
+sys.dont_write_bytecode = True
+from language import _  # pylint: disable=wrong-import-position
+
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
 
 
 def fail(what, where, hint):
-    print(f"error: {what}\n  at {where}\n  HINT: {hint}", file=sys.stderr)
+    print(_("error: ") + what + "\n" + _("  at %s") % where + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)
 
 
@@ -27,7 +31,7 @@ def read_reviews(archive):
             match = REVIEW.fullmatch(os.path.normpath(member.name))
             if not match or not member.isfile():
                 continue
-            split, label, number, _ = match.groups()
+            split, label, number = match.groups()[:3]
             text = tar.extractfile(member).read().decode("utf-8")
             reviews[split][int(number), int(label == "pos")] = text
     return reviews
@@ -39,7 +43,7 @@ def write_csv(path, rows):
     with open(beside, "w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("review", "label"))
-        for (_, label), text in sorted(rows.items()):
+        for (_number, label), text in sorted(rows.items()):
             writer.writerow((text, label))
         stream.flush()
         os.fsync(stream.fileno())
@@ -48,21 +52,21 @@ def write_csv(path, rows):
 
 def main():
     if len(sys.argv) != 3:
-        fail("two arguments are needed", sys.argv[0], "archive_to_csv.py ARCHIVE FOLDER")
+        fail(_("two arguments are needed"), sys.argv[0], "archive_to_csv.py ARCHIVE FOLDER")
     archive, folder = sys.argv[1:]
     try:
         reviews = read_reviews(archive)
         for split, rows in reviews.items():
             if not rows:
-                fail(f"the archive has no reviews in aclImdb/{split}/pos and neg", archive,
-                     "delete it and run `make data` again")
+                fail(_("the archive has no reviews in {folder}/pos and neg").format(folder=f"aclImdb/{split}"), archive,
+                     _("delete it and run `make data` again"))
         os.makedirs(folder, exist_ok=True)
         for split, rows in reviews.items():
             write_csv(os.path.join(folder, split + ".csv"), rows)
-            print(f"wrote {len(rows)} reviews to {os.path.join(folder, split + '.csv')}")
+            print(_("wrote {n} reviews to {file}").format(n=len(rows), file=os.path.join(folder, split + ".csv")))
     except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
-        fail(f"the archive cannot be turned into CSV: {error}", archive,
-             "check the space on the disk, or delete the archive and run `make data` again")
+        fail(_("the archive cannot be turned into CSV: {why}").format(why=error), archive,
+             _("check the space on the disk, or delete the archive and run `make data` again"))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here}
+# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
+. "$here/../common/base/say.sh"
 imdb_url=${IMDB_URL:-https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz}
 imdb_md5=${IMDB_MD5:-7c2ac02c03563afcf9b574c7e56c153a}
 vocabulary_url=${VOCABULARY_URL:-https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt}
 vocabulary_sha256=${VOCABULARY_SHA256:-07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3}
 
 fail() { # what, where, hint
-    printf 'error: %s\n  at %s\n  HINT: %s\n' "$1" "$2" "$3" >&2
+    printf '%s%s\n%s\n%s%s\n' "$(say 'error: ')" "$1" "$(said '  at %s' "$2")" "$(say '  HINT: ')" "$3" >&2
     exit 2
 }
 
@@ -27,35 +29,38 @@ resume() { # url, file
     0:*) ;;
     33:* | 36:* | *:416) # what is there cannot be continued: it is longer, or the server gives no ranges
         rm -f "$2"
-        fail "the download cannot be continued" "$1" "run it again: it starts from the beginning"
+        fail "$(say 'the download cannot be continued')" "$1" "$(say 'run it again: it starts from the beginning')"
         ;;
-    *) fail "the download failed" "$1" "check the network and run it again: it goes on where it stopped" ;;
+    *) fail "$(say 'the download failed')" "$1" "$(say 'check the network and run it again: it goes on where it stopped')" ;;
     esac
 }
 
 fetch() { # url, file, program, sum
     if has_sum "$3" "$4" "$2"; then
-        echo "already there: $2"
+        said 'already there: %s' "$2"
+        echo
         return
     fi
     command -v curl >/dev/null ||
-        fail "curl is not installed" "$1" "install it (apt install curl), or fetch the file as $2"
+        fail "$(say 'curl is not installed')" "$1" "$(said 'install it (apt install curl), or fetch the file as %s' "$2")"
     mkdir -p "$(dirname "$2")" ||
-        fail "the folder cannot be made" "$(dirname "$2")" "give a folder that can be written"
-    echo "downloading $1"
+        fail "$(say 'the folder cannot be made')" "$(dirname "$2")" "$(say 'give a folder that can be written')"
+    said 'downloading %s' "$1"
+    echo
     # A finished download whose renaming was interrupted must not be asked for more bytes.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
         rm -f "$2.part"
-        fail "the download does not have the checksum $4" "$1" \
-            "run it again; if that does not help, the file was changed at its source"
+        fail "$(said 'the download does not have the checksum %s' "$4")" "$1" \
+            "$(say 'run it again; if that does not help, the file was changed at its source')"
     fi
-    mv "$2.part" "$2" || fail "the file cannot be renamed" "$2" "check the folder's permissions"
+    mv "$2.part" "$2" || fail "$(say 'the file cannot be renamed')" "$2" "$(say "check the folder's permissions")"
 }
 
 fetch "$vocabulary_url" "$folder/bert-base-uncased/vocab.txt" sha256sum "$vocabulary_sha256"
 if [ -f "$folder/imdb/train.csv" ] && [ -f "$folder/imdb/test.csv" ]; then
-    echo "already there: $folder/imdb/train.csv and test.csv"
+    said 'already there: %s and test.csv' "$folder/imdb/train.csv"
+    echo
 else
     fetch "$imdb_url" "$folder/imdb/aclImdb_v1.tar.gz" md5sum "$imdb_md5"
     python3 "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2

@@ -7,9 +7,14 @@
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=$(dirname "$0")
+# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
+source "$here/../common/base/say.sh"
+# The compiler's own files: not where TMPDIR may lead.
+scratch=/tmp
+[ -w "$scratch" ] || scratch=$(dirname "$object")
 
 give_up() {
-    printf '%s\n  HINT: %s\n' "$1" "$2" > "$object.failed"
+    printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
     rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"
@@ -25,6 +30,7 @@ refuse() {
 compile() {
     ulimit -t 60 -v 1500000 -f 400000 -c 0
     local listing=()
+    export TMPDIR=$scratch
     # gcc's assembler also tells which files it has put in (.incbin)
     case $("$CC" --version) in *"Free Software"*) listing=("-Wa,--MD,$object.assembled") ;; esac
     # shellcheck disable=SC2086 # flags are words
@@ -34,11 +40,11 @@ compile() {
 # say_limit STATUS: adds a sentence to the compiler's words where a limit has ended it.
 say_limit() {
     if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.words"; then
-        echo "the compiler was stopped: it worked or waited for more than a minute, where a lab takes a moment"
+        say 'the compiler was stopped: it worked or waited for more than a minute, where a lab takes a moment'
     elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.words"; then
-        echo "the compiler was stopped: it asked for more than 1.5 GB of memory"
+        say 'the compiler was stopped: it asked for more than 1.5 GB of memory'
     elif grep -qE 'File size limit exceeded|File too large' "$object.words"; then
-        echo "the compiler was stopped: the lab's object is larger than 400 MB"
+        say "the compiler was stopped: the lab's object is larger than 400 MB"
     fi
 }
 
@@ -52,7 +58,7 @@ foreign_file() {
     mapfile -t allowed < <(realpath -m -- "${allowed[@]}")
     while read -r file; do
         # the assembler names its input, and the lab without its folder
-        case $file in "${TMPDIR:-/tmp}"/cc*.s | "$PWD/${source##*/}") continue ;; esac
+        case $file in "$(realpath -m -- "$scratch")"/cc*.s | "$PWD/${source##*/}") continue ;; esac
         for flag in "${allowed[@]}"; do
             case $file in "$flag"/*) continue 2 ;; esac
         done
@@ -64,8 +70,8 @@ foreign_file() {
 check_files() {
     local foreign
     foreign=$(foreign_file)
-    [ -z "$foreign" ] || refuse "lab $lab reads $foreign, which is no header of the kit or of the system ($source)" \
-        "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder"
+    [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is no header of the kit or of the system (%s)' "$lab" "$foreign" "$source")" \
+        "$(say "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder")"
 }
 
 # undefined, defined, chosen: the symbols of other files, those that other files see, and functions that are chosen when the program
@@ -86,17 +92,17 @@ check_sections() {
         .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
             .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
-            [[ $CFLAGS == *-fsanitize=* ]] || refuse "lab $lab has a constructor or a destructor: $name ($source)" \
-                "do what is to be done in the functions of the lab" ;;
-        *) refuse "lab $lab has a section $name: constructors, destructors and the like run outside of every case ($source)" \
-            "do what is to be done in the functions of the lab" ;;
+            [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
+                "$(say 'do what is to be done in the functions of the lab')" ;;
+        *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
+            "$(say 'do what is to be done in the functions of the lab')" ;;
         esac
     done < <(readelf -SW "$object.raw" | sed -nE 's/^ *\[ *[0-9]+\] (\.?[^ ]+) .*/\1/p' | grep -v '^NULL$')
-    [ -z "$chosen" ] || refuse "lab $lab has a function that is chosen before the program starts (ifunc) ($source)" \
-        "do what is to be done in the functions of the lab"
+    [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
+        "$(say 'do what is to be done in the functions of the lab')"
     bytes=$(size "$object.raw" | awk 'NR == 2 { printf "%.0f", $2 + $3 }')
-    [ "$bytes" -le $((256 << 20)) ] || refuse "lab $lab has $((bytes >> 20)) MB of static variables, where 256 MB are allowed ($source)" \
-        "the sizes of a case come with its tensors: take memory when you know them"
+    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((bytes >> 20))" "$source")" \
+        "$(say 'the sizes of a case come with its tensors: take memory when you know them')"
 }
 
 # is_seen NAME: does the recorder count this function of MPI, or has it nothing to count?
@@ -125,32 +131,32 @@ refuse_call() {
     local why hint
     case $1 in
     MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
-        why="one rank would reach into another's memory while that makes no call, and what they exchange could not be told"
-        hint="let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
+        why=$(say "one rank would reach into another's memory while that makes no call, and what they exchange could not be told")
+        hint=$(say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other") ;;
     MPI_Neighbor_* | MPI_Ineighbor_* | MPI_Graph* | MPI_Dist_graph_*)
-        why="who exchanges with whom would be hidden in a graph, and could not be compared between the ranks"
-        hint="name the neighbours: MPI_Cart_shift tells them, MPI_Sendrecv or MPI_Alltoallv exchange" ;;
+        why=$(say "who exchanges with whom would be hidden in a graph, and could not be compared between the ranks")
+        hint=$(say "name the neighbours: MPI_Cart_shift tells them, MPI_Sendrecv or MPI_Alltoallv exchange") ;;
     MPI_File_* | MPI_Register_datarep)
-        why="ranks would exchange data through a file, beside what is counted"
-        hint="numbers come to a lab in tensors and leave it in tensors; ranks exchange them by messages and collectives" ;;
+        why=$(say "ranks would exchange data through a file, beside what is counted")
+        hint=$(say "numbers come to a lab in tensors and leave it in tensors; ranks exchange them by messages and collectives") ;;
     MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Comm_join | MPI_Comm_disconnect | MPI_Open_port | MPI_Close_port | \
         MPI_Publish_name | MPI_Unpublish_name | MPI_Lookup_name | MPI_Intercomm_*)
-        why="there are no other processes than the ranks of the case"
-        hint="MPI_Comm_split, MPI_Comm_create and MPI_Comm_create_group make groups of these" ;;
+        why=$(say "there are no other processes than the ranks of the case")
+        hint=$(say "MPI_Comm_split, MPI_Comm_create and MPI_Comm_create_group make groups of these") ;;
     MPI_*lltoallw)
-        why="its types and byte offsets for each rank are not compared"
-        hint="MPI_Alltoallv says the same with one type" ;;
+        why=$(say "its types and byte offsets for each rank are not compared")
+        hint=$(say "MPI_Alltoallv says the same with one type") ;;
     MPI_Cancel | MPI_Grequest_*)
-        why="it would depend on the moment what was exchanged"
-        hint="start only what is needed, and wait for it" ;;
+        why=$(say "it would depend on the moment what was exchanged")
+        hint=$(say "start only what is needed, and wait for it") ;;
     MPI_*rrhandler*)
-        why="the grader catches errors itself, to tell them with their line"
-        hint="check what a call is given before it" ;;
+        why=$(say "the grader catches errors itself, to tell them with their line")
+        hint=$(say "check what a call is given before it") ;;
     *)
-        why="the grader does not know what it sends"
-        hint="use a word of balise.h, or of MPI what common/balise_mpi.h lists" ;;
+        why=$(say "the grader does not know what it sends")
+        hint=$(say "use a word of balise.h, or of MPI what common/balise_mpi.h lists") ;;
     esac
-    refuse "lab $lab calls $1 ($(where "$2")): $why" "$hint"
+    refuse "$(said 'lab %s calls %s (%s): %s' "$lab" "$1" "$(where "$2")" "$why")" "$hint"
 }
 
 check_calls() {
@@ -161,29 +167,29 @@ check_calls() {
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
             freopen | open | open64 | openat | creat)
-            refuse "lab $lab calls $name ($(where "$name")): data would be exchanged beside the recorder" \
-                "ranks exchange data by the words of balise.h, or by MPI; to look at numbers, print to stderr"
+            refuse "$(said 'lab %s calls %s (%s): data would be exchanged beside the recorder' "$lab" "$name" "$(where "$name")")" \
+                "$(say 'ranks exchange data by the words of balise.h, or by MPI; to look at numbers, print to stderr')"
             ;;
         kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
-            refuse "lab $lab calls $name ($(where "$name")): other processes and files are none of a lab's business" \
-                "a lab computes, and talks to its group by the words of balise.h or by MPI"
+            refuse "$(said "lab %s calls %s (%s): other processes and files are none of a lab's business" "$lab" "$name" "$(where "$name")")" \
+                "$(say 'a lab computes, and talks to its group by the words of balise.h or by MPI')"
             ;;
         esac
     done <<< "$undefined"
 }
 
 rm -f "$object.failed"
-[ -r "$source" ] || give_up "lab $lab has no file $source" "make start LAB=$lab lays a fresh one"
+[ -r "$source" ] || give_up "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
 rm -f "$object.read" "$object.assembled"
 (compile) 2> "$object.words" && status=0 || status=$?
 if [ "$status" != 0 ]; then
     check_files
-    said=$(say_limit "$status")
+    limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.words"
-    [ -z "$said" ] || printf '\n%s\n' "$said" >> "$object.words"
+    [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.words"
     # What the compiler has not read to its end may be no text: of the words about it only one line is kept, that of a limit or of the lab.
-    [ -e "$object.read" ] || { { [ -z "$said" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
-    give_up "lab $lab does not compile ($source)" "the compiler's first error is the one to look at" "$object.words"
+    [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
+    give_up "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.words"
 fi
 check_files
 list_symbols
@@ -193,7 +199,7 @@ head -c 100000 "$object.words" >&2
 arguments=()
 for name in $exports; do
     [[ $defined == *" $name "* ]] ||
-        give_up "lab $lab does not define $name ($source)" "the start file (make start LAB=$lab) shows how it is declared"
+        give_up "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
     arguments+=("--keep-global-symbol=$name")
 done
 check_calls

@@ -22,8 +22,8 @@ END {
     print "static Lab all_labs[] = {"
     for (i = 1; i <= count; i++) {
         l = lab[i]
-        printf "    {%s, \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", %s, {lab%s_forward, lab%s_backward}, {lab%s_forward_calls, lab%s_backward_calls}},\n", \
-            l, of[l "_FOLDER"], of[l "_FILE"], of[l "_TITLE"], of[l "_LAYOUTS"], of[l "_CHECKS"], of[l "_CUTS"], of[l "_NEEDS"], \
+        printf "    {%s, \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", \"%s\", %s, {lab%s_forward, lab%s_backward}, {lab%s_forward_calls, lab%s_backward_calls}},\n", \
+            l, of[l "_FOLDER"], of[l "_FILE"], of[l "_TITLE"], of[l "_LAYOUTS"], of[l "_CHECKS"], of[l "_CUTS"], of[l "_NEEDS"], of[l "_WRITES"], \
             of[l "_START"] == "working" ? "WORKING" : of[l "_START"] ~ /^lab / ? "FROM_LAB_1" : "EMPTY", l, l, l, l
     }
     print "};"

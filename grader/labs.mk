@@ -10,6 +10,8 @@
 # FORWARD, BACKWARD how many numbers may be sent in a pass, summed over the group of n ranks, as a C expression in the letters
 #                   of balise.h (F inner width, OUT output width, C classes, N = numbers of the tensor, PART and VOCABULARY
 #                   as the lab's play says); FORWARD_CALLS, BACKWARD_CALLS: collectives that this takes
+# WRITES            of a start file that works: the functions that a check is about. While these are as they were handed out, it
+#                   is to do, and not wrong
 # CUTS              the dimension along which each parameter is cut, by the end of its name; all others are whole
 LABS = 1 2 3 4 5 6 7 8 9 10 11
 
@@ -181,6 +183,7 @@ LAB_11_NEEDS = 9 3 4 6 7 8 10
 LAB_11_START = working
 LAB_11_LAYOUTS = 6x2 4x2 6x3 8x4 8x2 5x1 4x1 4x4 2x1 2x2 1
 LAB_11_CHECKS = rows:4 gradient:4 metrics:2 layout:3 communication:2
+LAB_11_WRITES = rows:sampler_set_epoch gradient:bucket_ready+buckets_finish metrics:metrics_synchronise layout:bucket_ready+buckets_finish
 LAB_11_FORWARD = 2*(n-1)*6
 LAB_11_BACKWARD = 2*(n-1)*N
 LAB_11_FORWARD_CALLS = 3

@@ -4,6 +4,8 @@
 set -euo pipefail
 lab=$1 out=$2
 shift 2
+# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
+source "$(dirname "$0")/../common/base/say.sh"
 
 give_up() {
     : > "$out"
@@ -46,8 +48,8 @@ done
 if ! "$CC" $LDFLAGS "${parts[@]}" -o "$out" $LDLIBS 2> "$out.words"; then
     missing=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.words" | sort -u | head -3 | tr '\n' ' ')
     {
-        printf 'lab %s calls what is not there: %s\n' "$lab" "${missing:-see below}"
-        printf '  HINT: common/balise.h has every word that a lab is written in\n'
+        said 'lab %s calls what is not there: %s' "$lab" "${missing:-$(say 'see below')}"
+        printf '\n%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h has every word that a lab is written in')"
         [ -n "$missing" ] || head -5 "$out.words"
     } > "$out.failed"
     rm -f "${copies[@]}"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # link-train.sh OUT OBJECTS...: the training program of a stack. A lab that does not compile ends it, with the lab's words.
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
+source "$(dirname "$0")/../common/base/say.sh"
 out=$1
 shift
 for object in "$@"; do
     if [ -e "$object.failed" ]; then
-        printf 'error: ' >&2
+        say 'error: ' >&2
         cat "$object.failed" >&2
         exit 2
     fi

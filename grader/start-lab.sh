@@ -3,9 +3,12 @@
 # the start file as it was.
 set -euo pipefail
 file=$1 start=$2
+# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
+source "$(dirname "$0")/../common/base/say.sh"
 if [ -e "$file" ]; then
     if cmp -s "$file" "$start"; then
-        echo "$file is a fresh start file already."
+        said '%s is a fresh start file already.' "$file"
+        echo
         exit 0
     fi
     number=1
@@ -13,9 +16,13 @@ if [ -e "$file" ]; then
         number=$((number + 1))
     done
     cp -p "$file" "$file.$number"
-    echo "Your work is kept as $file.$number."
+    said 'Your work is kept as %s.' "$file.$number"
+    echo
 fi
 mkdir -p "$(dirname "$file")"
 cp "$start" "$file.new"
 mv "$file.new" "$file"
-echo "$file is a fresh start file. Next: read $(dirname "$file")/README.md, then make grade LAB=$(basename "$(dirname "$file")" | sed 's/^0*//; s/-.*//')."
+said '%s is a fresh start file.' "$file"
+echo
+said 'Next: read %s/README.md, then make grade LAB=%s.' "$(dirname "$file")" "$(basename "$(dirname "$file")" | sed 's/^0*//; s/-.*//')"
+echo

@@ -161,7 +161,7 @@ def deals():
 
 
 def split():
-    """What group_split gives each rank with these colours and keys."""
+    """What group_split gives each rank with these colors and keys."""
     groups = {color: sorted((rank for rank in range(6) if COLORS[rank] == color), key=lambda rank: (KEYS[rank], rank)) for color in set(COLORS)}
     style = {color: f"r{i}" for i, color in enumerate(sorted(groups, reverse=True))}
     mine = [groups[color] for color in COLORS]
@@ -222,7 +222,7 @@ def numbers():
     found.update({f"word.{i + 1}": word for i, word in enumerate(SENTENCE.split())})
     a, b = 1, -2
     found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b, "bend.of.a": f"{gelu(a):.2f}", "bend.of.b": f"{gelu(b):.2f}",
-                  "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{round(gelu(a), 2) + round(gelu(b), 2):.2f}",
+                  "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{gelu(a) + gelu(b):.2f}",
                   "stages": STAGES, "micro": MICRO, "bubble": f"{100 * (STAGES - 1) / MICRO:.1f}"})
     ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]
     for r, ratio in enumerate(ratios):

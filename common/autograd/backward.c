@@ -1,4 +1,5 @@
 #include "autograd/parts.h"
+#include "backend/backend.h"
 #include "base/laps.h"
 
 void gradient_add(Tensor *x, Tensor *d)
@@ -101,7 +102,9 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
             tape->witness.see(tape->witness.context, node->output, node->output->gradient, node->name,
                               node->address);
         TapeMark mark = tape_mark(tape);
+        backend_range(node->name);
         node->backward(node, node->output->gradient);
+        backend_range_end();
         lap(node->name, true);
         tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
         release_node(node, y);

@@ -57,9 +57,10 @@ static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
 {
     char text[96];
     if (n < 1 || x->shape.size[dim] % n)
-        misuse("choose sizes that the number of ranks divides",
-               "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim, tensor_text(x, text),
-               (long long)n);
+        misuse(
+            "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
+            "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim, tensor_text(x, text),
+            (long long)n);
 }
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)

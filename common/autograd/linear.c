@@ -1,5 +1,6 @@
 #include "autograd/operations.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
 static int64_t rows_of(const Tensor *x)
@@ -71,15 +72,27 @@ static void linear_backward(Node *node, Tensor *dy)
         kernel_linear_backward_bias(use.count, out, rows, reals(db));
 }
 
+static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
+{
+    bool x_cut = x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
+    bool inputs_cut = weight->placement.kind == SHARD && weight->placement.dim == 1;
+    if (x->parameter && !weight->parameter)
+        return N_("the arguments are exchanged: linear(x, weight)");
+    if (inputs_cut && !x_cut)
+        return N_("this weight is cut along its inputs: it takes a shard of x, and this x is not cut");
+    if (x_cut && !inputs_cut)
+        return N_("x is cut along its last dimension: the weight has to be cut along its inputs too, "
+                  "shard(1)");
+    return N_("the last dimension of x must be the second one of the weight, [out,in]");
+}
+
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)
 {
     char a[96], b[96];
     if (x->dtype != REAL || weight->shape.rank != 2 || x->shape.rank < 1 ||
         shape_last(x->shape) != weight->shape.size[1])
-        misuse(x->parameter && !weight->parameter
-                   ? "the arguments are exchanged: linear(x, weight)"
-                   : "the last dimension of x must be the second one of the weight, [out,in]",
-               "linear: x %s does not fit the weight %s", tensor_text(x, a), tensor_text(weight, b));
+        misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s", tensor_text(x, a),
+               tensor_text(weight, b));
     if (bias && (bias->shape.rank != 1 || bias->shape.size[0] != weight->shape.size[0]))
         misuse("a bias has one number for each output", "linear: the bias %s does not fit the weight %s",
                tensor_text(bias, a), tensor_text(weight, b));

@@ -2,6 +2,7 @@
 
 #include "autograd/operations.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
 static void cross_entropy_gradient(Node *node, Tensor *dy)
@@ -46,7 +47,7 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
     reals(mean)[0] = (real)(sum / (double)rows_per_step);
     if (losses)
         memcpy(losses, reals(each), (size_t)rows * sizeof *losses);
-    Node *node = tape_operation(tape, "cross entropy", cross_entropy_gradient, mean, 1, &logits);
+    Node *node = tape_operation(tape, N_("cross entropy"), cross_entropy_gradient, mean, 1, &logits);
     if (node)
         node_keep(node, 0, dlogits);
     return mean;

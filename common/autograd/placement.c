@@ -1,5 +1,6 @@
 #include "autograd/placement.h"
 
+#include "base/language.h"
 #include "base/run.h"
 
 bool is_split(const Tape *tape)
@@ -26,9 +27,12 @@ void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight
 {
     int ranks = tape_mesh(tape)->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
-        misuse("choose sizes that the number of ranks divides",
-               "%s: the weight has %lld %s, which cannot be cut into %d equal parts", word,
-               (long long)weight->undivided, weight->placement.dim == 0 ? "rows" : "columns", ranks);
+        misuse(
+            "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
+            weight->placement.dim == 0
+                ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
+                : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
+            word, (long long)weight->undivided, ranks);
 }
 
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
@@ -145,8 +149,8 @@ Placement place_duplication(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(is(x, COPIED) ? "once is enough: its gradient would be summed twice"
-                                : "duplication (f) takes what every rank holds in full",
+        misplaced(is(x, COPIED) ? N_("once is enough: its gradient would be summed twice")
+                                : N_("duplication (f) takes what every rank holds in full"),
                   "duplication: x %s is not whole", tensor_text(x, a));
     return of(COPIED);
 }

@@ -1,5 +1,6 @@
 #include "autograd/operations.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
 /* ---- gelu: put off until somebody reads it, so that dropout can do both in one pass -------------------- */
@@ -109,7 +110,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
         kernel_gelu_dropout_forward(rows, columns, probability, bits, reals(x->producer->saved[0]), reals(y));
     else
         kernel_dropout_apply(rows, columns, probability, bits, reals(ready(x)), reals(y));
-    Node *node = tape_operation(tape, fused ? "gelu and dropout" : "dropout",
+    Node *node = tape_operation(tape, fused ? N_("gelu and dropout") : "dropout",
                                 fused ? gelu_dropout_gradient : dropout_gradient, y, 1, &from);
     if (node) {
         node->with.probability = probability;

@@ -5,6 +5,7 @@
 
 #include "autograd/tape.h"
 #include "backend/host_view.h"
+#include "base/language.h"
 
 enum { ROWS = 8, COLUMNS = 6, TEXT = 4096 };
 
@@ -31,15 +32,16 @@ static int64_t shown(int64_t i, int64_t count, int most)
     return i == most / 2 ? -1 : count - most + i;
 }
 
-/* "[1,0,:]", as wide as the last one. */
-static void say_place(Text *t, Shape shape, int64_t row)
+/* "1 [1,0,:]", as wide as the last one: on rank 1, since lines of several ranks may come in turns. */
+static void say_place(Text *t, int rank, Shape shape, int64_t row)
 {
+    say(t, "%d ", rank);
     for (int64_t d = 0, below = shape_count(shape) / shape_last(shape); d < shape.rank - 1; d++) {
         below /= shape.size[d];
         int width = snprintf(NULL, 0, "%" PRId64, shape.size[d] - 1);
-        say(t, "%s%*" PRId64 ",", d == 0 ? "  [" : "", width, row / below % shape.size[d]);
+        say(t, "%s%*" PRId64 ",", d == 0 ? "[" : "", width, row / below % shape.size[d]);
     }
-    say(t, shape.rank > 1 ? ":]" : "  [:]");
+    say(t, shape.rank > 1 ? ":]" : "[:]");
 }
 
 /* numbers: NULL of ids. */
@@ -65,20 +67,20 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
     HostView view = {0};
     if (x->dtype == REAL)
         view = host_view_read(reals(x), tensor_count(x));
+    const int rank = mesh->world ? group_rank(mesh->world) : mesh->tp_rank;
     int64_t columns = shape_last(x->shape), rows = columns > 0 ? tensor_count(x) / columns : 0;
-    say(&t, "rank %d: %.60s %s\n", mesh->world ? group_rank(mesh->world) : mesh->tp_rank, name,
-        tensor_text(x, text));
+    say(&t, _("rank %d: %.60s %s\n"), rank, name, tensor_text(x, text));
     for (int64_t r = 0; r < rows && r < ROWS; r++) {
         int64_t row = shown(r, rows, ROWS);
         if (row < 0) {
-            say(&t, "  ...\n");
+            say(&t, "%d ...\n", rank);
             continue;
         }
-        say_place(&t, x->shape, row);
+        say_place(&t, rank, x->shape, row);
         say_row(&t, x, view.numbers, row * columns, columns);
     }
     if (x->dtype == REAL)
         host_view_end(&view);
-    fputs(buffer, stdout); /* at once, so that lines of other ranks do not come between */
+    fputs(buffer, stdout);
     fflush(stdout);
 }

@@ -84,6 +84,13 @@ void backend_set_bytes(void *memory, int byte, int64_t bytes);
 /** Do the kernels look for rows of zeros, so that it is worth asking (kernel_rows_in_use, AdamW.seen)? */
 bool backend_looks_for_zeros(void);
 
+/** Names what is called until backend_range_end(), for whoever looks on: on NVIDIA GPUs a range of NVTX, which Nsight Systems shows above
+ *  the kernels that it has started; elsewhere, and without a profiler, nothing. Ranges lie within each other, as brackets do.
+ *  @param name is copied where it is needed */
+void backend_range(const char *name);
+/** Ends the range that began last. */
+void backend_range_end(void);
+
 /* ---- precision of matrix products ------------------------------------------------------------------------ */
 
 /** What the matrices of a product are rounded to before they are multiplied, to the nearest, ties to even; sums, biases and

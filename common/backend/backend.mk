@@ -5,7 +5,7 @@
 BACKEND ?= cpu
 BACKENDS = cpu cuda emulated
 ifneq ($(filter-out $(BACKENDS),$(BACKEND))$(filter-out 1,$(words $(BACKEND))),)
-$(error there is no backend '$(BACKEND)'. HINT: BACKEND=cpu or BACKEND=cuda)
+$(error $(shell $(TELL) stop "there is no backend '%s'" "BACKEND=cpu or BACKEND=cuda" $(call quoted,$(BACKEND))))
 endif
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
@@ -14,18 +14,18 @@ NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
 HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes)))
 TRANSPORT ?= mpi
 ifneq ($(filter-out mpi nccl,$(TRANSPORT))$(filter-out 1,$(words $(TRANSPORT))),)
-$(error there is no transport '$(TRANSPORT)'. HINT: TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl)
+$(error $(shell $(TELL) stop "there is no transport '%s'" "TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl" $(call quoted,$(TRANSPORT))))
 endif
 OVER_NCCL = $(filter nccl,$(TRANSPORT))
 ifneq ($(OVER_NCCL),)
 ifeq ($(ON_GPU),)
-$(error NCCL moves the memory of GPUs. HINT: BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi)
+$(error $(shell $(TELL) stop "NCCL moves the memory of GPUs" "BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi"))
 endif
 ifeq ($(and $(filter cuda,$(BACKEND)),$(NVCC),$(if $(HAS_NCCL),,none)),none)
-$(error TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h. HINT: install it (libnccl-dev), or TRANSPORT=mpi)
+$(error $(shell $(TELL) stop "TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h" "install it (libnccl-dev), or TRANSPORT=mpi"))
 endif
 ifneq ($(filter grade trace,$(MAKECMDGOALS)),)
-$(error the grader looks on at what goes through MPI. HINT: make grade BACKEND=cuda; TRANSPORT=nccl is for make train)
+$(error $(shell $(TELL) stop "the grader looks on at what goes through MPI" "make grade BACKEND=cuda; TRANSPORT=nccl is for make train"))
 endif
 endif
 OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
@@ -37,7 +37,7 @@ GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC_FLAGS = -std=c++17 -g -O3 -arch=$(GPU_ARCH) -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 ifeq ($(BACKEND)$(CUDA),cuda)
 ifneq ($(filter grade train bench model trace runners test test-slow,$(MAKECMDGOALS)),)
-$(error BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc. HINT: install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none)
+$(error $(shell $(TELL) stop "BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc" "install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none"))
 endif
 endif
 
@@ -53,7 +53,13 @@ CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Werror
 CXX_FLAGS = -std=gnu++17 -g $(OPTIMISE) $(CXX_WARNINGS) $(SANITIZE) -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) $(BLAS_CFLAGS) \
     -I$(EMULATION) -Icommon -MMD -MP
 
-$(BUILD)/cuda/%.o: %.cu
+# Objects for other GPUs are made again.
+FOR_GPUS = $(BUILD)/cuda/for-$(GPU_ARCH)
+$(FOR_GPUS):
+	mkdir -p $(@D)
+	rm -f $(@D)/for-*
+	touch $@
+$(BUILD)/cuda/%.o: %.cu $(FOR_GPUS)
 	mkdir -p $(@D)
 	$(NVCC) $(NVCC_FLAGS) -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) -Icommon -MMD -MP -c $< -o $@
 $(BUILD)/emulated/%.o: %.cu
@@ -91,6 +97,6 @@ TESTS_REPORTED = $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))
 gpu-report:
 	$(MAKE) BACKEND=$(REPORT_ON) $(BUILD)/libtest.a bench-programs
 	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/grade $(TESTS_REPORTED) runners
-	$(foreach name,MODELS STEPS PEAK TORCH,$(name)='$($(name))') TESTS='$(TESTS_REPORTED)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
+	$(foreach name,MODELS STEPS PEAK TORCH,$(name)=$(call quoted,$($(name)))) TESTS='$(TESTS_REPORTED)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
 
 -include $(shell find $(BUILD)/cuda $(BUILD)/emulated -name '*.d' 2>/dev/null)

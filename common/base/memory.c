@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/language.h"
 #include "base/run.h"
 
 static int64_t held[CATEGORIES], rounded;
@@ -20,23 +21,24 @@ void memory_holds_rounded(int64_t bytes)
 static const char *megabytes(int64_t bytes, char text[32])
 {
     const double mb = (double)bytes / 1e6;
-    snprintf(text, 32, mb > 0 && mb < 1 ? "%.1f MB" : "%.0f MB", mb);
+    snprintf(text, 32, mb > 0 && mb < 1 ? _("%.1f MB") : _("%.0f MB"), mb);
     return text;
 }
 
 _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category, const char *which,
                              const char *more)
 {
-    static const char *const names[] = {"weights", "gradients", "optimiser state", "activations"};
-    char text[CATEGORIES + 1][32], hint[256];
-    snprintf(hint, sizeof hint, "split the model over more ranks (TP)%s%s%s",
-             category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? ", take a smaller BATCH_SIZE or SEQ" : "",
-             rounded > 0 ? ", or AMP=off, which keeps no copy of the weights in 16 bits" : "", more);
+    static const char *const names[] = {N_("weights"), N_("gradients"), N_("optimiser state"),
+                                        N_("activations")};
+    char text[CATEGORIES + 1][32], hint[384];
+    snprintf(hint, sizeof hint, "%s%s%s%s", _("split the model over more ranks (TP)"),
+             category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", take a smaller BATCH_SIZE or SEQ") : "",
+             rounded > 0 ? _(", or AMP=off, which keeps no copy of the weights in 16 bits") : "", more);
     misuse(
         hint,
         "this rank's tensors do not fit in %s: %s more were asked for (%s%s%s) beside weights %s, gradients "
         "%s, optimiser state %s, activations %s",
-        place, megabytes(bytes, text[CATEGORIES]), names[category], which[0] ? ": " : "", which,
+        place, megabytes(bytes, text[CATEGORIES]), _(names[category]), which[0] ? _(": ") : "", which,
         megabytes(held[WEIGHTS], text[0]), megabytes(held[GRADIENTS], text[1]),
         megabytes(held[OPTIMISER], text[2]), megabytes(held[ACTIVATIONS], text[3]));
 }

@@ -2,14 +2,16 @@
 
 #include <stdarg.h>
 
+#include "base/language.h"
+
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(problem->what, sizeof problem->what, format, args);
+    vsnprintf(problem->what, sizeof problem->what, _(format), args);
     va_end(args);
     snprintf(problem->where, sizeof problem->where, "%s", where ? where : "");
-    snprintf(problem->hint, sizeof problem->hint, "%s", hint);
+    snprintf(problem->hint, sizeof problem->hint, "%s", *hint ? _(hint) : "");
     return false;
 }
 
@@ -17,8 +19,9 @@ void problem_print(FILE *stream, const Problem *problem)
 {
     char text[sizeof *problem + 64];
     bool has_where = problem->where[0] != '\0';
-    snprintf(text, sizeof text, "error: %s\n%s%s%s  HINT: %s\n", problem->what, has_where ? "  at " : "",
-             problem->where, has_where ? "\n" : "", problem->hint);
+    snprintf(text, sizeof text, "%s%s\n%s%s%s%s%s\n", _("error: "), problem->what,
+             has_where ? _("  at ") : "", problem->where, has_where ? "\n" : "", _("  HINT: "),
+             problem->hint);
     fputs(text, stream);
     fflush(stream);
 }

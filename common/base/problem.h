@@ -22,7 +22,7 @@ typedef struct Problem {
 } Problem;
 
 /** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be NULL; `format` and what
- *  follows make the sentence `what`, as in printf. Texts that are too long are cut. */
+ *  follows make the sentence `what`, as in printf; both are said in the reader's language (language.h). Texts that are too long are cut. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

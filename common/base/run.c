@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "balise.h"
+#include "base/language.h"
 
 /* Made by the linker around the section that the Makefile moves every lab's code into. */
 extern const char __start_balise_labs[] __attribute__((weak));
@@ -48,8 +49,8 @@ void callsite_describe(const void *address, char *text, size_t size)
 static void describe(Problem *problem, const char *hint, const char *format, va_list args)
 {
     *problem = (Problem){0};
-    vsnprintf(problem->what, sizeof problem->what, format, args);
-    snprintf(problem->hint, sizeof problem->hint, "%s", hint);
+    vsnprintf(problem->what, sizeof problem->what, _(format), args);
+    snprintf(problem->hint, sizeof problem->hint, "%s", *hint ? _(hint) : "");
 }
 
 void misuse(const char *hint, const char *format, ...)

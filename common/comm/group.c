@@ -70,9 +70,13 @@ Group *group_split(Group *group, int color, int key)
 {
     MPI_Comm comm;
     group_must_exist(group, "group_split");
-    MPI_Comm_split(group->comm, color, key, &comm);
+    MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key,
+                   &comm); /* the others shall not wait */
+    if (color < 0)
+        misuse("every rank belongs to a group: give it a color from 0 on",
+               "group_split: the color is %d, and none may be negative", color);
     Group *part = child_of(group, comm);
-    snprintf(part->name, sizeof part->name, "%.24s/%d", group->name, color);
+    snprintf(part->name, sizeof part->name, "%.20s/%d", group->name, color);
     transport_join(part, group, color, key);
     return part;
 }

@@ -197,11 +197,11 @@ ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
         return NULL;
     }
     if (!folder_make(cache_folder, problem) ||
-        !file_read(csv, "the reviews", "check the path; `make data` downloads the IMDb reviews", &csv_file,
-                   problem))
+        !file_read(csv, N_("the reviews"), N_("check the path; `make data` downloads the IMDb reviews"),
+                   &csv_file, problem))
         return NULL;
     ReviewSet *set = NULL;
-    if (file_read(vocabulary, "the vocabulary", VOCABULARY_PATH_HINT, &vocabulary_file, problem))
+    if (file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &vocabulary_file, problem))
         set = open_or_build(csv, csv_file, vocabulary, vocabulary_file, seq, cache_folder, problem);
     free(csv_file.bytes);
     return set;

@@ -46,11 +46,11 @@ static void on_field(void *field, size_t length, void *context)
         field = ""; /* libcsv may pass NULL */
     size_t valid = utf8_valid_length(field, length);
     if (valid < length) {
-        char sentence[128];
+        char sentence[160];
         snprintf(sentence, sizeof sentence,
-                 "column %lld is not valid UTF-8: byte 0x%02X at byte %zu of the field",
+                 _("column %lld is not valid UTF-8: byte 0x%02X at byte %zu of the field"),
                  (long long)parse->fields + 1, ((unsigned char *)field)[valid], valid + 1);
-        fail(parse, "save the file as UTF-8, for example with iconv -f latin1 -t utf-8", sentence);
+        fail(parse, N_("save the file as UTF-8, for example with iconv -f latin1 -t utf-8"), sentence);
         return;
     }
     if (parse->fields == 0) {
@@ -75,7 +75,7 @@ static void header_end(Parse *parse)
     if (parse->fields == 2 && parse->length == strlen("review") && memcmp(reviews->text, "review", 6) == 0 &&
         second_is(parse, "label"))
         return;
-    fail(parse, "let the first line be: review,label", "the header is not review,label");
+    fail(parse, N_("let the first line be: review,label"), _("the header is not review,label"));
 }
 
 static void grow(Parse *parse)
@@ -90,24 +90,24 @@ static void grow(Parse *parse)
 
 static void data_row_end(Parse *parse)
 {
-    char sentence[128];
+    char sentence[160];
     if (parse->fields < 2) {
-        fail(parse, "let each row be: review,label", "the row has no label");
+        fail(parse, N_("let each row be: review,label"), _("the row has no label"));
         return;
     }
     if (parse->fields > 2) {
-        snprintf(sentence, sizeof sentence, "the row has %lld columns instead of 2",
+        snprintf(sentence, sizeof sentence, _("the row has %lld columns instead of 2"),
                  (long long)parse->fields);
-        fail(parse, "put a review that holds commas in quotes", sentence);
+        fail(parse, N_("put a review that holds commas in quotes"), sentence);
         return;
     }
     bool positive = second_is(parse, "1") || second_is(parse, "pos");
     if (!positive && !second_is(parse, "0") && !second_is(parse, "neg")) {
         int shown =
             (int)(parse->second_length < sizeof parse->second ? parse->second_length : sizeof parse->second);
-        snprintf(sentence, sizeof sentence, "the label '%.*s%s' is of neither class", shown, parse->second,
+        snprintf(sentence, sizeof sentence, _("the label '%.*s%s' is of neither class"), shown, parse->second,
                  parse->second_length > sizeof parse->second ? "..." : "");
-        fail(parse, "labels are 0 or neg, and 1 or pos", sentence);
+        fail(parse, N_("labels are 0 or neg, and 1 or pos"), sentence);
         return;
     }
     grow(parse);
@@ -154,7 +154,7 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
 
 Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)
 {
-    const char *hint = "let the file begin with the line review,label and hold a row for each review";
+    const char *hint = N_("let the file begin with the line review,label and hold a row for each review");
     struct csv_parser csv;
     Reviews *reviews = allocate(sizeof *reviews);
     *reviews = (Reviews){.text = allocate(length)};

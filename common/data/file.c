@@ -11,7 +11,7 @@ void *reallocate(void *memory, size_t bytes)
 {
     void *grown = realloc(memory, bytes ? bytes : 1);
     if (!grown) {
-        fprintf(stderr, "error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n",
+        fprintf(stderr, _("error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n"),
                 bytes);
         exit(2);
     }
@@ -33,10 +33,10 @@ void place_in_file(char *place, const char *path, int64_t row, int64_t line)
         dots = "...";
     }
     if (row > 0)
-        snprintf(place, PLACE_SIZE, "%s%s: row %lld (line %lld)", dots, path, (long long)row,
+        snprintf(place, PLACE_SIZE, _("%s%s: row %lld (line %lld)"), dots, path, (long long)row,
                  (long long)line);
     else
-        snprintf(place, PLACE_SIZE, "%s%s: line %lld", dots, path, (long long)line);
+        snprintf(place, PLACE_SIZE, _("%s%s: line %lld"), dots, path, (long long)line);
 }
 
 void skip_bom(const char **bytes, size_t *length)
@@ -72,10 +72,10 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
     *file = (FileBytes){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return problem_set(problem, path, hint, "%s cannot be opened: %s", what, strerror(errno));
+        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), strerror(errno));
     bool ok = read_all(fd, file);
     if (!ok) {
-        problem_set(problem, path, hint, "%s cannot be read: %s", what, strerror(errno));
+        problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
         free(file->bytes);
         *file = (FileBytes){0};
     }
@@ -120,7 +120,7 @@ static bool write_all(int fd, const char *bytes, size_t length)
 
 bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem)
 {
-    const char *hint = "free some space, or give another cache folder";
+    const char *hint = N_("free some space, or give another cache folder");
     char *beside = allocate(strlen(path) + sizeof ".XXXXXX");
     strcat(strcpy(beside, path), ".XXXXXX");
     int fd = mkstemp(beside);

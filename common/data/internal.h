@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/language.h"
 #include "base/problem.h"
 #include "data/data.h"
 
@@ -132,7 +133,7 @@ static inline uint64_t hash_add(uint64_t hash, char byte)
 int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char *piece, int length);
 
 /** The hint of a vocabulary that cannot be read. */
-#define VOCABULARY_PATH_HINT "check the path; `make data` downloads the vocabulary of bert-base-uncased"
+#define VOCABULARY_PATH_HINT N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
 
 /** As tokenizer_new, from a file that was read already; takes over file.bytes. */
 Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem);

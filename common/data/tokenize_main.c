@@ -5,9 +5,10 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/language.h"
 #include "data/data.h"
 
-#define USAGE "tokenize --vocab FILE [--seq N] < texts"
+#define USAGE N_("tokenize --vocab FILE [--seq N] < texts")
 
 typedef struct Options {
     const char *vocabulary;
@@ -72,7 +73,7 @@ static bool tokenize_line(const Tokenizer *tokenizer, const char *text, size_t l
     size_t valid = utf8_valid_length(text, length);
     if (valid < length) {
         char place[64];
-        snprintf(place, sizeof place, "standard input: line %lld", (long long)line);
+        snprintf(place, sizeof place, _("standard input: line %lld"), (long long)line);
         return problem_set(problem, place, "convert the text, for example with iconv -f latin1 -t utf-8",
                            "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
                            (unsigned)(unsigned char)text[valid], valid + 1);
@@ -96,9 +97,10 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
         ok = tokenize_line(tokenizer, text, (size_t)length, line, options, ids, problem);
     }
     if (ok && ferror(stdin))
-        ok = problem_set(problem, "standard input", USAGE, "the texts cannot be read: %s", strerror(errno));
+        ok =
+            problem_set(problem, _("standard input"), USAGE, "the texts cannot be read: %s", strerror(errno));
     if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
-        ok = problem_set(problem, "standard output", "free some space", "the ids cannot be written: %s",
+        ok = problem_set(problem, _("standard output"), "free some space", "the ids cannot be written: %s",
                          strerror(errno));
     free(text);
     free(ids);
@@ -107,12 +109,14 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
 
 int main(int argc, char **argv)
 {
+    language_begin();
     Options options;
     Problem problem;
     Tokenizer *tokenizer = NULL;
     bool ok = parse_options(argc, argv, &options, &problem);
     if (ok && options.help) {
-        puts(USAGE "\n\nPrints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded.");
+        printf("%s\n\n%s\n", _(USAGE),
+               _("Prints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded."));
         return 0;
     }
     if (ok)

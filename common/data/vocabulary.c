@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define VOCABULARY_HINT                                                                                      \
-    "give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines"
+    N_("give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines")
 
 const char *special_token(Special special)
 {
@@ -65,7 +65,8 @@ static bool add_token(Vocabulary *vocabulary, const char *path, const char *toke
     Slot *slot = slot_of(vocabulary, hash, token, bytes);
     if (slot->token) {
         char sentence[128];
-        snprintf(sentence, sizeof sentence, "the token stands in the vocabulary twice: line %lld has it too",
+        snprintf(sentence, sizeof sentence,
+                 _("the token stands in the vocabulary twice: line %lld has it too"),
                  (long long)slot->id + 1);
         return bad_line(path, id, sentence, problem);
     }

@@ -229,7 +229,7 @@ Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem)
 Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem)
 {
     FileBytes file;
-    if (!file_read(vocabulary, "the vocabulary", VOCABULARY_PATH_HINT, &file, problem))
+    if (!file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &file, problem))
         return NULL;
     return tokenizer_parse(vocabulary, file, problem);
 }

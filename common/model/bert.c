@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "autograd/operations.h"
+#include "backend/backend.h"
 
 struct Bert {
     Embedding *embedding;
@@ -47,15 +48,22 @@ Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *me
 {
     Tape *tape = ids->tape;
     TapeMark mark = tape_mark(tape);
+    backend_range("embedding");
     Tensor *x = embedding_forward(bert->embedding, ids, mesh);
     if (bert->positions)
         x = add_positions(x, bert->positions);
+    backend_range_end();
     tape_release_since(tape, mark, x);
     for (int i = 0; i < bert->layers; i++) {
         mark = tape_mark(tape);
+        backend_range("block");
         Tensor *y = block_forward(bert->block[i], x, mask, mesh);
+        backend_range_end();
         tape_release_since(tape, mark, y);
         x = y;
     }
-    return classifier_forward(bert->classifier, x, mesh);
+    backend_range("classifier");
+    x = classifier_forward(bert->classifier, x, mesh);
+    backend_range_end();
+    return x;
 }

@@ -4,6 +4,14 @@
 # Each package is a name or name/alternative/...: the first that apt has is installed. Package lists are fetched
 # only when a required package is unknown or there are none at all. Optional packages never make it fail.
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../base/say.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
+
+# tell SENTENCE ARGUMENTS...: a line.
+tell() {
+    printf '%s\n' "$(said "$@")"
+}
+
 
 updated=no
 log=$(mktemp "${TMPDIR:-/tmp}/balise-setup.XXXXXX")
@@ -16,8 +24,8 @@ apt() {
 update() {
     [[ $updated == no ]] || return 1
     updated=yes
-    echo 'setup: fetching package lists (apt-get update)'
-    apt update || echo 'setup: apt-get update did not reach every server' >&2
+    tell 'setup: fetching package lists (apt-get update)'
+    apt update || tell 'setup: apt-get update did not reach every server' >&2
 }
 
 # choose PACKAGE/ALTERNATIVE...: the first name that apt could install.
@@ -60,15 +68,15 @@ install_required() {
         if name=$(choose "$wanted"); then
             names+=("$name")
         else
-            echo "error: apt knows no package ${wanted//\// or }" >&2
+            printf '%s%s\n' "$(say 'error: ')" "$(said 'apt knows no package %s' "${wanted//\//$(say ' or ')}")" >&2
             status=1
         fi
     done
     ((${#names[@]})) || return "$status"
-    echo "setup: installing ${names[*]} (this may take a minute)"
+    tell 'setup: installing %s (this may take a minute)' "${names[*]}"
     if ! apt install --no-install-recommends "${names[@]}" &&
         ! { update && apt install --no-install-recommends "${names[@]}"; }; then
-        echo 'error: apt-get install failed; its last lines:' >&2
+        printf '%s%s\n' "$(say 'error: ')" "$(say 'apt-get install failed; its last lines:')" >&2
         show_log
         status=1
     fi
@@ -79,7 +87,7 @@ install_optional() {
     local wanted name
     for wanted; do
         if name=$(choose "$wanted"); then
-            echo "setup: installing $name (optional)"
+            tell 'setup: installing %s (optional)' "$name"
             apt install --no-install-recommends "$name" || true
         fi
     done

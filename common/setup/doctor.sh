@@ -5,6 +5,8 @@
 # Exit status: 0 the labs can be done here, 2 they cannot.
 set -euo pipefail
 
+# shellcheck source-path=SCRIPTDIR source=../base/say.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 # shellcheck source-path=SCRIPTDIR source=probe.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 # shellcheck source-path=SCRIPTDIR source=doctor_mpi.sh
@@ -36,13 +38,17 @@ row() {
     *) mark=' ' ;;
     esac
     local line
-    printf -v line '%-22s %-13s %s' "$2" "$3" "$4"
+    line="$(padded 22 "$2") $(padded 13 "$3") $4"
     printf '  %s %s\n' "$mark" "${line%"${line##*[! ]}"}"
 }
 
-# say TEXT: under a row, folded to the width of the table.
-say() {
+# under TEXT: under a row, folded to the width of the table.
+under() {
     fold -s -w 72 <<<"$1" | sed 's/^/      /; s/ *$//'
+}
+
+hint() {
+    under "$(say 'HINT: ')$1"
 }
 
 first_number() {
@@ -88,25 +94,27 @@ version_of() {
     file:*) if [[ -f $name && -x $name ]]; then version=$(command_version "$name"); fi ;;
     esac
     if [[ -z $version ]]; then version=$(packaged_version "${package[$1]%%/*}"); fi
-    printf '%.13s' "${version:-found}"
+    printf '%.13s' "${version:-$(say 'found')}"
 }
 
 how_to_get() {
     local target="make setup"
     if [[ ${group[$1]} != core ]]; then target="common/setup/setup.sh ${group[$1]}"; fi
-    say "HINT: $target; on a cluster: ${cluster[$1]}"
+    hint "$(said '%s; on a cluster: %s' "$target" "$(say "${cluster[$1]}")")"
 }
 
 dependency_row() {
-    local i=$1 name=${package[$1]%%/*}
+    local i=$1 name=${package[$1]%%/*} use lacks
+    use=$(say "${purpose[i]}") lacks=$(say 'missing')
     if is_present "$i"; then
-        row good "$name" "$(version_of "$i")" "${purpose[i]}"
+        row good "$name" "$(version_of "$i")" "$use"
     elif [[ ${group[i]} == core && -z ${optional[${package[i]}]:-} ]]; then
-        row bad "$name" missing "${purpose[i]}"
+        row bad "$name" "$lacks" "$use"
         how_to_get "$i"
         problems+=("$name")
     else
-        row absent "$name" "missing${optional[${package[i]}]:+ (opt.)}" "${purpose[i]}"
+        if [[ -n ${optional[${package[i]}]:-} ]]; then lacks=$(say 'missing (opt.)'); fi
+        row absent "$name" "$lacks" "$use"
         how_to_get "$i"
     fi
 }
@@ -121,12 +129,13 @@ dependency_table() {
 verdict() {
     echo
     if ((${#problems[@]})); then
-        printf '%s\n' "${red}The labs cannot be done here yet.$plain In the way:" | fold -s -w 78
+        said '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
+        echo
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
-        echo '  HINT: make setup; then make doctor again'
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make setup; then make doctor again')"
         exit 2
     fi
-    echo "${green}The labs can be done here.$plain"
+    printf '%s\n' "$green$(say 'The labs can be done here.')$plain"
 }
 
 main() {
@@ -137,19 +146,21 @@ main() {
     trap "rm -rf '$folder'" EXIT
     read_packages core test docs
     probe_all
-    echo 'Needed for the labs'
+    printf '%s\n' "$(say 'Needed for the labs')"
     dependency_table core
     check_mpi "$folder"
-    printf '\nFor make test (the labs work without)\n'
-    dependency_table test
-    printf '\nFor the slides and the reference pages (optional)\n'
-    dependency_table docs
-    printf '\nThis machine: %.60s\n' "$(system_name), $(uname -m)"
+    if [[ -d $setup_folder/tests ]]; then # no part of what students are handed out
+        printf '\n%s\n' "$(say 'For make test (the labs work without)')"
+        dependency_table test
+        printf '\n%s\n' "$(say 'For the slides and the reference pages (optional)')"
+        dependency_table docs
+    fi
+    printf '\n%s\n' "$(said 'This machine: %.60s' "$(system_name), $(uname -m)")"
     machine_table
     environment_table
-    printf '\nGPUs, for BACKEND=cuda (the labs need none)\n'
+    printf '\n%s\n' "$(say 'GPUs, for BACKEND=cuda (the labs need none)')"
     gpu_table
-    printf '\nA cluster, for make sbatch (the labs need none)\n'
+    printf '\n%s\n' "$(say 'A cluster, for make sbatch (the labs need none)')"
     check_slurm "$folder"
     verdict
 }

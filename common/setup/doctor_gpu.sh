@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# GPUs: toolkit, driver, NCCL, which rank takes which GPU, and what was ever run on one. Part of doctor.sh, whose row and say it uses.
+# GPUs: toolkit, driver, NCCL, which rank takes which GPU, and what was ever run on one. Part of doctor.sh, whose row, under and hint it uses.
 
 nvcc_path() {
     local nvcc
@@ -45,19 +45,21 @@ toolkit_rows() {
     nvcc=$(nvcc_path)
     if [[ -n $nvcc ]]; then
         toolkit=$(first_number "$("$nvcc" --version 2>&1 | grep release || true)")
-        row good nvcc "$toolkit" 'the CUDA Toolkit'
+        row good nvcc "$toolkit" "$(say 'the CUDA Toolkit')"
     else
-        row plain nvcc none 'the CUDA Toolkit'
+        row plain nvcc "$(say 'none')" "$(say 'the CUDA Toolkit')"
     fi
     driver=$(head -n 1 <<<"$1" | awk -F ', ' '{ print $6 }')
     knows=$(first_number "$(ask_driver | grep -o 'CUDA Version: [0-9.]*' || true)")
     if [[ -z $driver ]]; then
-        row plain driver none 'of NVIDIA'
+        row plain "$(say 'driver')" "$(say 'none')" "$(say 'of NVIDIA')"
     elif [[ -n $toolkit && -n $knows ]] && is_older "${knows%%.*}" "${toolkit%%.*}"; then
-        row note driver "$driver" "knows CUDA $knows, the toolkit is newer"
-        say "HINT: update the driver, or build with an older toolkit: CUDA=/usr/local/cuda-${knows%%.*}"
+        row note "$(say 'driver')" "$driver" "$(said 'knows CUDA %s, the toolkit is newer' "$knows")"
+        hint "$(said 'update the driver, or build with an older toolkit: CUDA=%s' "/usr/local/cuda-${knows%%.*}")"
+    elif [[ -n $knows ]]; then
+        row good "$(say 'driver')" "$driver" "$(said 'knows CUDA up to %s' "$knows")"
     else
-        row good driver "$driver" "knows CUDA${knows:+ up to $knows}"
+        row good "$(say 'driver')" "$driver" "$(say 'knows CUDA')"
     fi
     nccl_row "${nvcc%/bin/nvcc}"
 }
@@ -74,28 +76,28 @@ nccl_row() {
         compgen -G "$folder/lib64/libnccl.so.2" || ldconfig -p 2>/dev/null | sed -n 's/.*libnccl\.so\.2.* => //p'
     } | head -n 1)
     if [[ -z $version ]]; then
-        row plain NCCL none 'for TRANSPORT=nccl'
+        row plain NCCL "$(say 'none')" "$(say 'for TRANSPORT=nccl')"
     elif is_older "$version" 2.18 || { [[ -n $library ]] && ! grep -qam 1 ncclCommSplit "$library"; }; then
-        row note NCCL "$version" 'has no ncclCommSplit'
-        say 'HINT: TRANSPORT=nccl takes NCCL 2.18 or later; TRANSPORT=mpi goes without'
+        row note NCCL "$version" "$(say 'has no ncclCommSplit')"
+        hint "$(say 'TRANSPORT=nccl takes NCCL 2.18 or later; TRANSPORT=mpi goes without')"
     else
-        row good NCCL "$version" 'has ncclCommSplit: TRANSPORT=nccl'
+        row good NCCL "$version" "$(say 'has ncclCommSplit: TRANSPORT=nccl')"
     fi
 }
 
 cuda_aware_row() {
     type -P ompi_info >/dev/null || return 0
     if timeout 10 ompi_info --parsable --all 2>/dev/null | grep -q 'cuda_support:value:true'; then
-        row good 'Open MPI' CUDA-aware 'the kit takes the host'"'"'s memory still'
+        row good 'Open MPI' CUDA-aware "$(say "the kit takes the host's memory still")"
     else
-        row plain 'Open MPI' 'no CUDA' 'GPUs meet in the host'"'"'s memory'
+        row plain 'Open MPI' "$(say 'no CUDA')" "$(say "GPUs meet in the host's memory")"
     fi
 }
 
 # gpu_text NAME MIB FREE
 gpu_text() {
     local name=${1#NVIDIA }
-    printf '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
+    said '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
 }
 
 # Local rank r takes the r-th GPU that it sees, and begins again after the last; NTASKS says how many ranks are asked about.
@@ -106,19 +108,25 @@ map_rows() {
     for ((rank = 0; rank < ranks && rank < 64; rank++)); do
         IFS='|' read -ra fields <<<"${gpus[rank % ${#gpus[@]}]//, /|}"
         if ((rank < ${#gpus[@]})); then
-            row good "local rank $rank" "GPU ${fields[0]}" "$(gpu_text "${fields[@]:2:3}")"
+            row good "$(said 'local rank %d' "$rank")" "GPU ${fields[0]}" "$(gpu_text "${fields[@]:2:3}")"
         else
-            row note "local rank $rank" "GPU ${fields[0]}" "shared with local rank $((rank % ${#gpus[@]}))"
+            row note "$(said 'local rank %d' "$rank")" "GPU ${fields[0]}" "$(said 'shared with local rank %d' $((rank % ${#gpus[@]})))"
         fi
     done
     if ((ranks > ${#gpus[@]})); then
-        say "$ranks ranks share ${#gpus[@]} GPU$( ((${#gpus[@]} == 1)) || echo s): their collectives go through MPI, by way of the host; NCCL takes a rank a GPU."
+        if ((${#gpus[@]} == 1)); then
+            under "$(said '%d ranks share 1 GPU: their collectives go through MPI, by way of the host; NCCL takes a rank a GPU.' "$ranks")"
+        else
+            under "$(said '%d ranks share %d GPUs: their collectives go through MPI, by way of the host; NCCL takes a rank a GPU.' "$ranks" ${#gpus[@]})"
+        fi
+    elif ((${#gpus[@]} == 1)); then
+        under "$(say 'More than 1 rank share, in turn, and go through MPI: make doctor NTASKS=2')"
     else
-        say "More than ${#gpus[@]} rank$( ((${#gpus[@]} == 1)) || echo s) share, in turn, and go through MPI: make doctor NTASKS=$((2 * ${#gpus[@]}))"
+        under "$(said 'More than %d ranks share, in turn, and go through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
     fi
     if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
-        row note 'types of GPUs' differ 'a run takes GPUs of one type'
-        say 'HINT: CUDA_VISIBLE_DEVICES=0,2 names those of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does'
+        row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'a run takes GPUs of one type')"
+        hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 names those of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does')"
     fi
 }
 
@@ -138,9 +146,9 @@ link_row() {
         END { if (all) print (linked == all ? "all" : linked ? substr(list, 2) : "none") }')
     case $pairs in
     '') ;;
-    all) row good NVLink 'all pairs' '' ;;
-    none) row plain NVLink none 'GPUs meet over PCIe or the host' ;;
-    *) row note NVLink some "between ${pairs:0:30}, of all pairs" ;;
+    all) row good NVLink "$(say 'all pairs')" '' ;;
+    none) row plain NVLink "$(say 'none')" "$(say 'GPUs meet over PCIe or the host')" ;;
+    *) row note NVLink "$(say 'some')" "$(said 'between %s, of all pairs' "${pairs:0:30}")" ;;
     esac
 }
 
@@ -159,9 +167,9 @@ gpu_table() {
         map_rows "$gpus"
         link_row "$gpus"
     elif [[ -n $all ]]; then
-        row note GPU hidden "CUDA_VISIBLE_DEVICES='${CUDA_VISIBLE_DEVICES:0:20}'"
+        row note GPU "$(say 'hidden')" "CUDA_VISIBLE_DEVICES='${CUDA_VISIBLE_DEVICES:0:20}'"
     else
-        row plain GPU none 'BACKEND=cpu needs none'
+        row plain GPU "$(say 'none')" "$(say 'BACKEND=cpu needs none')"
     fi
-    say "$(gpu_status)"
+    [[ ! -r $setup_folder/../backend/cuda/RESULTS.md ]] || under "$(say "$(gpu_status)")" # handed out, it is not there
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The machine itself: cores, memory, environment. Part of doctor.sh, whose row and say it uses.
+# The machine itself: cores, memory, environment. Part of doctor.sh, whose row, under and hint it uses.
 
 gib() {
-    printf '%d.%d GiB' $(($1 / 1048576)) $(($1 % 1048576 * 10 / 1048576))
+    said '%d.%d GiB' $(($1 / 1048576)) $(($1 % 1048576 * 10 / 1048576))
 }
 
 meminfo() {
@@ -26,12 +26,12 @@ machine_table() {
     total=$(meminfo MemTotal) limit=$(memory_limit) free=$(meminfo MemAvailable)
     if [[ -n $limit ]] && ((limit < total)); then total=$limit; fi
     if ((free > total)); then free=$total; fi
-    row good cores "$(cores)" 'more ranks than cores work, slowly'
+    row good "$(say 'cores')" "$(cores)" "$(say 'more ranks than cores work, slowly')"
     if ((free >= 2 * 1048576)); then
-        row good memory "$(gib "$total")" "$(gib "$free") free"
+        row good "$(say 'memory')" "$(gib "$total")" "$(said '%s free' "$(gib "$free")")"
     else
-        row note memory "$(gib "$total")" "only $(gib "$free") free"
-        say 'HINT: the labs fit; for training take small sizes (LAYERS=2 HIDDEN_DIM=128)'
+        row note "$(say 'memory')" "$(gib "$total")" "$(said 'only %s free' "$(gib "$free")")"
+        hint "$(say 'the labs fit; for training take small sizes (LAYERS=2 HIDDEN_DIM=128)')"
     fi
     bf16_row
     shared_memory_row
@@ -44,9 +44,9 @@ bf16_row() {
     local found
     found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)
     if [[ -n $found ]]; then
-        row good bf16 "$found" 'make train AMP=bf16 is faster here'
+        row good bf16 "$found" "$(say 'make train AMP=bf16 is faster here')"
     else
-        row plain bf16 none 'make train AMP=bf16 gains nothing here'
+        row plain bf16 "$(say 'none')" "$(say 'make train AMP=bf16 gains nothing here')"
     fi
 }
 
@@ -54,10 +54,10 @@ shared_memory_row() {
     local kib
     kib=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
     if [[ -n $kib ]] && ((kib >= 256 * 1024)) && [[ -w /dev/shm ]]; then
-        row good /dev/shm "$(gib "$kib")" 'free; ranks of one machine meet there'
+        row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks of one machine meet there')"
     else
-        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" 'less than 256 MiB that can be written'
-        say 'HINT: in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root'
+        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB that can be written')"
+        hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
     fi
 }
 
@@ -67,10 +67,10 @@ sandbox_row() {
     kernel=$(uname -r)
     if printf '5.12\n%s\n' "$kernel" | sort -CV &&
         unshare --user --map-root-user --mount --net --ipc --pid --fork --mount-proc true 2>/dev/null; then
-        row good sandbox "" 'labs are graded apart from all else'
+        row good "$(say 'sandbox')" "" "$(say 'labs are graded apart from all else')"
     else
-        row note sandbox none 'labs are graded with limits alone'
-        say 'HINT: in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12'
+        row note "$(say 'sandbox')" "$(say 'none')" "$(say 'labs are graded with limits alone')"
+        hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12')"
     fi
 }
 
@@ -85,15 +85,15 @@ system_rows() {
     kernel=$(uname -r)
     case $kernel in
     *[Mm]icrosoft*WSL2* | *WSL2*)
-        row good WSL2 "" 'Linux under Windows, as good as a laptop'
+        row good WSL2 "" "$(say 'Linux under Windows, as good as a laptop')"
         if [[ ${setup_folder:?} == /mnt/[a-z]/* ]]; then
-            row note folder "" 'on a Windows disk, which is slow'
-            say 'HINT: clone the kit into your Linux home folder (~)'
+            row note "$(say 'folder')" "" "$(say 'on a Windows disk, which is slow')"
+            hint "$(say 'clone the kit into your Linux home folder (~)')"
         fi
         ;;
     *Microsoft*)
-        row note WSL1 "" 'has no shared memory that MPI can use'
-        say 'HINT: in PowerShell: wsl --set-version <distribution> 2'
+        row note WSL1 "" "$(say 'has no shared memory that MPI can use')"
+        hint "$(say 'in PowerShell: wsl --set-version <distribution> 2')"
         ;;
     esac
 }
@@ -101,17 +101,17 @@ system_rows() {
 too_many_threads() {
     local name=$1 value=${!1:-}
     if [[ $value =~ ^[0-9]+$ ]] && ((value > $(cores))); then
-        row note environment "" "$name=${value:0:6} on $(cores) cores"
-        say "HINT: unset $name; the kit shares the cores out among the ranks"
+        row note "$(say 'environment')" "" "$(said '%s on %d cores' "$name=${value:0:6}" "$(cores)")"
+        hint "$(said 'unset %s; the kit shares the cores out among the ranks' "$name")"
     fi
 }
 
 environment_table() {
     local name
     if [[ -n ${OPENBLAS_CORETYPE:-} ]]; then
-        row note environment "" "OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:0:18}"
-        say "It makes OpenBLAS use that processor's matrix product, which can be half as fast as this one's."
-        say 'HINT: unset OPENBLAS_CORETYPE'
+        row note "$(say 'environment')" "" "OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:0:18}"
+        under "$(say "It makes OpenBLAS use that processor's matrix product, which can be half as fast as this one's.")"
+        hint "$(say 'unset OPENBLAS_CORETYPE')"
     fi
     for name in OMP_NUM_THREADS OPENBLAS_NUM_THREADS; do too_many_threads "$name"; done
 }

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Does Open MPI really start ranks here? Part of doctor.sh, whose row, say and problems it uses.
+# Does Open MPI really start ranks here? Part of doctor.sh, whose row, under, hint and problems it uses.
 
 mpi_fails() {
-    row bad 'MPI, 2 ranks' fails "$1"
-    say "HINT: $2"
-    problems+=('MPI')
+    row bad "$(say 'MPI, 2 ranks')" "$(say 'fails')" "$1"
+    hint "$2"
+    problems+=(MPI)
 }
 
 write_hello() {
@@ -29,23 +29,23 @@ run_hello() {
 }
 
 say_what_mpi_said() {
-    grep -v -e '^-*$' "$1" | head -n 4 | while read -r line; do say "$line"; done || true
+    grep -v -e '^-*$' "$1" | head -n 4 | while read -r line; do under "$line"; done || true
 }
 
 # Two ranks are compiled, started and made to talk; mpirun alone proves little.
 check_mpi() {
     local folder=$1 status=0 start seconds
     if ! type -P mpicc >/dev/null || ! type -P mpirun >/dev/null; then
-        mpi_fails 'Open MPI is not installed' 'make setup; on a cluster: module load openmpi'
+        mpi_fails "$(say 'Open MPI is not installed')" "$(say 'make setup; on a cluster: module load openmpi')"
         return
     fi
     if [[ $(mpirun --version 2>&1) != *'Open MPI'* ]]; then
-        mpi_fails 'mpirun is not that of Open MPI' "$(type -P mpirun) comes first on PATH; put Open MPI's first"
+        mpi_fails "$(say 'mpirun is not that of Open MPI')" "$(said "%s comes first on PATH; put Open MPI's first" "$(type -P mpirun)")"
         return
     fi
     write_hello "$folder/hello.c"
     if ! mpicc -o "$folder/hello" "$folder/hello.c" >"$folder/said" 2>&1; then
-        mpi_fails 'mpicc cannot compile' 'make setup, and see what the compiler said:'
+        mpi_fails "$(say 'mpicc cannot compile')" "$(say 'make setup, and see what the compiler said:')"
         say_what_mpi_said "$folder/said"
         return
     fi
@@ -58,14 +58,14 @@ check_mpi() {
 
 judge_hello() {
     if ((!$2)) && grep -qx 'ranks=2' "$1/said"; then
-        row good 'MPI, 2 ranks' "$3" 'start, and talk to each other'
+        row good "$(say 'MPI, 2 ranks')" "$3" "$(say 'start, and talk to each other')"
     elif grep -qx 'ranks=1' "$1/said"; then
-        mpi_fails 'each rank is alone in its world' \
-            'mpicc and mpirun belong to two installations of MPI; put the folder of one first on PATH'
+        mpi_fails "$(say 'each rank is alone in its world')" \
+            "$(say 'mpicc and mpirun belong to two installations of MPI; put the folder of one first on PATH')"
     elif (($2 == 124 || $2 == 137)); then
-        mpi_fails 'no answer within 20 s' 'is the name of this host in /etc/hosts? Open MPI looks it up'
+        mpi_fails "$(say 'no answer within 20 s')" "$(say 'is the name of this host in /etc/hosts? Open MPI looks it up')"
     else
-        mpi_fails "mpirun ended with status $2" 'the first lines that it said are below'
+        mpi_fails "$(said 'mpirun ended with status %d' "$2")" "$(say 'the first lines that it said are below')"
         say_what_mpi_said "$1/said"
     fi
 }

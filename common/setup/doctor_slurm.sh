@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Is there a Slurm, and do its nodes start ranks that talk? Part of doctor.sh, whose row, say and write_hello it uses. PARTITION and
+# Is there a Slurm, and do its nodes start ranks that talk? Part of doctor.sh, whose row, hint and write_hello it uses. PARTITION and
 # ACCOUNT of site.mk come as JOB_PARTITION and JOB_ACCOUNT.
 
 check_slurm() {
     local version partitions
     if ! type -P sbatch >/dev/null; then
-        row plain Slurm none 'all runs on this machine'
+        row plain Slurm "$(say 'none')" "$(say 'all runs on this machine')"
         return
     fi
     version=$(first_number "$(sbatch --version 2>/dev/null || true)")
     version=${version:-$(packaged_version slurm-client)}
     if ! partitions=$(timeout 10 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
-        row note Slurm "$version" 'its controller does not answer'
-        say 'HINT: sinfo shows what it says; nothing but make sbatch and ON=slurm needs it'
+        row note Slurm "$version" "$(say 'its controller does not answer')"
+        hint "$(say 'sinfo shows what it says; nothing but make sbatch and ON=slurm needs it')"
         return
     fi
     row good Slurm "$version" "$(sort -u <<<"$partitions" | paste -sd ' ' | cut -c 1-38)"
@@ -23,7 +23,7 @@ check_slurm() {
 check_srun() {
     local program=$setup_folder/../../build/doctor-hello.$$ status=0
     if ! srun --mpi=list 2>&1 | grep -qw pmix; then
-        row note 'srun --mpi=pmix' none 'make sbatch starts ranks by mpirun'
+        row note 'srun --mpi=pmix' "$(say 'none')" "$(say 'make sbatch starts ranks by mpirun')"
         return
     fi
     mkdir -p "${program%/*}"
@@ -36,14 +36,20 @@ check_srun() {
 
 judge_srun() {
     if ((!$2)) && grep -qx 'ranks=2' "$1"; then
-        row good 'srun --mpi=pmix' "" 'ranks start on nodes, and talk'
+        row good 'srun --mpi=pmix' "" "$(say 'ranks start on nodes, and talk')"
     elif grep -qx 'ranks=1' "$1"; then
-        row note 'srun --mpi=pmix' 'alone' 'each rank is alone in its world'
-        say 'HINT: this MPI does not know PMIx: START = mpirun in site.mk, or another module of MPI'
+        row note 'srun --mpi=pmix' "$(say 'alone')" "$(say 'each rank is alone in its world')"
+        hint "$(say 'this MPI does not know PMIx: START = mpirun in site.mk, or another module of MPI')"
     elif grep -q 'Immediate execution impossible\|temporarily unavailable\|Resource temporarily\|nodes are busy' "$1"; then
-        row plain 'srun --mpi=pmix' 'not tried' 'no node was free within 10 s'
+        row plain 'srun --mpi=pmix' "$(say 'not tried')" "$(say 'no node was free within 10 s')"
+    elif grep -qi 'invalid partition' "$1"; then
+        row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "there is no partition '%s'" "${JOB_PARTITION:-}")"
+        hint "$(say 'PARTITION in site.mk is one of those above')"
+    elif grep -qi 'invalid account' "$1"; then
+        row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "ACCOUNT '%s' may not use it" "${JOB_ACCOUNT:-}")"
+        hint "$(say "sacctmgr show associations user=\$USER lists yours, for ACCOUNT in site.mk")"
     else
-        row note 'srun --mpi=pmix' fails "$(head -n 1 "$1" | cut -c 1-38)"
-        say 'HINT: PARTITION and ACCOUNT stand in site.mk; START = mpirun there does without srun'
+        row note 'srun --mpi=pmix' "$(say 'fails')" "$(head -n 1 "$1" | cut -c 1-38)"
+        hint "$(say 'PARTITION and ACCOUNT stand in site.mk; START = mpirun there does without srun')"
     fi
 }

@@ -85,7 +85,9 @@ find_clang_runtimes() {
     (($#)) && type -P clang >/dev/null || return 0
     folder=$(clang -print-runtime-dir 2>/dev/null) || return 0
     for name; do
-        if compgen -G "$folder/libclang_rt.$name*" >/dev/null; then found[clang:$name]=1; fi
+        if [[ $name == omp.h ]]; then
+            if clang -fopenmp -fsyntax-only -include omp.h -x c /dev/null 2>/dev/null; then found[clang:$name]=1; fi
+        elif compgen -G "$folder/libclang_rt.$name*" >/dev/null; then found[clang:$name]=1; fi
     done
 }
 

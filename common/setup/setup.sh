@@ -6,10 +6,16 @@
 # Exit status: 0 all is there, 2 something is still missing.
 set -euo pipefail
 
+# shellcheck source-path=SCRIPTDIR source=../base/say.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 # shellcheck source-path=SCRIPTDIR source=probe.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 
 required=() wanted=()
+
+hint() {
+    printf '%s%s\n' "$(say '  HINT: ')" "$1"
+}
 
 find_missing() {
     probe_all
@@ -21,8 +27,10 @@ check_groups() {
     local name
     for name; do
         [[ $name == core || $name == data || $name == test || $name == slurm || $name == docs ]] && continue
-        echo "error: setup knows no group of packages named '$name'" >&2
-        echo '  HINT: core (the labs), data (make data), test (make test), slurm (make test-slurm) or docs; core is meant when none is named' >&2
+        {
+            printf '%s%s\n' "$(say 'error: ')" "$(said "setup knows no group of packages named '%s'" "$name")"
+            hint "$(say 'core (the labs), data (make data), test (make test), slurm (make test-slurm) or docs; core is meant when none is named')"
+        } >&2
         exit 2
     done
 }
@@ -55,7 +63,8 @@ install_missing() {
     root) bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     sudo) sudo -n bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     ask)
-        echo "setup: ${#required[@]} packages are missing; sudo may ask for your password, once (Ctrl-C: go without)"
+        said 'setup: %d packages are missing; sudo may ask for your password, once (Ctrl-C: go without)' ${#required[@]}
+        echo
         sudo bash "$setup_folder/apt_install.sh" "${names[@]}"
         ;;
     esac
@@ -64,14 +73,15 @@ install_missing() {
 say_missing() {
     local i
     for i; do
-        printf '  %-23s %s (on a cluster: %s)\n' "${package[i]%%/*}" "${purpose[i]}" "${cluster[i]}"
+        printf '  %-23s %s\n' "${package[i]%%/*}" "$(said '%s (on a cluster: %s)' "$(say "${purpose[i]}")" "$(say "${cluster[i]}")")"
     done
 }
 
 say_optional() {
     local i
     for i in "${wanted[@]}"; do
-        echo "setup: without ${package[i]%%/*} (optional: ${purpose[i]}); what needs it is skipped"
+        said 'setup: without %s (optional: %s); what needs it is skipped' "${package[i]%%/*}" "$(say "${purpose[i]}")"
+        echo
     done
 }
 
@@ -79,29 +89,28 @@ hint_on_apt() {
     local i names=()
     for i in "${required[@]}"; do names+=("${package[i]%%/*}"); done
     case $1 in
-    no-apt) echo "  HINT: install them by this system's own package manager; Debian's names are above" ;;
-    no-root) echo "  HINT: as root: apt-get install --no-install-recommends ${names[*]}" ;;
-    *) echo '  HINT: see the error above; is the network there, and does /etc/apt name a server that answers?' ;;
+    no-apt) hint "$(say "install them by this system's own package manager; Debian's names are above")" ;;
+    no-root) hint "$(said 'as root: apt-get install --no-install-recommends %s' "${names[*]}")" ;;
+    *) hint "$(say 'see the error above; is the network there, and does /etc/apt name a server that answers?')" ;;
     esac
 }
 
 hint_on_cluster() {
     local line
     line=$(cluster_line "${required[@]}")
-    if [[ -n $line ]]; then echo "  HINT: on a cluster: $line (names vary: module avail)"; fi
-    # shellcheck disable=SC2016 # $HOME is for the reader's shell
-    echo '  HINT: what no module gives can be built with --prefix=$HOME/.local; then export CPATH, LIBRARY_PATH,' \
-        'LD_LIBRARY_PATH and PKG_CONFIG_PATH'
+    if [[ -n $line ]]; then hint "$(said 'on a cluster: %s (names vary: module avail)' "$line")"; fi
+    hint "$(say "what no module gives can be built with --prefix=\$HOME/.local; then export CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and PKG_CONFIG_PATH")"
 }
 
 say_why_not() {
-    local reason
+    local count=${#required[@]}
+    say 'error: '
     case $1 in
-    no-apt) reason='this system has no apt-get' ;;
-    no-root) reason='this is not root, and sudo does not work here' ;;
-    *) reason='the installation did not bring them' ;;
+    no-apt) said '%d packages are missing, and this system has no apt-get:' "$count" ;;
+    no-root) said '%d packages are missing, and this is not root, and sudo does not work here:' "$count" ;;
+    *) said '%d packages are missing, and the installation did not bring them:' "$count" ;;
     esac
-    echo "error: ${#required[@]} packages are missing, and $reason:"
+    echo
     say_missing "${required[@]}"
     hint_on_apt "$1"
     hint_on_cluster

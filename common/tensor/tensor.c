@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/language.h"
 #include "base/run.h"
 
 int64_t shape_count(Shape shape)
@@ -53,7 +54,8 @@ const char *shape_text(Shape shape, char text[64])
 
 const char *placement_text(Placement placement, char text[32])
 {
-    static const char *const names[] = {"whole", "copied", "shard", "partial sum", "unknown", "undecided"};
+    static const char *const names[] = {N_("whole"),       N_("copied"),  "shard",
+                                        N_("partial sum"), N_("unknown"), N_("undecided")};
     if (placement.kind == SHARD)
         snprintf(text, 32, "shard(%d)", placement.dim);
     else
@@ -73,10 +75,11 @@ const char *tensor_text(const Tensor *x, char text[96])
 {
     char shape[64], placement[32];
     if (!is_intact(x)) {
-        snprintf(text, 96, "a tensor that was written over: its numbers are at tensor_data(x), not at x");
+        snprintf(text, 96, "%s",
+                 _("a tensor that was written over: its numbers are at tensor_data(x), not at x"));
         return text;
     }
-    snprintf(text, 96, "%s %s", shape_text(x->shape, shape), placement_text(x->placement, placement));
+    snprintf(text, 96, "%s %s", shape_text(x->shape, shape), _(placement_text(x->placement, placement)));
     return text;
 }
 

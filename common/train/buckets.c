@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/run.h"
 #include "train/table_rows.h"
 #include "train/waiting.h"
 
@@ -16,9 +17,9 @@ typedef struct Filling {
 struct BucketSet {
     Model *model;
     int count;
-    Bucket *bucket;
-    Filling *filling;
-    int *bucket_of; /* by the parameter's number */
+    Bucket *bucket;   /* in the order in which they are full: the last parameters' first */
+    Filling *filling; /* in the order of the parameters: of bucket i it is filling[count - 1 - i] */
+    int *filling_of;  /* by the parameter's number */
 };
 
 static int number_of(const BucketSet *set, const Tensor *parameter)
@@ -30,6 +31,11 @@ static int number_of(const BucketSet *set, const Tensor *parameter)
         number++;
     }
     return number;
+}
+
+static Bucket *bucket_at(const BucketSet *set, int filling)
+{
+    return &set->bucket[set->count - 1 - filling];
 }
 
 static void open_bucket(BucketSet *set, real *first)
@@ -50,8 +56,8 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
         if (!set->count ||
             (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >= bytes)
             open_bucket(set, first);
-        set->bucket_of = realloc(set->bucket_of, (size_t)(number + 1) * sizeof(int));
-        set->bucket_of[number++] = set->count - 1;
+        set->filling_of = realloc(set->filling_of, (size_t)(number + 1) * sizeof(int));
+        set->filling_of[number++] = set->count - 1;
         set->filling[set->count - 1].parameters++;
     }
     set->bucket = calloc((size_t)set->count, sizeof *set->bucket);
@@ -60,7 +66,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
         real *next = i + 1 < set->count ? reals(&set->filling[i + 1].gradients) : end;
         range->shape.size[0] = set->filling[i].range = next - reals(range);
         range->buffer = model_gradient_buffer(model);
-        set->bucket[i].gradients = range;
+        bucket_at(set, i)->gradients = range;
     }
     return set;
 }
@@ -71,7 +77,7 @@ void bucket_set_free(BucketSet *set)
         table_rows_free(set->filling[i].table);
     free(set->bucket);
     free(set->filling);
-    free(set->bucket_of);
+    free(set->filling_of);
     free(set);
 }
 
@@ -85,13 +91,24 @@ static void give_out(BucketSet *set, int i, Tensor *last)
         filling->gradients.shape.size[0] = table_rows_pack(filling->table, mesh->dp);
         lap(LAP_ROWS, true);
     }
-    bucket_ready(&set->bucket[i], mesh);
+    bucket_ready(bucket_at(set, i), mesh);
+}
+
+void bucket_hold(Bucket *bucket, Tensor *gradients)
+{
+    if (bucket->gradients != gradients)
+        misplaced(
+            "what works in place leaves its result where the optimiser reads it: which word of balise 11 "
+            "does?",
+            "after buckets_finish, bucket->gradients is another tensor than before: the optimiser reads the "
+            "one that was there");
+    bucket->gradients = gradients;
 }
 
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
-    int i = set->bucket_of[number_of(set, parameter)];
+    int i = set->filling_of[number_of(set, parameter)];
     if (--set->filling[i].missing == 0)
         give_out(set, i, parameter);
 }
@@ -125,6 +142,7 @@ double bucket_set_finish(BucketSet *set, Tape *tape)
             give_out(set, i, NULL);
     buckets_finish(set->bucket, set->count, model_mesh(set->model));
     for (int i = 0; i < set->count; i++) {
+        bucket_hold(bucket_at(set, i), &set->filling[i].gradients);
         if (set->filling[i].table)
             table_rows_unpack(set->filling[i].table);
         set->filling[i].gradients.shape.size[0] = set->filling[i].range;

@@ -13,7 +13,7 @@
 typedef struct BucketSet BucketSet;
 
 /** Cuts the gradients of a finished model into buckets of `bytes` or a little more. A bucket holds whole
- * parameters; the first to be full is that of the last ones made. */
+ * parameters; bucket 0 is that of the last ones made, which is full first. */
 BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients are the model's. */
 void bucket_set_free(BucketSet *set);
@@ -26,5 +26,8 @@ void bucket_set_begin(BucketSet *set, Tape *tape);
  * buckets_finish().
  *  @return the seconds that this took: what of the reduction the backward pass did not hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);
+
+/** Back to `gradients`, which the optimiser reads; where balise 11 has put another tensor in its place that is said. */
+void bucket_hold(Bucket *bucket, Tensor *gradients);
 
 #endif

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "backend/host_view.h"
+#include "base/language.h"
 #include "train/agree.h"
 #include "train/checkpoint_metrics.h"
 #include "train/checkpoint_parts.h"
@@ -78,13 +79,13 @@ void checkpoint_describe(const Trainer *t)
 {
     const TrainConfig *c = t->config;
     if (t->resumed)
-        printf("resume    %s: goes on after step %" PRId64 "\n", t->resumed, t->first_step);
+        printf(_("resume    %s: goes on after step %" PRId64 "\n"), t->resumed, t->first_step);
     else if (c->resume)
-        printf("resume    %s holds no checkpoint yet: starts from scratch\n", c->resume);
+        printf(_("resume    %s holds no checkpoint yet: starts from scratch\n"), c->resume);
     if (c->save && c->save_every)
-        printf("save      %s, every %" PRId64 " steps and at the end\n", c->save, c->save_every);
+        printf(_("save      %s, every %" PRId64 " steps and at the end\n"), c->save, c->save_every);
     else if (c->save)
-        printf("save      %s, at the end\n", c->save);
+        printf(_("save      %s, at the end\n"), c->save);
     fflush(stdout);
 }
 
@@ -227,7 +228,7 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem)
 static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p, Problem *problem)
 {
     const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
-    const char *hint = "name a checkpoint of this model: checkpoint info DIR lists what one holds";
+    const char *hint = N_("name a checkpoint of this model: checkpoint info DIR lists what one holds");
     char there[64], here[64];
     if (!found)
         return problem_set(problem, t->resumed, hint, "the checkpoint has no parameter %s", p->name);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "train/checkpoint_parts.h"
 
 enum { KEPT = 2 };
@@ -164,7 +165,8 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     /* A file system without locks is no reason not to save. */
     if (!lock || (flock(fileno(lock), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
         problem_set(problem, folder, "wait until it has ended, or name another SAVE folder",
-                    lock ? "another run saves its checkpoints here" : "checkpoints cannot be saved here");
+                    lock ? N_("another run saves its checkpoints here")
+                         : N_("checkpoints cannot be saved here"));
         if (lock)
             fclose(lock);
         lock = NULL;

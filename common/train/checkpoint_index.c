@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "train/checkpoint_parts.h"
 
 enum { VERSION = 1 };
@@ -18,10 +19,10 @@ static const struct {
     [FIT_LAYERS] = {"model", "layers", "LAYERS"},
     [FIT_HIDDEN] = {"model", "hidden", "HIDDEN_DIM"},
     [FIT_HEADS] = {"model", "heads", "HEADS"},
-    [FIT_VOCABULARY] = {"model", "vocabulary", "a vocabulary size of "},
-    [FIT_CLASSES] = {"model", "classes", "a class count of "},
-    [FIT_POSITIONS] = {"model", "positions", "a count of learned positions of "},
-    [FIT_ROWS] = {"sampler", "rows", "a count of rows of data of "},
+    [FIT_VOCABULARY] = {"model", "vocabulary", N_("a vocabulary size of ")},
+    [FIT_CLASSES] = {"model", "classes", N_("a class count of ")},
+    [FIT_POSITIONS] = {"model", "positions", N_("a count of learned positions of ")},
+    [FIT_ROWS] = {"sampler", "rows", N_("a count of rows of data of ")},
     [FIT_BATCH] = {"sampler", "batch", "BATCH_SIZE"},
     [FIT_SEQ] = {"sampler", "seq", "SEQ"},
     [FIT_SEED] = {"sampler", "seed", "SEED"},
@@ -207,9 +208,9 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
                            Problem *problem)
 {
-    const char *hint = "resume with what the checkpoint was trained with, or name another RESUME folder";
+    const char *hint = N_("resume with what the checkpoint was trained with, or name another RESUME folder");
     for (int i = 0; i < FITTINGS; i++) {
-        const char *title = fitting[i].title, *equals = strchr(title, ' ') ? "" : "=";
+        const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])
             return problem_set(problem, folder, hint,
                                "the checkpoint was trained with %s%s%" PRId64 ", this run has %s%s%" PRId64,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "train/checkpoint_parts.h"
 
@@ -41,7 +42,7 @@ static SavedModel *open_newest(const char *folder, Problem *problem)
         problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
                     "there is no checkpoint");
     if (saved)
-        printf("checkpoint  %s\n", path);
+        printf(_("checkpoint  %s\n"), path);
     free(path);
     return saved;
 }
@@ -66,26 +67,28 @@ static bool info(const char *folder, Problem *problem)
     const CheckpointIndex *index = &saved->index;
     const int64_t *fit = index->fitting;
     int64_t numbers = 0;
-    printf("step        %" PRId64 ", seed %" PRId64 ", batches of %" PRId64 " from %" PRId64
-           " rows of up to %" PRId64 " tokens (contents %s)\n",
+    printf(_("step        %" PRId64 ", seed %" PRId64 ", batches of %" PRId64 " from %" PRId64
+             " rows of up to %" PRId64 " tokens (contents %s)\n"),
            index->step, fit[FIT_SEED], fit[FIT_BATCH], fit[FIT_ROWS], fit[FIT_SEQ], index->data_key);
-    printf("model       %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, vocabulary %" PRId64
-           "%s\n",
+    printf(_("model       %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, vocabulary %" PRId64
+             "%s\n"),
            fit[FIT_LAYERS], fit[FIT_HIDDEN], fit[FIT_HEADS], fit[FIT_VOCABULARY],
-           fit[FIT_POSITIONS] ? ", learned positions" : "");
-    printf("optimizer   %s, %" PRId64 " steps\n", index->optimizer, index->optimizer_steps);
-    printf("layout      %d tensor-parallel rank%s, a file each\n\n", index->tp, index->tp > 1 ? "s" : "");
+           fit[FIT_POSITIONS] ? _(", learned positions") : "");
+    printf(_("optimizer   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
+    printf(ngettext("layout      %d tensor-parallel rank, a file each\n\n",
+                    "layout      %d tensor-parallel ranks, a file each\n\n", (unsigned long)index->tp),
+           index->tp);
     int width = name_width(index);
-    printf("%-*s  %-20s  %s\n", width, "name", "shape", "placement");
+    printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
     for (int i = 0; i < index->count; i++) {
         const SavedParameter *p = &index->parameters[i];
         char shape[64], placement[32];
         numbers += shape_count(p->shape);
         printf("%-*s  %-20s  %s\n", width, p->name, shape_text(p->shape, shape),
-               placement_text(p->placement, placement));
+               _(placement_text(p->placement, placement)));
     }
-    printf("\n%d parameters, %" PRId64 " numbers%s\n", index->count, numbers,
-           saved_states(index) > 1 ? ", and as many of AdamW's m and of its v" : "");
+    printf(_("\n%d parameters, %" PRId64 " numbers%s\n"), index->count, numbers,
+           saved_states(index) > 1 ? _(", and as many of AdamW's m and of its v") : "");
     saved_model_close(saved);
     return true;
 }
@@ -144,7 +147,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
         unlink(beside);
     }
     if (good)
-        printf("merged      %s: %d undivided parameters of step %" PRId64 "\n", out, saved->index.count,
+        printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out, saved->index.count,
                saved->index.step);
     free(beside);
     saved_model_close(saved);
@@ -202,6 +205,7 @@ static bool compare(const char *folder_a, const char *folder_b, Problem *problem
 
 int main(int argc, char **argv)
 {
+    language_begin();
     Problem problem = {0};
     bool good;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "train/checkpoint_parts.h"
 
 const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
@@ -44,7 +45,7 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
                        Problem *problem)
 {
     const SafeTensor *part = part_in(saved, rank, state, p);
-    const char *path = safetensors_path(saved->file[rank]), *hint = "take another copy of the checkpoint";
+    const char *path = safetensors_path(saved->file[rank]), *hint = N_("take another copy of the checkpoint");
     char here[64], whole_shape[64];
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
@@ -78,12 +79,14 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
 {
     char *path = shard_path(folder, rank, saved->index.tp), step[32];
-    const char *hint = "copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...";
+    const char *hint = N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
     snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
     if (access(path, F_OK))
         problem_set(problem, path, hint,
-                    "a shard is missing: the checkpoint was written by %d tensor-parallel rank%s",
-                    saved->index.tp, saved->index.tp > 1 ? "s" : "");
+                    saved->index.tp > 1
+                        ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
+                        : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
+                    saved->index.tp);
     else if ((saved->file[rank] = safetensors_open(path, problem))) {
         const char *written = safetensors_metadata(saved->file[rank], "step");
         if (!written || strcmp(written, step)) {
@@ -130,7 +133,7 @@ static void hint_at_older(const char *folder, Problem *problem)
     }
     if (saved) {
         snprintf(problem->hint, sizeof problem->hint,
-                 "take another copy of it, or move it away: the older %.300s beside it is whole", older);
+                 _("take another copy of it, or move it away: the older %.300s beside it is whole"), older);
         saved_model_close(saved);
     }
     free(older);

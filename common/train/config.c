@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "mesh/mesh.h"
 #include "train/trace.h"
 
@@ -24,9 +25,13 @@ typedef struct Known {
 
 static bool refuse(Problem *problem, const char *name, const char *value, const char *expected)
 {
-    char hint[256];
-    snprintf(hint, sizeof hint, "it takes %s", expected);
-    return problem_set(problem, NULL, hint, "--%s cannot be '%.100s'", name, value);
+    char hint[256], setting[64]; /* make train HIDDEN_DIM=..., which is --hidden-dim */
+    size_t length = 0;
+    for (; name[length] && length < sizeof setting - 1; length++)
+        setting[length] = name[length] == '-' ? '_' : (char)toupper((unsigned char)name[length]);
+    setting[length] = '\0';
+    snprintf(hint, sizeof hint, _("it takes %s"), expected);
+    return problem_set(problem, NULL, hint, "%s cannot be '%.100s'", setting, value);
 }
 
 static bool read_number(const Known *option, const char *value, double *number, Problem *problem)
@@ -37,7 +42,8 @@ static bool read_number(const Known *option, const char *value, double *number, 
     *number = strtod(value, &end);
     bool good = *value && !*end && !errno && *number >= option->low && *number <= option->high &&
                 (real_number || *number == floor(*number));
-    snprintf(expected, sizeof expected, "%s from %.6g to %.6g", real_number ? "a number" : "a whole number",
+    snprintf(expected, sizeof expected,
+             real_number ? _("a number from %.10g to %.10g") : _("a whole number from %.10g to %.10g"),
              option->low, option->high);
     return good || refuse(problem, option->name, value, expected);
 }
@@ -52,7 +58,7 @@ static bool read_bytes(const char *value, int64_t *bytes, Problem *problem)
         number *= 1024;
     good = good && number >= 1 && number < 0x1p63;
     *bytes = good ? (int64_t)number : 0;
-    return good || refuse(problem, "mem", value, "a size such as 800M or 6G");
+    return good || refuse(problem, "mem", value, _("a size such as 800M or 6G"));
 }
 
 static bool read_model(const char *value, BertConfig *bert, Problem *problem)
@@ -69,7 +75,7 @@ static bool read_model(const char *value, BertConfig *bert, Problem *problem)
             return true;
         }
     return refuse(problem, "model", value,
-                  "base (BERT-Base: 12 layers, 768, 12 heads) or large (24, 1024, 16)");
+                  _("base (BERT-Base: 12 layers, 768, 12 heads) or large (24, 1024, 16)"));
 }
 
 static bool read_amp(const char *value, Precision *amp, Problem *problem)
@@ -79,7 +85,7 @@ static bool read_amp(const char *value, Precision *amp, Problem *problem)
             *amp = known;
             return true;
         }
-    return refuse(problem, "amp", value, "off, bf16 or, on a GPU, fp16 or tf32");
+    return refuse(problem, "amp", value, _("off, bf16 or, on a GPU, fp16 or tf32"));
 }
 
 static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)
@@ -98,7 +104,7 @@ static bool read_option(TrainConfig *config, const Known *option, const char *va
     case OPTIMIZER:
         config->optimizer.kind = !strcmp(value, "sgd") ? SGD : ADAMW;
         return !strcmp(value, "sgd") || !strcmp(value, "adamw") ||
-               refuse(problem, option->name, value, "sgd or adamw");
+               refuse(problem, option->name, value, _("sgd or adamw"));
     default:
         break;
     }

@@ -8,7 +8,7 @@ shift 4
 # shellcheck source-path=SCRIPTDIR source=ranks.sh
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
-command -v mpirun > /dev/null || give_up "MPI is not installed: there is no mpirun" "make setup installs Open MPI"
+command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
 
 cores=$(env -u OMP_NUM_THREADS nproc) # those that this process may use
 bind=(--bind-to none)
@@ -29,7 +29,8 @@ set -m
 mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
     --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null &
 job=$!
-trap 'printf "\nends after the step that it is in, with a checkpoint where SAVE is said; once more (Ctrl-C) ends it at once\n" >&2
+ends_soon=$(say 'ends after this step or evaluation, and saves where SAVE is said; Ctrl-C again: now')
+trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
 status=0
 while kill -0 "$job" 2> /dev/null; do

@@ -4,6 +4,8 @@
 # runs whose initial weights are moved by one unit in the last place. Exit status 1 where a layout is further apart.
 # OPTIONS replaces the sizes; DATA, TEST and VOCAB are those of make train.
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../base/say.sh
+source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 read -r -a options <<< "${OPTIONS:---layers 2 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
 if [ -n "${DATA:-}" ]; then options+=(--data "$DATA" --vocab "${VOCAB:-data/reviews/vocab.txt}"); fi
@@ -43,9 +45,10 @@ table() {
         loss=$(printf '%s %s\n' "$loss" "$(losses_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
         weight=$(printf '%s %s\n' "$weight" "$(weights_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
     done
-    printf '\n%s, allowed: losses %.3g, weights %.3g apart\n' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
-        "$(awk "BEGIN { print 8 * $weight }")"
-    printf '%4s %3s %12s %14s %15s %12s %9s %9s %9s\n' tp dp "last loss" "losses apart" "weights apart" "peak MB" "tp MB" "dp MB" "step ms"
+    printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
+        "$(awk "BEGIN { print 8 * $weight }")")"
+    say '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
+    echo
     for layout in "1 1" "2 1" "4 1" "1 2" "1 4" "2 2" "4 2" "2 3" "3 2"; do
         read -r tp dp <<< "$layout"
         name=$tp-$dp
@@ -63,7 +66,7 @@ table() {
 }
 
 result=0
-table "SGD, rate 0.3" --optimizer sgd --lr 0.3 --weight-decay 0 || result=1
-table "AdamW, rate 1e-3, eps 1e-4" --lr 1e-3 --eps 1e-4 || result=1
-table "AdamW, rate 1e-3, eps 1e-8" --lr 1e-3 || result=1
+table "$(say 'SGD, rate 0.3')" --optimizer sgd --lr 0.3 --weight-decay 0 || result=1
+table "$(say 'AdamW, rate 1e-3, eps 1e-4')" --lr 1e-3 --eps 1e-4 || result=1
+table "$(say 'AdamW, rate 1e-3, eps 1e-8')" --lr 1e-3 || result=1
 exit "$result"

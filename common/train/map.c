@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
+
 /* One rank's place. */
 typedef struct Seat {
     char node[MPI_MAX_PROCESSOR_NAME];
@@ -22,10 +24,10 @@ static void warn(const Seat *seats, int ranks, int tp)
     if (spread > 0)
         fprintf(
             stderr,
-            "warning: %d of %d tensor-parallel groups spread over several nodes: they talk in every block\n"
-            "  HINT: choose TP so that it divides the ranks of a node, and fill one node before the next "
-            "(mpirun --map-by "
-            "core, srun --distribution=block)\n",
+            _("warning: %d of %d tensor-parallel groups spread over several nodes: they talk in every block\n"
+              "  HINT: choose TP so that it divides the ranks of a node, and fill one node before the next "
+              "(mpirun --map-by "
+              "core, srun --distribution=block)\n"),
             spread, ranks / tp);
 }
 
@@ -39,7 +41,7 @@ void map_report(const Mesh *mesh, bool show)
     if (group_rank(mesh->world) == 0) {
         warn(seats, ranks, mesh->tp_degree);
         for (int r = 0; show && r < ranks; r++)
-            printf("%s rank %d: node %s, tp %d, dp %d\n", r == 0 ? "map      " : "         ", r,
+            printf(_("%s rank %d: node %s, tp %d, dp %d\n"), r == 0 ? _("map      ") : "         ", r,
                    seats[r].node, seats[r].tp_rank, seats[r].dp_rank);
     }
     free(seats);

@@ -4,6 +4,8 @@
 #ifndef BALISE_TRAINER_PARTS_H
 #define BALISE_TRAINER_PARTS_H
 
+#include <signal.h>
+
 #include "autograd/operations.h"
 #include "optim/scaler.h"
 #include "train/buckets.h"
@@ -12,20 +14,21 @@
 
 /** All that a run holds. */
 typedef struct Trainer {
-    const TrainConfig *config;     /**< the caller's */
-    Group *world;                  /**< all ranks of the run; the caller's */
-    Mesh mesh;                     /**< the grid */
-    Pool *pool;                    /**< memory of all tensors of this rank */
-    Tape *tape;                    /**< of a micro-batch */
-    Model *model;                  /**< its parameters */
-    Bert *bert;                    /**< its layers; belongs to the model */
-    Optimizer *optimizer;          /**< and its state */
-    GradScaler scaler;             /**< of zeros but in fp16 */
-    ReviewSet *train, *test;       /**< test is NULL where there is no evaluation */
-    Sampler sampler, test_sampler; /**< of these two */
-    Batch *batch;                  /**< of a micro-batch */
-    BucketSet *buckets;            /**< of the model's gradients */
-    Report *report;                /**< on rank 0 */
+    const TrainConfig *config;         /**< the caller's */
+    Group *world;                      /**< all ranks of the run; the caller's */
+    const volatile sig_atomic_t *stop; /**< a signal has asked this rank to stop; the caller's */
+    Mesh mesh;                         /**< the grid */
+    Pool *pool;                        /**< memory of all tensors of this rank */
+    Tape *tape;                        /**< of a micro-batch */
+    Model *model;                      /**< its parameters */
+    Bert *bert;                        /**< its layers; belongs to the model */
+    Optimizer *optimizer;              /**< and its state */
+    GradScaler scaler;                 /**< of zeros but in fp16 */
+    ReviewSet *train, *test;           /**< test is NULL where there is no evaluation */
+    Sampler sampler, test_sampler;     /**< of these two */
+    Batch *batch;                      /**< of a micro-batch */
+    BucketSet *buckets;                /**< of the model's gradients */
+    Report *report;                    /**< on rank 0 */
     /** of the data that are used, steps of an epoch and in all, and those done */
     int64_t rows, steps_an_epoch, steps, step;
     int64_t first_step;                  /**< done before this run began */
@@ -58,7 +61,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
 /** A step, or a batch of an evaluation, is done (see stall.h). */
 void trainer_moved(const Trainer *t);
 
-/** The sums over the test rows of all replicas, each row once. Collective. */
+/** The sums over the test rows of all replicas, each row once; where a rank is asked to stop, t->interrupted is set, and they
+ * are not complete. Collective. */
 Metrics trainer_evaluate(Trainer *t);
 
 /** Frees all that is there, however far the opening came. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/language.h"
 
 struct Report {
     FILE *metrics;
@@ -58,19 +59,21 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
                           int64_t rows, int64_t test_rows, int64_t steps)
 {
     const BertConfig *b = &config->bert;
-    printf("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n", b->layers,
-           b->hidden, b->heads, b->vocabulary, b->positions ? ", learned positions" : "", b->dropout);
-    printf("          %.2f M parameters, %.2f M of them on each rank\n", (double)parameters / 1e6,
+    printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"), b->layers,
+           b->hidden, b->heads, b->vocabulary, b->positions ? _(", learned positions") : "", b->dropout);
+    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"), (double)parameters / 1e6,
            (double)held / 1e6);
-    printf("layout    %d rank%s: tensor parallel %d, data parallel %d\n", ranks, ranks > 1 ? "s" : "",
-           config->tp, ranks / config->tp);
-    printf("data      %s: %lld rows of up to %d tokens, test %lld rows\n", config->data, (long long)rows,
+    printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d\n",
+                    "layout    %d ranks: tensor parallel %d, data parallel %d\n", (unsigned long)ranks),
+           ranks, config->tp, ranks / config->tp);
+    printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data, (long long)rows,
            config->seq, (long long)test_rows);
-    printf("training  %d epoch%s, %lld steps of %d rows, %s, learning rate %g, seed %llu\n", config->epochs,
-           config->epochs > 1 ? "s" : "", (long long)steps, config->batch,
-           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->schedule.rate,
-           (unsigned long long)config->seed);
-    printf("kernels   %s\n", backend_description());
+    printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
+                    "training  %d epochs, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
+                    (unsigned long)config->epochs),
+           config->epochs, (long long)steps, config->batch, config->optimizer.kind == ADAMW ? "AdamW" : "SGD",
+           config->schedule.rate, (unsigned long long)config->seed);
+    printf(_("kernels   %s\n"), backend_description());
     fflush(stdout);
 }
 
@@ -86,7 +89,7 @@ static void write_line(Report *report, json_t *object)
     bool good = !json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
                 putc('\n', report->metrics) != EOF && !fflush(report->metrics);
     if (!good && !report->lost)
-        fprintf(stderr, "warning: the metrics cannot be written any more: %s\n", strerror(errno));
+        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"), strerror(errno));
     report->lost = report->lost || !good;
     json_decref(object);
 }
@@ -97,7 +100,7 @@ void report_sync(Report *report)
         return;
     report->lost = errno != EINVAL && errno != EROFS; /* a pipe and a terminal are on no disk */
     if (report->lost)
-        fprintf(stderr, "warning: the metrics cannot be written any more: %s\n", strerror(errno));
+        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"), strerror(errno));
 }
 
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem)
@@ -118,11 +121,13 @@ static void progress(Report *report, const StepReport *s)
         for (int i = 0; i < WIDTH; i++)
             bar[i] = i < filled ? '#' : '.';
         bar[WIDTH] = '\0';
-        printf("\r[%s] %lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left \033[K", bar, (long long)s->step,
+        printf("\r[%s] ", bar);
+        printf(_("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "), (long long)s->step,
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
+        fputs("\033[K", stdout);
         report->bar_open = true;
     } else if (s->step == report->first + 1 || s->step == report->steps || now() - report->last_line > 2) {
-        printf("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n",
+        printf(_("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
                (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
                s->tokens_per_second, left);
         report->last_line = now();
@@ -159,14 +164,14 @@ static void close_bar(Report *report)
 void report_evaluation(Report *report, int64_t rows)
 {
     close_bar(report);
-    printf("evaluating %lld rows\n", (long long)rows);
+    printf(_("evaluating %lld rows\n"), (long long)rows);
     fflush(stdout);
 }
 
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows)
 {
     close_bar(report);
-    printf("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n", epoch, loss, accuracy,
+    printf(_("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n"), epoch, loss, accuracy,
            (long long)rows);
     fflush(stdout);
     if (report->metrics)
@@ -194,11 +199,11 @@ void report_profile(Report *report, const Lap *laps, int count, int64_t steps)
     close_bar(report);
     for (int i = 0; i < count; i++)
         all += laps[i].seconds[0] + laps[i].seconds[1];
-    puts("\nwhere the time of a step goes (rank 0)   forward ms  backward ms    share");
+    puts(_("\nwhere the time of a step goes (rank 0)   forward ms  backward ms    share"));
     for (int i = 0; i < count; i++) {
         double forward = laps[i].seconds[0], backward = laps[i].seconds[1];
-        printf("%-38s %12.3f %12.3f  %5.1f %%\n", laps[i].what, each * forward, each * backward,
-               100 * (forward + backward) / all);
+        printf("%-*s %12.3f %12.3f  %5.1f %%\n", padded_to(_(laps[i].what), 38), _(laps[i].what),
+               each * forward, each * backward, 100 * (forward + backward) / all);
         json_array_append_new(lines, json_pack("{s:s, s:f, s:f}", "what", laps[i].what, "forward_ms",
                                                each * forward, "backward_ms", each * backward));
     }
@@ -211,8 +216,8 @@ void report_profile(Report *report, const Lap *laps, int count, int64_t steps)
 static void print_run(const RankReport *ranks, int count)
 {
     const double mb = 1e6;
-    puts("\n                    parameters     step     MB sent         comm not hidden\n"
-         "rank   loss accuracy    held M       ms      tp     dp        s         ms");
+    puts(_("\n                    parameters     step     MB sent         comm not hidden\n"
+           "rank   loss accuracy    held M       ms      tp     dp        s         ms"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         char wait[32] = "-"; /* one replica has nothing to wait for */
@@ -227,7 +232,7 @@ static void print_run(const RankReport *ranks, int count)
 static void print_memory(const RankReport *ranks, int count)
 {
     const double mb = 1e6;
-    puts("\nrank  peak MB = weights + gradients + optimiser + activations");
+    puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, r->peak_bytes / mb, r->weights / mb,
@@ -239,7 +244,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
 {
     close_bar(report);
     if (interrupted)
-        printf("interrupted: what was trained so far\n");
+        printf(_("interrupted: what was trained so far\n"));
     print_run(ranks, count);
     print_memory(ranks, count);
     fflush(stdout);

@@ -11,6 +11,8 @@
 
 #include "train/safetensors_format.h"
 
+#include "base/language.h"
+
 enum { HEADER_MAX = 100000000 }; /* the format's own limit */
 
 struct Safetensors {
@@ -26,7 +28,7 @@ static bool damaged(const Safetensors *file, Problem *problem, const char *what,
 {
     return problem_set(problem, file->path,
                        "the file is damaged, or no safetensors file: take another copy of it", "%s%s%.200s",
-                       what, *which ? " " : "", which);
+                       _(what), *which ? " " : "", which);
 }
 
 static bool read_at(const Safetensors *file, void *bytes, int64_t count, int64_t from, Problem *problem)
@@ -40,7 +42,7 @@ static bool read_at(const Safetensors *file, void *bytes, int64_t count, int64_t
             return problem_set(problem, file->path, "check the disk", "the file cannot be read: %s",
                                strerror(errno));
         if (got == 0)
-            return damaged(file, problem, "the file became shorter while it was read", "");
+            return damaged(file, problem, N_("the file became shorter while it was read"), "");
         at += got;
         from += got;
         count -= got;
@@ -52,20 +54,20 @@ static bool read_header(Safetensors *file, Problem *problem)
 {
     uint64_t length = 0;
     if (file->size < 8)
-        return damaged(file, problem, "the file is cut short: it has no header", "");
+        return damaged(file, problem, N_("the file is cut short: it has no header"), "");
     if (!read_at(file, &length, 8, 0, problem))
         return false;
     if (length > HEADER_MAX)
-        return damaged(file, problem, "the file's header is no safetensors header", "");
+        return damaged(file, problem, N_("the file's header is no safetensors header"), "");
     if (length > (uint64_t)file->size - 8)
-        return damaged(file, problem, "the file is cut short within its header", "");
+        return damaged(file, problem, N_("the file is cut short within its header"), "");
     char *text = malloc(length + 1);
     json_error_t error;
     bool good = read_at(file, text, (int64_t)length, 8, problem);
     if (good) {
         file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
         good = json_is_object(file->header) ||
-               damaged(file, problem, "the file's header is no JSON object:", error.text);
+               damaged(file, problem, N_("the file's header is no JSON object:"), error.text);
     }
     free(text);
     file->data = 8 + (int64_t)length;
@@ -101,7 +103,7 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
     int64_t count = read_shape(json_object_get(entry, "shape"), &tensor->shape);
     if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
         !json_is_integer(end))
-        return damaged(file, problem, "the header lacks the type, the shape or the place of", name);
+        return damaged(file, problem, N_("the header lacks the type, the shape or the place of"), name);
     if (strcmp(dtype, SAFETENSORS_DTYPE))
         return problem_set(problem, file->path,
                            "the numbers of a tensor are read in the precision of this program alone",
@@ -109,7 +111,7 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
     tensor->begin = json_integer_value(begin);
     if (tensor->begin < 0 || json_integer_value(end) < tensor->begin ||
         json_integer_value(end) - tensor->begin != count * (int64_t)sizeof(real))
-        return damaged(file, problem, "shape and place do not fit together for", name);
+        return damaged(file, problem, N_("shape and place do not fit together for"), name);
     return true;
 }
 
@@ -130,13 +132,13 @@ static bool check_places(const Safetensors *file, Problem *problem)
     int64_t end = 0, there = file->size - file->data;
     for (int i = 0; i < file->count; i++) {
         if (file->tensors[i].begin != end)
-            return damaged(file, problem, "there is a gap or an overlap before", file->tensors[i].name);
+            return damaged(file, problem, N_("there is a gap or an overlap before"), file->tensors[i].name);
         end += shape_count(file->tensors[i].shape) * (int64_t)sizeof(real);
         if (end > there)
-            return damaged(file, problem, "the file is cut short: it ends before the end of",
+            return damaged(file, problem, N_("the file is cut short: it ends before the end of"),
                            file->tensors[i].name);
     }
-    return end == there || damaged(file, problem, "there are bytes behind the last tensor", "");
+    return end == there || damaged(file, problem, N_("there are bytes behind the last tensor"), "");
 }
 
 static bool read_tensors(Safetensors *file, Problem *problem)
@@ -162,7 +164,7 @@ Safetensors *safetensors_open(const char *path, Problem *problem)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode)) {
         problem_set(problem, path, "check the path", "the tensors cannot be opened: %s",
-                    fd < 0 ? strerror(errno) : "this is no file");
+                    fd < 0 ? strerror(errno) : _("this is no file"));
         if (fd >= 0)
             close(fd);
         return NULL;

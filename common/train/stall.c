@@ -5,16 +5,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
+
 static volatile sig_atomic_t said;
 static double longest, since;
+static const char *line; /* in the reader's language */
 
 /* Whatever the rank is in: only what POSIX allows in a handler of signals. */
 static void say(int signal)
 {
-    static const char line[] = "\nno step has ended for a while. Either one takes that long here, or the "
-                               "ranks wait for each other for ever: then Ctrl-C, "
-                               "twice, ends this\n  HINT: make grade says which lab does not make the calls "
-                               "that the others make, make trace LAB=n shows them\n";
     (void)signal;
     if (!said && write(STDERR_FILENO, line, strlen(line)) > 0)
         said = 1;
@@ -30,6 +29,11 @@ static double now(void)
 void stall_moved(int patience)
 {
     double time = now(), took = since > 0 ? time - since : 0;
+    line = _("\nno step has ended for a while. Either one takes that long here, or the ranks wait for each "
+             "other for "
+             "ever: then Ctrl-C, twice, ends this\n  HINT: make grade says which lab does not make the calls "
+             "that the "
+             "others make, make trace LAB=n shows them\n");
     struct sigaction action = {.sa_handler = say, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     longest = took > longest ? took : longest;

@@ -1,5 +1,7 @@
 /* One step of training, and the evaluation. */
+#include "backend/backend.h"
 #include "backend/host_view.h"
+#include "base/language.h"
 #include "base/laps.h"
 #include "optim/clip.h"
 #include "train/parts.h"
@@ -50,10 +52,12 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     if (clip > 0) {
         report->gradient_norm = gradient_norm(t->model);
         clip_gradients(t->model, report->gradient_norm, clip);
-        lap("clipping", false);
+        lap(N_("clipping"), false);
     }
+    backend_range("optimiser");
     optimizer_step(t->optimizer, report->rate);
-    lap("optimiser", false);
+    backend_range_end();
+    lap(N_("optimiser"), false);
 }
 
 StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
@@ -65,21 +69,29 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         profile_step(t->step - t->first_step);
     if (config->trace)
         trace_step(t->step - t->first_step);
+    backend_range("step");
     model_clear_gradients(t->model);
     for (int i = 0; i < config->accumulate; i++) {
         batch_fill(t->train, rows + i * micro, micro, t->batch);
-        lap("reading the batch", false);
+        lap(N_("reading the batch"), false);
+        backend_range("forward");
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
+        backend_range_end();
         if (i + 1 ==
             config->accumulate) /* one reduction a step: the last backward pass completes the gradients */
             bucket_set_begin(t->buckets, t->tape);
+        backend_range("backward");
         tape_backward(t->tape, loss, scaled_one(t));
+        backend_range_end();
     }
+    backend_range("reduction over replicas");
     report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
+    backend_range_end();
     lap(LAP_NOT_HIDDEN, true);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
         step_with_gradients(t, &report);
+    backend_range_end();
     report.left_out = t->scaler.left_out;
     laps_run(false);
     if (config->trace)
@@ -94,16 +106,30 @@ void trainer_moved(const Trainer *t)
         stall_moved(PATIENCE);
 }
 
+/* Before a batch: has any replica rows left (one may have a batch less than another), and is no rank asked to stop? */
+static bool evaluation_goes_on(Trainer *t, bool rows_left)
+{
+    double asked[] = {*t->stop, rows_left};
+    group_sum(t->world, asked, 2);
+    t->interrupted = asked[0] > 0 && asked[1] > 0;
+    return asked[1] > 0 && !t->interrupted;
+}
+
 Metrics trainer_evaluate(Trainer *t)
 {
     Metrics metrics = {0};
+    backend_range("evaluation");
     int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh), most = t->batch->capacity;
-    for (int64_t first = 0; first < rows; first += most) {
+    for (int64_t first = 0; evaluation_goes_on(t, first < rows); first += most) {
+        if (first >= rows)
+            continue;
         batch_fill(t->test, t->test_sampler.mine + first, rows - first < most ? rows - first : most,
                    t->batch);
         loss_of(t, logits_of(t, false), &metrics);
         trainer_moved(t);
     }
-    metrics_synchronise(&metrics, &t->mesh);
+    if (!t->interrupted)
+        metrics_synchronise(&metrics, &t->mesh);
+    backend_range_end();
     return metrics;
 }

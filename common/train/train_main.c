@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "train/agree.h"
 #include "train/trainer.h"
@@ -34,7 +35,7 @@ _Noreturn void run_ends(Problem *problem, void *address)
     if (rank != 0) {
         signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank, when rank 0 has spoken */
         sleep(2 * (unsigned)rank);
-        fprintf(stderr, "rank %d: ", rank);
+        fprintf(stderr, _("rank %d: "), rank);
     }
     problem_print(stderr, problem);
     MPI_Abort(MPI_COMM_WORLD, BAD_INPUT);
@@ -78,6 +79,7 @@ static int dry_run(const TrainConfig *config, bool good, Problem *problem)
 
 int main(int argc, char **argv)
 {
+    language_begin();
     TrainConfig config;
     Problem problem = {0};
     bool good = train_config(&config, argc, argv, &problem);
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
     if (good) {
         Problem slow;
         if (group_rank(world) == 0 && !backend_check(&slow))
-            fprintf(stderr, "warning: %s\n  HINT: %s\n", slow.what, slow.hint);
+            fprintf(stderr, "%s%s\n%s%s\n", _("warning: "), slow.what, _("  HINT: "), slow.hint);
         good = train(&config, world, &stop, &problem);
     }
     if (!good && group_rank(world) == 0)

@@ -45,9 +45,9 @@ static Sent sent_so_far(const Mesh *mesh)
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
 
-static bool anybody_stops(const Trainer *t, const volatile sig_atomic_t *stop)
+static bool anybody_stops(const Trainer *t)
 {
-    double stops = *stop;
+    double stops = *t->stop;
     group_sum(t->world, &stops, 1);
     return stops > 0;
 }
@@ -76,7 +76,7 @@ static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics,
 }
 
 /* The rest of an epoch. Returns false with `problem` when a checkpoint cannot be written. */
-static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop, Problem *problem)
+static bool train_epoch(Trainer *t, int epoch, Problem *problem)
 {
     int64_t first = epoch * t->steps_an_epoch;
     sampler_set_epoch(&t->sampler, epoch, &t->mesh);
@@ -92,7 +92,7 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
         report_one(t, &step, epoch, metrics, now() - begin, before);
         if (t->config->profile)
             waiting_step(&t->mesh);
-        t->interrupted = anybody_stops(t, stop);
+        t->interrupted = anybody_stops(t);
         if (t->config->check && t->step % t->config->check == 0 &&
             !weights_are_equal(t->model, t->step, problem))
             return false;
@@ -104,22 +104,25 @@ static bool train_epoch(Trainer *t, int epoch, const volatile sig_atomic_t *stop
 
 /* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. A run that resumes at
    the end of an epoch begins with its evaluation, which may not have been done. */
-static bool train_epochs(Trainer *t, const volatile sig_atomic_t *stop, Problem *problem)
+static bool train_epochs(Trainer *t, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
     trainer_moved(t);
     for (; !t->interrupted && epoch * t->steps_an_epoch < t->steps; epoch++) {
-        if (!train_epoch(t, epoch, stop, problem))
+        if (!train_epoch(t, epoch, problem))
             return false;
         if (t->interrupted || !t->test)
             continue;
         if (t->report)
             report_evaluation(t->report, t->test->rows);
-        t->epoch = trainer_evaluate(t);
-        if (t->report)
-            report_epoch(t->report, epoch + 1, t->epoch.loss_sum / t->epoch.count,
-                         t->epoch.correct / t->epoch.count, (int64_t)t->epoch.count);
-        t->interrupted = anybody_stops(t, stop);
+        Metrics tested = trainer_evaluate(t);
+        if (!t->interrupted) {
+            t->epoch = tested;
+            if (t->report)
+                report_epoch(t->report, epoch + 1, tested.loss_sum / tested.count,
+                             tested.correct / tested.count, (int64_t)tested.count);
+            t->interrupted = anybody_stops(t);
+        }
         if (t->interrupted && !checkpoint_save(t, true, problem))
             return false;
     }
@@ -190,7 +193,7 @@ static bool check_stage(const Trainer *t, Problem *problem)
 
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem)
 {
-    Trainer t = {.config = config, .world = world};
+    Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
     mesh_open(&t.mesh, world, config->tp);
     bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem);
@@ -202,7 +205,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
         map_report(&t.mesh, config->map);
     if (good && config->trace)
         trace_open(&t.mesh, t.pool, t.steps - t.step);
-    good = good && train_epochs(&t, stop, problem);
+    good = good && train_epochs(&t, problem);
     stall_end();
     if (good)
         report_end(&t);

@@ -7,18 +7,19 @@
 #ifndef BALISE_TRAIN_WAITING_H
 #define BALISE_TRAIN_WAITING_H
 
+#include "base/language.h"
 #include "base/laps.h"
 #include "mesh/mesh.h"
 
 /** Names of laps that a profile adds or finds exchanges in. */
 /** What a rank waited for others. */
-#define LAP_WAITING "waiting for other ranks"
+#define LAP_WAITING N_("waiting for other ranks")
 /** Which rows of a table are in use on any replica? */
-#define LAP_ROWS "gradient reduction, which rows"
+#define LAP_ROWS N_("gradient reduction, which rows")
 /** What the backward pass spent on starting sums and moving them on. */
-#define LAP_UNDER_WAY "gradient reduction, under way"
+#define LAP_UNDER_WAY N_("gradient reduction, under way")
 /** What was left of the reduction when the backward pass had ended. */
-#define LAP_NOT_HIDDEN "gradient reduction, not hidden"
+#define LAP_NOT_HIDDEN N_("gradient reduction, not hidden")
 
 /** What was counted so far is forgotten, and exchanges are listened to from now on. */
 void waiting_begin(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/gradebook/files.h"
 #include "grader/judge/verdict.h"
 
@@ -10,7 +11,7 @@ static bool cannot_be_read(struct archive *archive, Problem *problem)
 {
     const char *why = archive_error_string(archive);
     char shown[200];
-    snprintf(shown, sizeof shown, "%s", why ? why : "it is damaged");
+    snprintf(shown, sizeof shown, "%s", why ? why : _("it is damaged"));
     clean_text(shown);
     return problem_set(problem, NULL, "", "the archive cannot be read: %s", shown);
 }
@@ -42,7 +43,7 @@ static bool read_entry(struct archive *archive, struct archive_entry *entry, Fil
     if (!path)
         path = archive_entry_pathname(entry);
     if (!path)
-        path = "a file whose name cannot be read";
+        path = _("a file whose name cannot be read");
     snprintf(shown, sizeof shown, "%.80s", path);
     clean_text(shown);
     if (archive_entry_hardlink(entry) || archive_entry_filetype(entry) == AE_IFLNK)

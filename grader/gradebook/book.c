@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/output.h"
 #include "grader/judge/verdict.h"
 
@@ -27,7 +28,7 @@ void add_remark(Submission *submission, const char *format, ...)
     va_list args;
     size_t used = strlen(submission->remark);
     if (used > 0 && used + 3 < REMARK_SIZE)
-        used += (size_t)snprintf(submission->remark + used, REMARK_SIZE - used, "; ");
+        used += (size_t)snprintf(submission->remark + used, REMARK_SIZE - used, "%s", _("; "));
     va_start(args, format);
     vsnprintf(submission->remark + used, REMARK_SIZE - used, format, args);
     va_end(args);
@@ -88,7 +89,7 @@ static void take_lock(const Book *book)
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
         return;
     problem_set(&problem, book->reports, "wait for it, or choose another OUT", "%s",
-                errno == EWOULDBLOCK ? "another gradebook is at work on this OUT" : strerror(errno));
+                errno == EWOULDBLOCK ? _("another gradebook is at work on this OUT") : strerror(errno));
     give_up(&problem);
 }
 

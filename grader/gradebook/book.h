@@ -37,6 +37,7 @@ typedef struct Unit {
 typedef struct Submission {
     char *entry;                  /**< its name in the folder */
     char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
+    char created[32];             /**< when it was packed, as its manifest says; empty: it does not */
     char remark[REMARK_SIZE];     /**< for the table's last column: sentences, or empty */
     int unit[MOST_LABS];          /**< -1: the lab was not handed in */
     bool refused;                 /**< nothing in it could be read */
@@ -81,7 +82,9 @@ void remove_tree(const char *path);
 /** Makes the folders of the book, takes its lock, and settles the seed. */
 void open_book(Book *book);
 
-/** Lists the folder's submissions and takes each of them in, in a process of its own with limits. */
+/** Lists the folder's submissions. */
+void list_submissions(Book *book);
+/** Takes each of them in, in a process of its own with limits. */
 void take_in(Book *book);
 
 /** Where the source of a submission's lab was put. */
@@ -109,6 +112,8 @@ void add_up(Book *book, Submission *submission);
 void write_table(const Book *book);
 /** The report of a submission, as make grade prints it. */
 void write_report(const Book *book, int submission);
+/** Removes the reports of submissions that an earlier run had and this one has not. */
+void remove_old_reports(const Book *book);
 /** The commonest causes a lab: to a file beside the reports, and to stdout. */
 void write_summary(const Book *book);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/crew.h"
 #include "grader/judge/local.h"
@@ -24,7 +25,7 @@ static uint64_t number(const char *text, const char *name, uint64_t least, uint6
     char *end, what[160];
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || value < least || value > most) {
-        snprintf(what, sizeof what, "%s is a number from %llu to %llu, not '%.40s'", name,
+        snprintf(what, sizeof what, _("%s is a number from %llu to %llu, not '%.40s'"), name,
                  (unsigned long long)least, (unsigned long long)most, text);
         usage(what);
     }
@@ -94,17 +95,18 @@ static Book options_of(int argc, char **argv)
             book.sandbox = optarg;
             break;
         default:
-            usage("unknown option");
+            usage(_("unknown option"));
         }
     if (optind < argc)
-        usage("too many arguments");
+        usage(_("too many arguments"));
     if (!book.folder || !*book.folder)
-        usage("DIR is missing: the folder with the submissions");
+        usage(_("DIR is missing: the folder with the submissions"));
     if (!book.out || !*book.out)
-        usage("OUT is missing: the CSV file for the grades");
+        usage(_("OUT is missing: the CSV file for the grades"));
     if (*book.sandbox && strcmp(book.sandbox, "on") != 0 && strcmp(book.sandbox, "off") != 0)
-        usage("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-              "it");
+        usage(
+            _("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+              "it"));
     return book;
 }
 
@@ -122,8 +124,8 @@ static void look_for_sandbox(const Book *book)
         give_up(&problem);
     }
     fprintf(stderr,
-            "warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
-            "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n",
+            _("warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
+              "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),
             why, (unsigned)geteuid());
 }
 
@@ -137,18 +139,21 @@ static bool all_graded(const Book *book)
 
 int main(int argc, char **argv)
 {
+    language_begin();
     setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
     Book book = options_of(argc, argv);
     read_kit(&book);
     read_cases(&book);
     look_for_sandbox(&book);
+    list_submissions(&book);
     open_book(&book);
-    printf("seed %llu\n", (unsigned long long)book.seed);
+    printf("%s %llu\n", _("seed"), (unsigned long long)book.seed);
     take_in(&book);
     make_units(&book);
     run_units(&book);
     write_table(&book);
+    remove_old_reports(&book);
     write_summary(&book);
-    printf("\n%s: %d rows; a report each in %s\n", book.out, book.count, book.reports);
+    printf(_("\n%s: %d rows; a report each in %s\n"), book.out, book.count, book.reports);
     return all_graded(&book) ? 0 : 1;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/gradebook/manifest.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/tokens.h"
@@ -34,8 +35,18 @@ static _Noreturn void cannot_write(const HandIn *h, const char *why)
 {
     Problem problem;
     problem_set(&problem, h->out, "name a file in a folder that exists and can be written (OUT=...)",
-                "the archive cannot be written: %s", why ? why : "no reason is known");
+                "the archive cannot be written: %s", why ? why : _("no reason is known"));
     give_up(&problem);
+}
+
+/* "Ada " would be another student than "Ada". */
+static const char *without_blanks_around(const char *text)
+{
+    static char name[4 * NAME_BYTES];
+    snprintf(name, sizeof name, "%s", text + strspn(text, " "));
+    for (size_t length = strlen(name); length > 0 && name[length - 1] == ' ';)
+        name[--length] = '\0';
+    return name;
 }
 
 static HandIn options_of(int argc, char **argv)
@@ -50,6 +61,7 @@ static HandIn options_of(int argc, char **argv)
     Problem problem;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         *(option == 'n' ? &h.name : option == 'l' ? &h.labs : option == 's' ? &h.start : &h.out) = optarg;
+    h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
         give_up(&problem);
@@ -113,7 +125,7 @@ static void put_lab(HandIn *h, const Lab *lab)
     snprintf(inner, sizeof inner, "labs/%s/%s", lab->folder, lab->file);
     char *bytes = read_source(path, &size);
     if (!bytes) {
-        printf("  %2d  %-28s no file\n", lab->number, lab->title);
+        printf(_("  %2d  %-*s no file\n"), lab->number, padded_to(_(lab->title), 28), _(lab->title));
         json_array_append_new(h->missing, json_integer(lab->number));
         return;
     }
@@ -123,7 +135,8 @@ static void put_lab(HandIn *h, const Lab *lab)
     checksum_of(bytes, size, checksum);
     json_array_append_new(
         h->files, json_pack("{s:s, s:I, s:s}", "path", inner, "bytes", (json_int_t)size, "xxh3", checksum));
-    printf("  %2d  %-28s %6zu bytes%s\n", lab->number, lab->title, size, started ? "" : "  not started");
+    printf(_("  %2d  %-*s %6zu bytes%s\n"), lab->number, padded_to(_(lab->title), 28), _(lab->title), size,
+           started ? "" : _("  not started"));
     put_file(h, inner, bytes, size);
     free(bytes);
 }
@@ -144,6 +157,7 @@ static void put_manifest(HandIn *h)
 
 int main(int argc, char **argv)
 {
+    language_begin();
     setlocale(LC_CTYPE, "C.UTF-8");
     HandIn h = options_of(argc, argv);
     h.files = json_array();
@@ -157,7 +171,7 @@ int main(int argc, char **argv)
     archive_write_add_filter_gzip(h.archive);
     archive_write_set_format_pax_restricted(h.archive);
     archive_write_open_fd(h.archive, file);
-    printf("hand-in of %s\n", h.name);
+    printf(_("hand-in of %s\n"), h.name);
     for (int i = 0; i < lab_count(); i++)
         put_lab(&h, lab_at(i));
     put_manifest(&h);

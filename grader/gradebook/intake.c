@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/output.h"
@@ -28,16 +29,16 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static void list_submissions(Book *book)
+void list_submissions(Book *book)
 {
     struct dirent **entries;
     Problem problem;
     int count = scandir(book->folder, &entries, is_shown, by_name);
     if (count <= 0 || count > MOST_SUBMISSIONS) {
         problem_set(&problem, book->folder, "DIR is a folder with a .zip, .tar.gz or folder a student",
-                    count < 0   ? "the submissions cannot be read: %s"
-                    : count > 0 ? "there are too many submissions%s"
-                                : "there are no submissions%s",
+                    count < 0   ? N_("the submissions cannot be read: %s")
+                    : count > 0 ? N_("there are too many submissions%s")
+                                : N_("there are no submissions%s"),
                     count < 0 ? strerror(errno) : "");
         give_up(&problem);
     }
@@ -128,7 +129,8 @@ static json_t *examine(const Book *book, int submission)
         if (layout.lab[i])
             keep_source(book, submission, i, layout.lab[i]);
     Manifest manifest = manifest_of(&files, layout.root);
-    return json_pack("{s:b, s:s, s:s}", "refused", false, "remark", manifest.remark, "name", manifest.name);
+    return json_pack("{s:b, s:s, s:s, s:s}", "refused", false, "remark", manifest.remark, "name",
+                     manifest.name, "created", manifest.created);
 }
 
 static void limit(int what, rlim_t most)
@@ -171,12 +173,16 @@ static void take_result(Submission *submission, const char *place, int status)
     json_t *json = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
     const char *name = json_string_value(json_object_get(json, "name"));
     const char *remark = json_string_value(json_object_get(json, "remark"));
+    const char *created = json_string_value(json_object_get(json, "created"));
     name_after_entry(submission);
     if (name && *name)
         snprintf(submission->student, sizeof submission->student, "%s", name);
+    snprintf(submission->created, sizeof submission->created, "%s", created ? created : "");
+    make_line(submission->created);
     submission->refused = !json || json_is_true(json_object_get(json, "refused"));
     if (!json)
-        add_remark(submission, "it could not be unpacked within the time and memory that a submission has");
+        add_remark(submission, "%s",
+                   _("it could not be unpacked within the time and memory that a submission has"));
     else if (remark && *remark)
         add_remark(submission, "%s", remark);
     json_decref(json);
@@ -187,13 +193,12 @@ static void tell_of_twins(Book *book)
     for (int i = 0; i < book->count; i++)
         for (int k = 0; k < book->count; k++)
             if (i != k && !strcmp(book->submissions[i].student, book->submissions[k].student))
-                add_remark(&book->submissions[i], "%.100s has the same name", book->submissions[k].entry);
+                add_remark(&book->submissions[i], _("%.100s has the same name"), book->submissions[k].entry);
 }
 
 void take_in(Book *book)
 {
     char place[PLACE_SIZE];
-    list_submissions(book);
     for (int i = 0; i < book->count; i++) {
         int status = 0;
         place_in(book->state, place, "in/%d/intake.json", i);

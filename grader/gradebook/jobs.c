@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/output.h"
@@ -78,7 +79,8 @@ static Job start(const Book *book, int number)
     Unit *unit = &book->units[number];
     Job job = {.unit = number, .begin = time(NULL)};
     if (!lay_out(book, unit, area)) {
-        snprintf(unit->trouble, sizeof unit->trouble, "its files could not be written: %s", strerror(errno));
+        snprintf(unit->trouble, sizeof unit->trouble, _("its files could not be written: %s"),
+                 strerror(errno));
         return job;
     }
     pid_t parent = getpid();
@@ -87,7 +89,7 @@ static Job start(const Book *book, int number)
     if (job.pid == 0)
         become_grader(book, unit, area, parent);
     if (job.pid < 0) {
-        snprintf(unit->trouble, sizeof unit->trouble, "no process could be started");
+        snprintf(unit->trouble, sizeof unit->trouble, "%s", _("no process could be started"));
         job.pid = 0;
     }
     return job;
@@ -98,15 +100,16 @@ static void read_trouble(const Book *book, const Job *job, int status)
 {
     char place[PLACE_SIZE], line[256];
     Unit *unit = &book->units[job->unit];
-    const char *why = job->stopped          ? "it took longer than half an hour"
-                      : WIFSIGNALED(status) ? "the grader was stopped"
-                                            : "the grader gave no verdict";
+    const char *why = job->stopped          ? _("it took longer than half an hour")
+                      : WIFSIGNALED(status) ? _("the grader was stopped")
+                                            : _("the grader gave no verdict");
     snprintf(unit->trouble, sizeof unit->trouble, "%s", why);
     place_in(book->work, place, "%s/errors", unit->key);
     FILE *file = fopen(place, "r");
     while (file && fgets(line, sizeof line, file))
-        if (!strncmp(line, "error: ", 7)) {
-            snprintf(unit->trouble, sizeof unit->trouble, "%.*s", (int)strcspn(line + 7, "\n"), line + 7);
+        if (!strncmp(line, _("error: "), strlen(_("error: ")))) {
+            const char *what = line + strlen(_("error: "));
+            snprintf(unit->trouble, sizeof unit->trouble, "%.*s", (int)strcspn(what, "\n"), what);
             break;
         }
     if (file)
@@ -166,10 +169,47 @@ static void stop_what_takes_too_long(Job *jobs, int running)
         }
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void take_note(int signal)
+{
+    interrupted = signal;
+}
+
+static void heed_interruptions(void)
+{
+    struct sigaction action = {.sa_handler = take_note}, before;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+}
+
+/* What runs ends, and leaves nothing; what has ended is kept. */
+static _Noreturn void end_early(const Book *book, const Job *jobs, int running)
+{
+    int graded = 0;
+    for (int i = 0; i < running; i++)
+        kill(-jobs[i].pid, SIGTERM);
+    for (int i = 0; i < running; i++)
+        waitpid(jobs[i].pid, NULL, 0);
+    remove_tree(book->work);
+    for (int i = 0; i < book->unit_count; i++)
+        graded += book->units[i].lab_verdict != NULL;
+    end_progress();
+    fprintf(stderr,
+            _("stopped: %d of %d labs are graded, and there is no table yet\n"
+              "  HINT: the same command goes on from there\n"),
+            graded, book->unit_count);
+    exit(128 + interrupted);
+}
+
 /* Waits until one of the jobs has ended, and takes it off the list. */
-static Job wait_for_one(Job *jobs, int *running, int *status)
+static Job wait_for_one(const Book *book, Job *jobs, int *running, int *status)
 {
     for (;;) {
+        if (interrupted)
+            end_early(book, jobs, *running);
         pid_t pid = waitpid(-1, status, WNOHANG);
         for (int i = 0; pid > 0 && i < *running; i++)
             if (jobs[i].pid == pid) {
@@ -186,6 +226,7 @@ void run_units(Book *book)
 {
     Job jobs[MOST_JOBS];
     int running = 0, next = 0, done = 0, students = 0, to_do = 0, status = 0;
+    heed_interruptions();
     for (int i = 0; i < book->unit_count; i++)
         to_do += !book->units[i].lab_verdict;
     for (int i = 0; i < book->count; i++)
@@ -209,7 +250,7 @@ void run_units(Book *book)
         }
         if (running == 0)
             continue;
-        Job ended = wait_for_one(jobs, &running, &status);
+        Job ended = wait_for_one(book, jobs, &running, &status);
         finish(book, &ended, status);
         done++;
         unit_ended(book, ended.unit, &students);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/verdict.h"
 
@@ -49,7 +50,7 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
                 clean_text(chosen);
                 return problem_set(problem, NULL, "",
                                    "labs stand in more than one folder: in %.120s and in %.120s",
-                                   *chosen ? chosen : "the top one", *prefix ? prefix : "the top one");
+                                   *chosen ? chosen : _("the top one"), *prefix ? prefix : _("the top one"));
             }
             memcpy(chosen, prefix, PATH_SIZE);
             found++;
@@ -68,12 +69,11 @@ static bool none_found(const Files *files, Problem *problem)
     }
     snprintf(shown, sizeof shown, "%.100s", example ? example : "");
     clean_text(shown);
-    return problem_set(problem, NULL, "", "there is no lab in it: labs/%s/%s is looked for%s%s",
-                       lab_at(0)->folder, lab_at(0)->file,
-                       example        ? ", there is "
-                       : files->count ? ""
-                                      : "; it is empty",
-                       shown);
+    return problem_set(problem, NULL, "",
+                       example        ? N_("there is no lab in it: labs/%s/%s is looked for, there is %s")
+                       : files->count ? N_("there is no lab in it: labs/%s/%s is looked for%s")
+                                      : N_("there is no lab in it: labs/%s/%s is looked for; it is empty%s"),
+                       lab_at(0)->folder, lab_at(0)->file, shown);
 }
 
 bool find_labs(const Files *files, Layout *layout, Problem *problem)

@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 #include <xxhash.h>
 
+#include "base/language.h"
 #include "grader/judge/verdict.h"
 
 void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE])
@@ -76,7 +77,7 @@ static void note_what_differs(const Files *files, const char *prefix, json_t *li
         size_t used = strlen(manifest->remark);
         if (strcmp(checksum, expected) && used < sizeof manifest->remark - 100)
             snprintf(manifest->remark + used, sizeof manifest->remark - used,
-                     "%s%.80s is not what the manifest has a checksum of", used ? "; " : "", path);
+                     _("%s%.80s is not what the manifest has a checksum of"), used ? _("; ") : "", path);
     }
 }
 
@@ -89,18 +90,21 @@ Manifest manifest_of(const Files *files, const char *prefix)
     json_t *json = json_loadb(file->bytes, file->size, JSON_REJECT_DUPLICATES, NULL);
     const char *name = json_string_value(json_object_get(json, "name"));
     const char *kit = json_string_value(json_object_get(json, "kit"));
+    const char *created = json_string_value(json_object_get(json, "created"));
     if (!name || !is_name(name) || !kit)
-        snprintf(manifest.remark, sizeof manifest.remark, "its manifest makes no sense");
+        snprintf(manifest.remark, sizeof manifest.remark, "%s", _("its manifest makes no sense"));
     else {
         snprintf(manifest.name, sizeof manifest.name, "%s", name);
+        snprintf(manifest.created, sizeof manifest.created, "%s", created ? created : "");
         if (strcmp(kit, BALISE_VERSION))
             snprintf(manifest.remark, sizeof manifest.remark,
-                     "made with version %.20s of the kit, graded with %s: points, start files or balise.h "
-                     "are others",
+                     _("made with version %.20s of the kit, graded with %s: points, start files or balise.h "
+                       "are others"),
                      kit, BALISE_VERSION);
         note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
     }
     clean_text(manifest.remark);
+    clean_text(manifest.created);
     json_decref(json);
     return manifest;
 }

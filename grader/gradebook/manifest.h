@@ -27,6 +27,7 @@ bool is_name(const char *name);
 /** What a hand-in says of itself. */
 typedef struct Manifest {
     char name[NAME_BYTES]; /**< empty when there is none that can be one */
+    char created[32];      /**< when it was packed, as it says itself: 2026-11-22T10:00:00Z */
     char remark[512];      /**< what does not fit; empty when all is well */
 } Manifest;
 

@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 
 enum { BAR = 30 };
@@ -23,10 +24,11 @@ void tell_progress(const Book *book, int units_done, int units_to_do)
     for (int i = 0; i < BAR; i++)
         bar[i] = i < filled ? '#' : '.';
     bar[BAR] = '\0';
-    printf("\r[%s] %d of %d labs", bar, units_done, units_to_do);
+    printf("\r[%s] ", bar);
+    printf(_("%d of %d labs"), units_done, units_to_do);
     if (units_done > 0) {
         long left = (long)(time(NULL) - begin) * (units_to_do - units_done) / units_done;
-        printf(", %ld:%02ld left ", left / 60, left % 60);
+        printf(_(", %ld:%02ld left "), left / 60, left % 60);
     }
     printf("\033[K");
     fflush(stdout);
@@ -37,8 +39,12 @@ void tell_student_done(const Book *book, int submission, int done)
     const Submission *s = &book->submissions[submission];
     if (has_bar())
         return;
-    printf("%d/%d  %s: %d points%s%s\n", done, book->count, s->student, s->points, *s->remark ? "; " : "",
-           s->remark);
+    printf(_("%d/%d  %s: "), done, book->count, s->student);
+    if (s->refused)
+        fputs(_("not graded"), stdout);
+    else
+        printf(_("%d points"), s->points);
+    printf("%s%s\n", *s->remark ? _("; ") : "", s->remark);
     fflush(stdout);
 }
 

@@ -3,15 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/output.h"
+#include "grader/judge/verdict.h"
 
-enum { MOST_CAUSES = 512, SHOWN = 3 };
+enum { MOST_CAUSES = 512, SHOWN = 3, SENTENCE = 320 };
 
 typedef struct Cause {
-    char pattern[160]; /* the sentence with every number as one sign */
-    char example[160];
+    char pattern[SENTENCE]; /* the sentence with every number as one sign */
+    char example[SENTENCE];
     int students, last; /* the last student who was counted */
 } Cause;
 
@@ -20,10 +22,10 @@ typedef struct Causes {
     int count;
 } Causes;
 
-static void pattern_of(const char *sentence, char pattern[160])
+static void pattern_of(const char *sentence, char pattern[SENTENCE])
 {
     size_t used = 0;
-    for (; *sentence && used < 159; sentence++)
+    for (; *sentence && used < SENTENCE - 1; sentence++)
         if (!isdigit((unsigned char)*sentence))
             pattern[used++] = *sentence;
         else if (used == 0 || pattern[used - 1] != '#')
@@ -33,7 +35,7 @@ static void pattern_of(const char *sentence, char pattern[160])
 
 static void count_cause(Causes *causes, const char *reason, int student)
 {
-    char sentence[160], pattern[160];
+    char sentence[SENTENCE], pattern[SENTENCE];
     int i = 0;
     snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(reason, "\n"), reason);
     pattern_of(sentence, pattern);
@@ -58,7 +60,7 @@ static void count_lab(Causes *causes, const json_t *verdict, int student)
     const json_t *check;
     const char *state = json_string_value(json_object_get(verdict, "state"));
     if (state && (!strcmp(state, "does not build") || !strcmp(state, "refused")))
-        count_cause(causes, state, student);
+        count_cause(causes, _(state), student);
     json_array_foreach(json_object_get(verdict, "checks"), i, check)
     {
         const char *reason = json_string_value(json_object_get(check, "reason"));
@@ -72,6 +74,20 @@ static int commonest_first(const void *a, const void *b)
     const Cause *first = a, *second = b;
     return first->students != second->students ? second->students - first->students
                                                : strcmp(first->pattern, second->pattern);
+}
+
+/* The number stands in front of the sentence's first line. */
+static void put_cause(FILE *out, const Cause *cause)
+{
+    static const Page page = {.columns = 80};
+    char *text = NULL, number[16];
+    size_t size = 0;
+    FILE *lines = open_memstream(&text, &size);
+    print_indented(lines, page, cause->example, "       ");
+    fclose(lines);
+    snprintf(number, sizeof number, "  %3d  ", cause->students);
+    fprintf(out, "%s%s", number, size > strlen(number) ? text + strlen(number) : "\n");
+    free(text);
 }
 
 static void put_lab(const Book *book, FILE *out, int lab)
@@ -95,10 +111,10 @@ static void put_lab(const Book *book, FILE *out, int lab)
         count_lab(&causes, verdict, i);
     }
     qsort(causes.cause, (size_t)causes.count, sizeof *causes.cause, commonest_first);
-    fprintf(out, "Lab %d  %s: %d with full marks, %d with less, %d not started, %d without a result\n",
-            lab_at(lab)->number, lab_at(lab)->title, full, some, not_started, none);
+    fprintf(out, _("Lab %d  %s\n  %d with full marks, %d with less, %d not started, %d without a result\n"),
+            lab_at(lab)->number, _(lab_at(lab)->title), full, some, not_started, none);
     for (int i = 0; i < causes.count && i < SHOWN; i++)
-        fprintf(out, "  %3d  %s\n", causes.cause[i].students, causes.cause[i].example);
+        put_cause(out, &causes.cause[i]);
 }
 
 /* Each sentence of the verdicts once, with the number of labs that it is said of. */
@@ -113,7 +129,7 @@ static void put_isolation(const Book *book, FILE *out)
                 first = k < first ? k : first;
             }
         if (labs > 0 && first == i && *sentence)
-            fprintf(out, "%s: %d labs\n", sentence, labs);
+            fprintf(out, _("%s: %d labs\n"), sentence, labs);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/judge.h"
 #include "grader/judge/output.h"
@@ -19,15 +20,31 @@ static void append_lab(char *list, size_t size, int lab)
     snprintf(list + used, size - used, "%s%d", used ? ", " : "", lab_at(lab)->number);
 }
 
+/* The labs one of whose checks ended so. */
+static void append_ending(char *list, size_t size, int lab, const json_t *verdict, const char *status)
+{
+    size_t i;
+    const json_t *check;
+    json_array_foreach(json_object_get(verdict, "checks"), i, check)
+    {
+        const char *found = json_string_value(json_object_get(check, "status"));
+        if (found && !strcmp(found, status)) {
+            append_lab(list, size, lab);
+            return;
+        }
+    }
+}
+
 static void remark_labs(Submission *submission, const char *what, const char *list)
 {
     if (*list)
-        add_remark(submission, "%s: lab %s", what, list);
+        add_remark(submission, _("%s: lab %s"), what, list);
 }
 
 void add_up(Book *book, Submission *submission)
 {
-    char missing[64] = "", not_started[64] = "", broken[64] = "", refused[64] = "";
+    char missing[64] = "", not_started[64] = "", broken[64] = "", refused[64] = "", hangs[64] = "",
+         crashes[64] = "";
     submission->points = 0;
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
@@ -36,21 +53,25 @@ void add_up(Book *book, Submission *submission)
         if (!unit)
             append_lab(missing, sizeof missing, lab);
         else if (!verdict)
-            add_remark(submission, "lab %d could not be graded (%s)", lab_at(lab)->number, unit->trouble);
+            add_remark(submission, _("lab %d could not be graded (%s)"), lab_at(lab)->number, unit->trouble);
         else if (state && !strcmp(state, "not started"))
             append_lab(not_started, sizeof not_started, lab);
         else if (state && !strcmp(state, "does not build"))
             append_lab(broken, sizeof broken, lab);
         else if (state && !strcmp(state, "refused"))
             append_lab(refused, sizeof refused, lab);
+        append_ending(hangs, sizeof hangs, lab, verdict, "hang");
+        append_ending(crashes, sizeof crashes, lab, verdict, "crash");
         submission->points += number_of(verdict, "points");
     }
     if (submission->refused)
         return;
-    remark_labs(submission, "does not build", broken);
-    remark_labs(submission, "refused", refused);
-    remark_labs(submission, "not started", not_started);
-    remark_labs(submission, "not handed in", missing);
+    remark_labs(submission, _("does not build"), broken);
+    remark_labs(submission, _("refused"), refused);
+    remark_labs(submission, _("crashes"), crashes);
+    remark_labs(submission, _("hangs"), hangs);
+    remark_labs(submission, _("not started"), not_started);
+    remark_labs(submission, _("not handed in"), missing);
 }
 
 void put_cell(FILE *out, const char *text)
@@ -69,14 +90,19 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     put_cell(out, submission->student);
     fputc(',', out);
     put_cell(out, entry);
+    fputc(',', out);
+    put_cell(out, submission->created);
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
-        if (unit && !unit->lab_verdict)
+        if (submission->refused || (unit && !unit->lab_verdict))
             fprintf(out, ","); /* nobody knows */
         else
             fprintf(out, ",%d", unit ? number_of(unit->lab_verdict, "points") : 0);
     }
-    fprintf(out, ",%d,%d,", submission->points, of);
+    if (submission->refused)
+        fprintf(out, ",,%d,", of);
+    else
+        fprintf(out, ",%d,%d,", submission->points, of);
     put_cell(out, submission->remark);
     fputs("\r\n", out);
 }
@@ -94,7 +120,7 @@ void write_table(const Book *book)
     size_t size = 0;
     int of = 0;
     FILE *out = open_memstream(&text, &size);
-    fprintf(out, "student,submission");
+    fprintf(out, "student,submission,created");
     for (int lab = 0; lab < lab_count(); lab++) {
         for (int check = 0; check < CHECKS; check++)
             of += lab_is_bonus(lab_at(lab)) ? 0 : lab_points(lab_at(lab), (Check)check);
@@ -108,20 +134,28 @@ void write_table(const Book *book)
     free(text);
 }
 
+/* "seed 4711", alone or before a comma, in whatever language the report was kept. */
+static bool is_of_seed(const char *line)
+{
+    int end = 0;
+    sscanf(line, "%*[^ 0-9] %*[0-9]%n", &end);
+    return end > 0 && strchr(",\n", line[end]);
+}
+
 /* The grader's report of a lab, without the lines that follow its last check. */
 static void put_lab_report(const Book *book, FILE *out, const Unit *unit)
 {
     char place[PLACE_SIZE], line[1024];
     place_in(book->state, place, "verdicts/%s.txt", unit->key);
     FILE *report = fopen(place, "r");
-    while (report && fgets(line, sizeof line, report) && strncmp(line, "seed ", 5))
+    while (report && fgets(line, sizeof line, report) && !is_of_seed(line))
         fputs(line, out);
     if (report)
         fclose(report);
 }
 
 /* A file of the submission's name, whatever that is. */
-static void report_place(const Book *book, int number, char place[PLACE_SIZE])
+static void report_name(const Book *book, int number, char file[PATH_SIZE])
 {
     char name[PATH_SIZE], checksum[CHECKSUM_SIZE];
     const char *entry = book->submissions[number].entry;
@@ -132,33 +166,75 @@ static void report_place(const Book *book, int number, char place[PLACE_SIZE])
             *at = '_';
     checksum_of(entry, strlen(entry), checksum);
     bool same = !strcmp(name, entry);
-    snprintf(place, PLACE_SIZE, "%.3000s/%s%s%.8s.txt", book->reports, name, same ? "" : "-",
-             same ? "" : checksum);
+    snprintf(file, PATH_SIZE, "%.220s%s%.8s.txt", name, same ? "" : "-", same ? "" : checksum);
 }
 
 void write_report(const Book *book, int number)
 {
     const Submission *submission = &book->submissions[number];
-    char *text = NULL, place[PLACE_SIZE], entry[PATH_SIZE];
+    char *text = NULL, place[PLACE_SIZE], file[PATH_SIZE], entry[PATH_SIZE];
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     snprintf(entry, sizeof entry, "%s", submission->entry);
     make_line(entry);
-    fprintf(out, "%s (%s)\n%d points, seed %llu\n%s%s\n", submission->student, entry, submission->points,
-            (unsigned long long)book->seed, submission->remark, *submission->remark ? "\n" : "");
-    fprintf(out,
-            "Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
-            "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n");
+    fprintf(out, "%s (%s)\n", submission->student, entry);
+    if (submission->refused)
+        fputs(_("not graded, since it could not be read\n"), out);
+    else
+        fprintf(out, _("%d points, seed %llu\n"), submission->points, (unsigned long long)book->seed);
+    fprintf(out, "%s%s\n", submission->remark, *submission->remark ? "\n" : "");
+    fputs(_("Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
+            "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n"),
+          out);
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
         if (unit && unit->lab_verdict)
             put_lab_report(book, out, unit);
         else
-            fprintf(out, "Lab %d  %s: %s%s\n", lab_at(lab)->number, lab_at(lab)->title,
-                    unit ? "could not be graded: " : "not handed in", unit ? unit->trouble : "");
+            fprintf(out, _("Lab %d  %s: %s%s\n"), lab_at(lab)->number, _(lab_at(lab)->title),
+                    unit                  ? _("could not be graded: ")
+                    : submission->refused ? _("not graded")
+                                          : _("not handed in"),
+                    unit ? unit->trouble : "");
     }
     fclose(out);
-    report_place(book, number, place);
+    report_name(book, number, file);
+    snprintf(place, sizeof place, "%.3000s/%s", book->reports, file);
     write_or_give_up(place, text);
+    free(text);
+}
+
+static bool is_report_of(const Book *book, const char *file)
+{
+    char name[PATH_SIZE];
+    for (int i = 0; i < book->count; i++) {
+        report_name(book, i, name);
+        if (!strcmp(name, file))
+            return true;
+    }
+    return false;
+}
+
+/* Only what an earlier run has written itself is removed: its names are kept in a list. */
+void remove_old_reports(const Book *book)
+{
+    char list[PLACE_SIZE], place[PLACE_SIZE], name[PATH_SIZE], *text = NULL;
+    size_t size = 0;
+    place_in(book->state, list, "reports");
+    FILE *file = fopen(list, "r"), *out = open_memstream(&text, &size);
+    while (file && fgets(name, sizeof name, file)) {
+        name[strcspn(name, "\n")] = '\0';
+        snprintf(place, sizeof place, "%.3000s/%s", book->reports, name);
+        if (!strchr(name, '/') && !is_report_of(book, name))
+            remove(place);
+    }
+    if (file)
+        fclose(file);
+    for (int i = 0; i < book->count; i++) {
+        report_name(book, i, name);
+        fprintf(out, "%s\n", name);
+    }
+    fclose(out);
+    write_or_give_up(list, text);
     free(text);
 }

@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 #include "grader/judge/trial.h"
 
 static bool has_finished(const Trial *t)
@@ -48,7 +50,7 @@ void append_mismatch(const Trial *t, char *text, size_t size)
     if (first.kind == NO_DIFFERENCE)
         return;
     difference_text(t->outcome->calls, &first, difference, sizeof difference);
-    append(text, size, "\nfirst difference: %s", difference);
+    append(text, size, _("\nfirst difference: %s"), difference);
 }
 
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
@@ -73,29 +75,37 @@ static void append_open_requests(const Trial *t, char *text, size_t size)
         if (!call->starts || call->completed)
             continue;
         call_text(calls, call, NULL, one, sizeof one);
-        append(text, size, ", the %s", one);
+        append(text, size, _(", the %s"), one);
         return;
     }
 }
 
 void left_over(Trial *t, const Entry *entry)
 {
-    char text[160], which[320] = "", line[64];
+    char text[160], kind[41], words[WORDS_SIZE], which[400] = "", line[64];
     if (!strncmp(entry->name, "request", NAME_SIZE)) {
         append_open_requests(t, which, sizeof which);
         fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
-             "an exchange was started and not waited for%s%s: a result was read before the exchange was "
-             "complete (rank %d, %s)",
-             t->c->lab == 11 ? ", as if it were that of another of the buckets" : "", which, t->rank,
+             _("an exchange was started and not waited for%s%s: a result was read before the exchange was "
+               "complete (rank %d, %s)"),
+             t->c->lab == 11 ? _(", as if it were that of another of the buckets") : "", which, t->rank,
              case_text(t->c, text));
         return;
     }
     line_of(entry->address, line);
     bool memory = !strncmp(entry->name, "block of memory", NAME_SIZE);
-    fail(t->result, memory && lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t),
-         t->index,
-         "%.0f times a %.40s was %s%s%s and not freed: each pass leaves more of them behind%s (rank %d, %s)",
-         entry->count > 0 ? numbers_of(entry)[0] : 0.0, entry->name, memory ? "taken" : "made",
-         line[0] ? " at " : "", line, memory ? "" : ", and MPI has only so many", t->rank,
-         case_text(t->c, text));
+    const double times = entry->count > 0 ? numbers_of(entry)[0] : 0;
+    const char *at = line[0] ? _(" at ") : "";
+    if (memory) {
+        fail(t->result, lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t), t->index,
+             _("%.0f times a block of memory was taken%s%s and not freed: each pass leaves more of them "
+               "behind (rank %d, %s)"),
+             times, at, line, t->rank, case_text(t->c, text));
+        return;
+    }
+    snprintf(kind, sizeof kind, "%.40s", entry->name);
+    fail(t->result, check_of_calls(t), t->index,
+         _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
+           "only so many (rank %d, %s)"),
+         times, words_of(kind, words), at, line, t->rank, case_text(t->c, text));
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/plays/lab11.h"
 
@@ -55,9 +56,9 @@ bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
             if (!(fabs(divisor - lab11_buckets(round)) < 1e-3))
                 return false;
         }
-    snprintf(
-        text, size,
-        "it is divided by the number of buckets: a mean over the replicas is divided by how many these are");
+    snprintf(text, size,
+             _("it is divided by the number of buckets: a mean over the replicas is divided by how many "
+               "these are"));
     return true;
 }
 
@@ -137,19 +138,19 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     double loss = e->is[0];
     int divided = divided_alone(e, dp);
     if (divided >= 0)
-        snprintf(text, size, "%s is divided by the number of replicas: the caller divides by the count",
+        snprintf(text, size, _("%s is divided by the number of replicas: the caller divides by the count"),
                  names[divided]);
     else if (dp > 1 && (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         snprintf(text, size,
-                 "it is an average of averages: wrong where replicas have read different numbers of rows");
+                 _("it is an average of averages: wrong where replicas have read different numbers of rows"));
     else if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
         snprintf(text, size,
-                 "the sums are divided by the number of replicas: the caller divides by the count");
+                 _("the sums are divided by the number of replicas: the caller divides by the count"));
     else if (alone >= 0)
-        snprintf(text, size, "%s is this replica's alone: all three are summed over the replicas",
+        snprintf(text, size, _("%s is this replica's alone: all three are summed over the replicas"),
                  names[alone]);
     else if (in_other_order(e))
-        snprintf(text, size, "the sums are right, but stored in another order");
+        snprintf(text, size, _("the sums are right, but stored in another order"));
     else
         return false;
     return true;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
@@ -18,8 +19,34 @@ bool right_on_first_rank(const Evidence *e, char *text, size_t size)
     const Entry *first = as_seen_by(e, 0);
     if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
-    snprintf(text, size, "the result is right on the first rank only");
+    snprintf(text, size, _("the result is right on the first rank only"));
     return true;
+}
+
+/* This rank holds what it has brought itself. Does everybody hold that, or has another rank the right numbers? */
+bool brought_by_one(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    int first = e->trial->rank / c->tp * c->tp, right_on = -1;
+    bool everywhere = true, zeros = true; /* the sum without zeros is the other rank's own */
+    for (int64_t i = 0; i < e->count; i++)
+        zeros = zeros && e->is[i] == 0;
+    for (int rank = first; rank < first + c->tp && !zeros; rank++) {
+        const Entry *one = as_seen_by(e, rank);
+        everywhere = everywhere && one && close_to(numbers_of(one), e->is, 1, e->count, 0);
+        if (right_on < 0 && one && close_to(numbers_of(one), e->right, 1, e->count, e->tolerance))
+            right_on = rank;
+    }
+    if (zeros)
+        return false;
+    if (everywhere)
+        snprintf(text, size, _("every rank holds what rank %d has brought, and nothing of the others"),
+                 e->trial->rank);
+    else if (right_on >= 0)
+        snprintf(text, size,
+                 _("rank %d has the sum, and this rank its own contribution only: all of them need the sum"),
+                 right_on);
+    return everywhere || right_on >= 0;
 }
 
 static int64_t count_right(const double *is, const Evidence *e)
@@ -61,11 +88,12 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
     }
     if (!differ || !exchange_ends_at(e, right))
         return false;
-    snprintf(text, size,
-             "the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "
-             "its own: what "
-             "the ranks exchange ends too early",
-             (long long)right, (long long)e->count);
+    snprintf(
+        text, size,
+        _("the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "
+          "its own: what "
+          "the ranks exchange ends too early"),
+        (long long)right, (long long)e->count);
     return true;
 }
 
@@ -76,10 +104,11 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
     for (int rank = 1; rank < c->world && first && play_of_case(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
-            snprintf(text, size,
-                     "ranks no longer agree on a tensor that should be the same everywhere: each has its own "
-                     "part of the "
-                     "sum, or drew its own random numbers");
+            snprintf(
+                text, size,
+                _("ranks no longer agree on a tensor that should be the same everywhere: each has its own "
+                  "part of the "
+                  "sum, or drew its own random numbers"));
             return true;
         }
     }
@@ -104,9 +133,9 @@ bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
     if (right == 0 || wrong < 0)
         return false;
     snprintf(text, size,
-             "only a part of the columns is wrong, that of rank %d among them: this rank computed with "
-             "something that "
-             "should be the same everywhere, and is not, or drew its own random numbers",
+             _("only a part of the columns is wrong, that of rank %d among them: this rank computed with "
+               "something that "
+               "should be the same everywhere, and is not, or drew its own random numbers"),
              wrong);
     return true;
 }

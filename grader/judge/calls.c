@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 
 static bool is_rank(int32_t rank, int ranks)
 {
@@ -97,11 +99,11 @@ static void append_basic(char text[96], const Signature *s)
         [COMPLEX] = "complex", [LOGICAL] = "bool", [PAIR] = "pair",         [BYTES] = "byte"};
     int kind = s->basic / BASIC_SIZE, size = s->basic % BASIC_SIZE;
     if (s->basic <= 0 || kind > BYTES)
-        append(text, 96, " numbers of several types");
+        append(text, 96, "%s", _(" numbers of several types"));
     else if (kind == FLOATING && size != 4)
         append(text, 96, size == 8 ? " double" : " long double");
     else if ((kind == SIGNED || kind == UNSIGNED) && size != 4)
-        append(text, 96, " %s of %d bytes", kinds[kind], size);
+        append(text, 96, _(" %s of %d bytes"), kinds[kind], size);
     else
         append(text, 96, " %s", kinds[kind]);
 }
@@ -117,20 +119,20 @@ static const Signature *largest(const Signature signature[MAX_RANKS])
 
 static const char *reduction_name(uint64_t reduction)
 {
-    static const char *const names[REDUCTIONS] = {"no operation",
-                                                  "sum",
-                                                  "max",
-                                                  "min",
-                                                  "product",
-                                                  "logical and",
-                                                  "logical or",
-                                                  "logical exclusive or",
-                                                  "bits and",
-                                                  "bits or",
-                                                  "bits exclusive or",
-                                                  "max and its place",
-                                                  "min and its place"};
-    return reduction < REDUCTIONS ? names[reduction] : "an operation of one's own";
+    static const char *const names[REDUCTIONS] = {N_("no operation"),
+                                                  N_("sum"),
+                                                  N_("max"),
+                                                  N_("min"),
+                                                  N_("product"),
+                                                  N_("logical and"),
+                                                  N_("logical or"),
+                                                  N_("logical exclusive or"),
+                                                  N_("bits and"),
+                                                  N_("bits or"),
+                                                  N_("bits exclusive or"),
+                                                  N_("max and its place"),
+                                                  N_("min and its place")};
+    return reduction < REDUCTIONS ? _(names[reduction]) : _("an operation of one's own");
 }
 
 void call_what(const Call *call, char text[96])
@@ -148,7 +150,7 @@ void call_what(const Call *call, char text[96])
     if (call->rule == REDUCTION)
         append(text, 96, ", %s", reduction_name(call->reduction));
     if (call->root >= 0)
-        append(text, 96, ", root %d", call->root);
+        append(text, 96, _(", root %d"), call->root);
 }
 
 const char *group_text(const Call *call, char text[32])
@@ -163,18 +165,19 @@ const char *group_text(const Call *call, char text[32])
 
 void call_name(const Call *call, char text[64])
 {
-    snprintf(text, 64, "%s", call->name);
+    char words[WORDS_SIZE];
+    snprintf(text, 64, "%.63s", words_of(call->name, words));
     if (call->number)
         append(text, 64, " #%lld", (long long)call->number);
     if (call->to >= 0)
-        append(text, 64, " to rank %d", call->to);
+        append(text, 64, _(" to rank %d"), call->to);
     if (call->from >= 0)
-        append(text, 64, " from rank %d", call->from);
+        append(text, 64, _(" from rank %d"), call->from);
     else if (call->from == ANYBODY)
-        append(text, 64, " from any rank");
+        append(text, 64, "%s", _(" from any rank"));
     int tag = call->to >= 0 ? call->to_tag : call->from_tag;
     if (call->rule == MESSAGE && tag > 0)
-        append(text, 64, " with tag %d", tag);
+        append(text, 64, _(" with tag %d"), tag);
 }
 
 static const Call *maker_of(const Calls *calls, uint64_t group)
@@ -202,12 +205,12 @@ static void append_maker(const Calls *calls, const Call *call, char *text, size_
         return;
     if (maker)
         line_of(maker->address, line);
-    append(text, size, "%s%s",
-           call->group == THE_WORLD ? " (MPI_COMM_WORLD)"
-           : line[0]                ? " (the communicator made at "
-                                    : " (the communicator of a group of the kit)",
-           line);
-    append(text, size, "%s", line[0] ? ")" : "");
+    if (call->group == THE_WORLD)
+        append(text, size, " (MPI_COMM_WORLD)");
+    else if (line[0])
+        append(text, size, _(" (the communicator made at %s)"), line);
+    else
+        append(text, size, "%s", _(" (the communicator of a group of the kit)"));
 }
 
 static void append_call(const Calls *calls, const Call *call, bool same_group, char *text, size_t size)
@@ -217,9 +220,9 @@ static void append_call(const Calls *calls, const Call *call, bool same_group, c
     call_what(call, what);
     append(text, size, "%s", name);
     if (same_group && call->members) {
-        append(text, size, " of the same group");
+        append(text, size, "%s", _(" of the same group"));
     } else if (call->members) {
-        append(text, size, " of %s", group_text(call, group));
+        append(text, size, _(" of %s"), group_text(call, group));
         append_maker(calls, call, text, size);
     }
     if (what[0])
@@ -232,7 +235,7 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
     line_of(call->address, line);
     text[0] = '\0';
     append_call(calls, call, before && before->group == call->group, text, size);
-    append(text, size, "%s%s", line[0] ? " at " : "", line);
+    append(text, size, "%s%s", line[0] ? _(" at ") : "", line);
 }
 
 bool is_waited_for(const Call *call, int64_t by)
@@ -252,10 +255,10 @@ static void append_requests(const Calls *calls, int rank, char *text, size_t siz
             continue;
         call_text(calls, call, NULL, one, sizeof one);
         if (count++ == 0)
-            append(text, size, " for the %s", one);
+            append(text, size, _(" for the %s"), one);
     }
     if (count > 1)
-        append(text, size, " and %d more", count - 1);
+        append(text, size, _(" and %d more"), count - 1);
 }
 
 void append_waiting(const Calls *calls, int rank, char *text, size_t size)
@@ -264,11 +267,11 @@ void append_waiting(const Calls *calls, int rank, char *text, size_t size)
     char line[64];
     if (call->rule == LOCAL) {
         line_of(call->address, line);
-        append(text, size, "waits%s%s", line[0] ? " at " : "", line);
+        append(text, size, "%s%s%s", _("waits"), line[0] ? _(" at ") : "", line);
         append_requests(calls, rank, text, size);
     } else {
         char one[256];
         call_text(calls, call, NULL, one, sizeof one);
-        append(text, size, "waits in %s", one);
+        append(text, size, _("waits in %s"), one);
     }
 }

@@ -1,6 +1,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/language.h"
+#include "grader/judge/names.h"
 #include "grader/judge/trial.h"
 
 /* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */
@@ -51,32 +53,40 @@ int64_t count_held(const Entry *e)
 static bool explained(Trial *t, char *why, size_t size, const Entry *got, const Entry *want, double tolerance)
 {
     CheckResult *r = &t->result->check[want->check];
-    snprintf(why, size, "the values do not match");
+    snprintf(why, size, _("the values do not match"));
     return !(r->failed && r->explained) && r->explanations++ < EXPLANATIONS &&
            explain(t, why, size, got, want, tolerance);
 }
 
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance, int64_t worst)
 {
-    char text[160], why[1400];
+    char text[160], name[WORDS_SIZE], why[2048];
     double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
     bool sure = explained(t, why, sizeof why, got, want, tolerance);
     fail_by_numbers(
         t->result, (Check)want->check, t->index, sure,
-        "%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)", why,
-        want->name, t->rank, case_text(t->c, text), (long long)worst, (long long)got->count, is, right,
-        fabs(is - right), tolerance);
+        _("%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
+        why, words_of(want->name, name), t->rank, case_text(t->c, text), (long long)worst,
+        (long long)got->count, is, right, fabs(is - right), tolerance);
 }
 
 static void fail_shape(Trial *t, const Entry *got, const Entry *want)
 {
-    char a[64], b[64], text[160], why[1400];
+    char a[64], b[64], text[160], name[WORDS_SIZE], why[2048];
     bool sure = explained(t, why, sizeof why, got, want, 0);
     fail_by_numbers(t->result, (Check)want->check, t->index, sure,
-                    "%s\n%s on rank %d (%s): the shape is %s, expected %s", why, want->name, t->rank,
-                    case_text(t->c, text),
-                    got->count ? shape_text(got->shape, a) : "that of nothing: there is no such tensor",
+                    _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
+                    words_of(want->name, name), t->rank, case_text(t->c, text),
+                    got->count ? shape_text(got->shape, a) : _("that of nothing: there is no such tensor"),
                     shape_text(want->shape, b));
+}
+
+static void fail_group(Trial *t, const Entry *got, const Entry *want)
+{
+    char why[2048], place[480];
+    bool sure = explained(t, why, sizeof why, got, want, 0);
+    tell_group(t, got, want, place, sizeof place);
+    fail_by_numbers(t->result, (Check)want->check, t->index, sure, "%s\n%s", why, place);
 }
 
 /* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well
@@ -123,11 +133,15 @@ void compare_values(Trial *t, const Entry *got, const Entry *want)
 {
     int64_t worst;
     if (!has_numbers(got, want)) {
-        fail_shape(t, got, want);
+        (want->check == GROUPS && got->count > 0 ? fail_group : fail_shape)(t, got, want);
         return;
     }
     double tolerance = tolerance_of(&t->expected, want), largest = largest_error(got, want, &worst);
     note_margin(t, want, fmax(largest, 0), tolerance);
-    if (!(largest <= tolerance))
+    if (largest <= tolerance)
+        return;
+    if (want->check == GROUPS)
+        fail_group(t, got, want);
+    else
         fail_values(t, got, want, tolerance, worst);
 }

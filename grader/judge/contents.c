@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
+#include "grader/judge/names.h"
 #include "grader/judge/trial.h"
 
 /* Is the declared shape the undivided one with one dimension cut already? */
@@ -21,18 +23,18 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(text, size, "parameter %.63s is declared as %s, and undivided it is %s: %s", got->name,
+    snprintf(text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"), got->name,
              shape_text(got->shape, a), shape_text(want->shape, b),
              divided && cut
-                 ? "it was divided twice: declare the undivided shape, the placement does the cutting"
-             : divided ? "all ranks hold the same numbers for their parts of it, so the assembled matrix "
-                         "repeats itself: declare the undivided shape and shard(dimension)"
-                       : "its size does not follow the arguments of the ..._new function");
+                 ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
+             : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled matrix "
+                           "repeats itself: declare the undivided shape and shard(dimension)")
+                       : _("its size does not follow the arguments of the ..._new function"));
 }
 
 static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
 {
-    char text[160], why[400];
+    char text[160], why[700];
     tell_shape(t, got, want, why, sizeof why);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
         fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
@@ -60,11 +62,11 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t->result, SHARDING, t->index,
-         cuts == CUT_NOT ? "parameter %s is cut, but every rank needs all of it (%s)"
+         cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
          : cut == CUT_NOT
-             ? "every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
-               "work (%s)"
-             : "parameter %s is cut along the wrong dimension (%s)",
+             ? _("every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
+                 "work (%s)")
+             : _("parameter %s is cut along the wrong dimension (%s)"),
          want->name, case_text(t->c, text));
     return true;
 }
@@ -77,9 +79,10 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         if (numbers_of(got)[i] == initial)
             continue;
         fail(t->result, INITIAL_VALUES, t->index,
-             "parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values belong "
-             "to the "
-             "undivided parameter and its name, whatever the layout (%s)",
+             _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values "
+               "belong "
+               "to the "
+               "undivided parameter and its name, whatever the layout (%s)"),
              want->name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
         return;
     }
@@ -98,7 +101,7 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)
-        fail(t->result, SHARDING, t->index, "rank %d does not hold its part of parameter %s (%s)", t->rank,
+        fail(t->result, SHARDING, t->index, _("rank %d does not hold its part of parameter %s (%s)"), t->rank,
              want->name, case_text(t->c, text));
     else
         compare_initial(t, got, want);
@@ -106,9 +109,9 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
 
 void parameter_missing(Trial *t, const Entry *want)
 {
-    char text[160], why[400];
+    char text[160], why[700];
     if (!renamed_parameter(t, why, sizeof why))
-        snprintf(why, sizeof why, "parameter %.63s is missing: each layer has its own", want->name);
+        snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"), want->name);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
         fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
 }
@@ -132,11 +135,12 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
     const Entry *want, *strange = strange_parameter(t, &begin);
     while (strange && (want = next_entry(t->expected.base, t->expected.used, &offset)))
         if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->name)) {
-            snprintf(text, size,
-                     "there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "
-                     "with follow "
-                     "from its name, so names and within(...) are those of the start file",
-                     want->name, strange->name);
+            snprintf(
+                text, size,
+                _("there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "
+                  "with follow "
+                  "from its name, so names and within(...) are those of the start file"),
+                want->name, strange->name);
             return true;
         }
     return false;
@@ -149,7 +153,7 @@ void look_for_more(Trial *t)
     const Entry *entry;
     for (; !renamed_parameter(t, text, sizeof text) && (entry = strange_parameter(t, &begin));)
         fail(t->result, SHARDING, t->index,
-             "there is a parameter %.63s that the layer does not need: it takes memory (%s)", entry->name,
+             _("there is a parameter %.63s that the layer does not need: it takes memory (%s)"), entry->name,
              case_text(t->c, text));
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
         if (entry->kind == LEFT_OVER)
@@ -167,9 +171,39 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
+/* What the ranks of a pass have exchanged, and what suffices. */
+typedef struct Exchanged {
+    double sent, calls, enough, calls_enough;
+} Exchanged;
+
+static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x, char *text, size_t size)
+{
+    char reason[160];
+    double times = x->enough > 0 ? x->sent / x->enough : 0;
+    if (x->enough == 0) {
+        snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"), x->sent);
+        return;
+    }
+    if (!strncmp(want->name, "metrics", 7))
+        snprintf(reason, sizeof reason, _("three sums over the replicas, mesh->dp, tell all"));
+    else if (sends_doubles(t))
+        snprintf(reason, sizeof reason,
+                 _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"));
+    else if (times == round(times) && x->calls == times * x->calls_enough)
+        snprintf(reason, sizeof reason, _("%.0f exchanges instead of %.0f"), x->calls, x->calls_enough);
+    else
+        snprintf(reason, sizeof reason, _("something is exchanged that need not be"));
+    if (times > 1 && times == round(times))
+        snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"), x->sent,
+                 times, x->enough, reason);
+    else
+        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), x->sent, x->enough,
+                 reason);
+}
+
 void compare_traffic(Trial *t, const Entry *want)
 {
-    char text[160];
+    char text[160], name[WORDS_SIZE], why[480];
     double sent = 0, calls = 0, n = t->c->lab == 11 ? replicas_of(t->c) : t->c->tp;
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -183,21 +217,20 @@ void compare_traffic(Trial *t, const Entry *want)
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
-    if (!(sent <= allowed + padding))
-        fail(t->result, COMMUNICATION, t->index,
-             "%s: the ranks sent %.0f numbers, and %.0f suffice%s: %s (%s)", want->name, sent, allowed,
-             numbers_of(want)[1] > 0 ? "" : " (this pass needs no exchange)",
-             !strncmp(want->name, "metrics", 7) ? "three sums over the replicas, mesh->dp, tell all"
-             : sends_doubles(t)
-                 ? "a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"
-                 : "something is exchanged that need not be",
+    if (!(sent <= allowed + padding)) {
+        tell_more_sent(t, want, &(Exchanged){sent, calls, allowed, usual}, why, sizeof why);
+        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", words_of(want->name, name), _(": "), why,
              case_text(t->c, text));
-    else if (allowed == 0 && n > 1 && calls > 0)
+    } else if (allowed == 0 && n > 1 && calls > 0) {
         fail(t->result, COMMUNICATION, t->index,
-             "%s: the ranks wait for each other in %.0f collective call%s, and this pass needs none (%s)",
-             want->name, calls, calls > 1 ? "s" : "", case_text(t->c, text));
-    else if (!(calls <= 2 * usual + 2))
+             calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass needs "
+                           "none (%s)")
+                       : _("%s: the ranks wait for each other in %.0f collective call, and this pass needs "
+                           "none (%s)"),
+             words_of(want->name, name), calls, case_text(t->c, text));
+    } else if (!(calls <= 2 * usual + 2)) {
         fail(t->result, COMMUNICATION, t->index,
-             "%s: %.0f calls for what takes %.0f: send it in one piece (%s)", want->name, calls, usual,
-             case_text(t->c, text));
+             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"), words_of(want->name, name),
+             calls, usual, case_text(t->c, text));
+    }
 }

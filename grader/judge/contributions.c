@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 #include "grader/plays/lab01.h"
@@ -93,12 +94,13 @@ static bool another_operation(const Evidence *e, const Brought *b, char *text, s
     static const struct {
         double (*operation)(double, double);
         const char *name;
-    } operations[] = {{largest, "the largest"}, {smallest, "the smallest"}, {product, "the product"}};
+    } operations[] = {
+        {largest, N_("the largest")}, {smallest, N_("the smallest")}, {product, N_("the product")}};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
             folded_by(e, b, operations[i].operation, b->share)) {
-            snprintf(text, size, "it is %s of the ranks' numbers; %s is asked for", operations[i].name,
-                     b->share == 1 ? "their sum" : "their mean");
+            snprintf(text, size, _("it is %s of the ranks' numbers; %s is asked for"), _(operations[i].name),
+                     b->share == 1 ? _("their sum") : _("their mean"));
             return true;
         }
     return false;
@@ -127,8 +129,8 @@ static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, si
     if (explained < 2)
         return false;
     snprintf(text, size,
-             "pairs of numbers were added as if each were one in double precision: a tensor holds float, "
-             "MPI_FLOAT");
+             _("pairs of numbers were added as if each were one in double precision: a tensor holds float, "
+               "MPI_FLOAT"));
     return true;
 }
 
@@ -154,7 +156,8 @@ static bool added_as_integers(const Evidence *e, const Brought *b, char *text, s
         if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
             return false;
     }
-    snprintf(text, size, "the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT");
+    snprintf(text, size,
+             _("the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT"));
     return true;
 }
 
@@ -243,10 +246,11 @@ static bool mean_over_world(const Evidence *e, const Brought *b, const double ti
             return false;
     if (c->tp == c->world || b->share != 1)
         return false;
-    snprintf(text, size,
-             "it is the sum over all ranks, divided by the number of replicas: what other replicas bring has "
-             "no part in "
-             "it");
+    snprintf(
+        text, size,
+        _("it is the sum over all ranks, divided by the number of replicas: what other replicas bring has "
+          "no part in "
+          "it"));
     return true;
 }
 
@@ -269,14 +273,15 @@ static bool wrong_times(const Brought *b, const double times[MAX_RANKS], char *t
     }
     if (odd < 0 || right == 0)
         return false;
-    const char *others = count > 1 ? ", and it is not the only one that is not in it once" : "";
+    const char *others = count > 1 ? _(", and it is not the only one that is not in it once") : "";
     if (!b->member[odd])
-        snprintf(text, size, "what rank %d brings is in it, a rank of another group", odd);
+        snprintf(text, size, _("what rank %d brings is in it, a rank of another group"), odd);
     else if (is_near(times[odd], 0))
-        snprintf(text, size, "what rank %d brings is missing in it%s: the exchange does not reach everybody",
-                 odd, others);
+        snprintf(text, size,
+                 _("what rank %d brings is missing in it%s: the exchange does not reach everybody"), odd,
+                 others);
     else
-        snprintf(text, size, "what rank %d brings is in it %g times%s", odd, round(times[odd]), others);
+        snprintf(text, size, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]), others);
     return true;
 }
 

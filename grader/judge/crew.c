@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/keeper.h"
 #include "grader/judge/limits.h"
 #include "grader/judge/printed.h"
@@ -97,7 +98,7 @@ static bool launch_keeper(Crew *crew, Start *start, char *why, size_t size)
     int trouble[2], said[2];
     ssize_t length = -1;
     if (pipe2(trouble, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0) {
-        snprintf(why, size, "pipes: %s", strerror(errno));
+        snprintf(why, size, _("pipes: %s"), strerror(errno));
         return false;
     }
     start->trouble = trouble[1];
@@ -197,7 +198,7 @@ static bool prepare(Crew *crew, Start *start, const char *log, char *why, size_t
     crew->launch = NULL;
     snprintf(crew->folder, sizeof crew->folder, "/dev/shm/balise.XXXXXX");
     if (!mkdtemp(crew->folder) || !open_log(crew, log)) {
-        snprintf(why, size, "%s or %s: %s", crew->folder, log, strerror(errno));
+        snprintf(why, size, _("%s or %s: %s"), crew->folder, log, strerror(errno));
         return false;
     }
     if (start->place.user != geteuid() && !lend(crew->folder, &start->place)) {
@@ -219,7 +220,7 @@ bool sandbox_works(char *why, size_t size)
     for (int look = 0; good && look < LOOKS && !crew_has_ended(&crew); look++)
         nap(200);
     if (good && !(crew.ended && crew.status == 0)) {
-        snprintf(why, size, "mpirun did not run /bin/true there");
+        snprintf(why, size, "%s", _("mpirun did not run /bin/true there"));
         good = false;
     }
     give_back(&crew);
@@ -249,7 +250,7 @@ static bool try_start(Crew *crew, const Sandbox *sandbox, const char *runner, bo
     start.seen = place_seen(&start.place);
     good = good && launch_keeper(crew, &start, why, size);
     if (good && !wait_for_ranks(crew)) {
-        snprintf(why, size, "mpirun could not start %s", runner);
+        snprintf(why, size, _("mpirun could not start %s"), runner);
         good = false;
     }
     if (copied)
@@ -265,7 +266,7 @@ bool crew_start(Crew *crew, Sandbox *sandbox, const char *runner, int ranks, cha
     prctl(PR_SET_DUMPABLE, 0); /* the judge's memory and descriptors are nobody's to read */
     *crew = (Crew){.ranks = ranks, .said = -1, .log = -1};
     if (sandbox->wish == SANDBOX_OFF)
-        snprintf(sandbox->missing, sizeof sandbox->missing, "switched off");
+        snprintf(sandbox->missing, sizeof sandbox->missing, "%s", _("switched off"));
     if (!sandbox->missing[0]) {
         if (try_start(crew, sandbox, runner, true, why, size))
             return sandbox->used = true;
@@ -294,12 +295,15 @@ static bool is_too_big(const Crew *crew, int pid, int64_t resident, char *story,
     if (resident <= crew->memory)
         return false;
     if (pid == crew->mpirun)
-        snprintf(story, size, "the ranks print more than can be taken down: mpirun held %lld MB of it",
+        snprintf(story, size, _("the ranks print more than can be taken down: mpirun held %lld MB of it"),
                  megabytes);
     else
-        snprintf(story, size,
-                 "the memory allowed was exceeded: %s %d held %lld MB, where a rank may hold %d MB",
-                 rank < 0 ? "process" : "rank", rank < 0 ? pid : rank, megabytes, (int)(crew->memory >> 20));
+        snprintf(
+            story, size,
+            rank < 0
+                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may hold %d MB")
+                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold %d MB"),
+            rank < 0 ? pid : rank, megabytes, (int)(crew->memory >> 20));
     return true;
 }
 
@@ -324,7 +328,7 @@ bool crew_is_too_big(Crew *crew, char *story, size_t size)
     if (sum <= crew->memory * (crew->ranks + 1))
         return false;
     snprintf(story, size,
-             "the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed",
+             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
              count, (long long)(sum >> 20), (int)(crew->memory >> 20));
     return true;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/crew.h"
 #include "grader/judge/stamp.h"
 #include "grader/judge/trace.h"
@@ -35,7 +36,7 @@ static Script write_script(const Crew *crew, const char *stops)
     snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", crew->folder);
     snprintf(names, sizeof names, "%s", stops);
     FILE *file = fopen(script.commands, "w");
-    must(file, "is /dev/shm full?", "the commands for gdb cannot be written");
+    must(file, N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
     fprintf(file, "set pagination off\nset confirm off\nhandle SIGSYS nostop noprint pass\n");
     for (char *rest = names, *name; (name = strtok_r(rest, " ", &rest));)
         fprintf(file, "break %s\n", name);
@@ -99,18 +100,18 @@ int debug_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    snprintf(why, sizeof why, "this case has ranks 0 to %d", c->world - 1);
-    must(o->debug < c->world, "RANK=0, or another CASE", why);
+    snprintf(why, sizeof why, _("this case has ranks 0 to %d"), c->world - 1);
+    must(o->debug < c->world, N_("RANK=0, or another CASE"), why);
     must(system("command -v gdb > /dev/null") == 0, "apt-get install gdb",
-         "there is no gdb"); /* NOLINT(cert-env33-c) */
+         _("there is no gdb")); /* NOLINT(cert-env33-c) */
     if (!stamp_fits(runner, &problem))
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;
     o->sandbox->debugged = true;
     must(crew_start(&crew, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why, sizeof why),
-         "make doctor shows whether MPI starts", why);
-    printf("gdb is on rank %d, and stops in the first function of the lab; continue goes on, quit ends all "
-           "ranks\n",
+         N_("make doctor shows whether MPI starts"), why);
+    printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
+             "continue goes on, quit ends all ranks\n"),
            o->debug);
     fflush(stdout);
     const Script script = write_script(&crew, o->stops);

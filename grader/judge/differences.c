@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/matching.h"
+#include "grader/judge/names.h"
 
 typedef struct Search {
     const Calls *calls;
@@ -163,44 +165,45 @@ Difference first_difference(const Calls *calls, bool ended, bool lines)
 
 static void append_place(char *text, size_t size, const Call *call)
 {
+    char words[WORDS_SIZE];
     if (call->where[0])
-        append(text, size, ", in %s", call->where);
+        append(text, size, _(", in %s"), words_of(call->where, words));
 }
 
 /* What a rank did instead, as far as it is known. */
 static void append_last(const Calls *calls, const Difference *d, char *text, size_t size)
 {
-    char other[256];
+    char other[400];
     const RankCalls *mine = &calls->rank[d->rank[1]];
     const Call *in = call_of_rank(calls, d->rank[1]), *last = NULL;
     for (int64_t i = 0; i < mine->count && d->call[0]->number; i++)
         if (mine->call[i].group == d->call[0]->group && mine->call[i].number)
             last = &mine->call[i];
     if (in) {
-        append(text, size, " and ");
+        append(text, size, "%s", _(" and "));
         append_waiting(calls, d->rank[1], text, size);
     } else if (last) {
         call_text(calls, last, d->call[0], other, sizeof other);
-        append(text, size, "; its last was %s", other);
+        append(text, size, _("; its last was %s"), other);
     }
 }
 
 static const char *lesson(DifferenceKind kind)
 {
     static const char *const lessons[] = {
-        [OTHER_OPERATION] = "all ranks of a group must make the same calls in the same order",
-        [OTHER_ROOT] = "the root must be the same on every rank",
-        [OTHER_REDUCTION] = "the operation must be the same on every rank",
-        [OTHER_TYPE] = "the types do not match, and the bytes of one are read as the other",
-        [OTHER_COUNT] = "the counts do not match",
-        [NEVER_CALLED] = "all ranks of a group must make the same calls in the same order",
-        [NEVER_RECEIVED] = "each send needs its receive",
-        [NEVER_SENT] = "each receive needs its send",
-        [NOT_YET_RECEIVED] = "a ready send may begin only when its receive is there",
-        [OTHER_PLACE] = "the calls were paired crosswise",
-        [OTHER_LINE] = "were these meant for each other?",
+        [OTHER_OPERATION] = N_("all ranks of a group must make the same calls in the same order"),
+        [OTHER_ROOT] = N_("the root must be the same on every rank"),
+        [OTHER_REDUCTION] = N_("the operation must be the same on every rank"),
+        [OTHER_TYPE] = N_("the types do not match, and the bytes of one are read as the other"),
+        [OTHER_COUNT] = N_("the counts do not match"),
+        [NEVER_CALLED] = N_("all ranks of a group must make the same calls in the same order"),
+        [NEVER_RECEIVED] = N_("each send needs its receive"),
+        [NEVER_SENT] = N_("each receive needs its send"),
+        [NOT_YET_RECEIVED] = N_("a ready send may begin only when its receive is there"),
+        [OTHER_PLACE] = N_("the calls were paired crosswise"),
+        [OTHER_LINE] = N_("were these meant for each other?"),
     };
-    return lessons[kind];
+    return _(lessons[kind]);
 }
 
 static bool meets_its_start(const Difference *d)
@@ -217,29 +220,32 @@ static bool meets_its_start(const Difference *d)
 
 void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
 {
-    char one[300], other[300];
+    char one[400], other[400];
     bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
     call_text(calls, d->call[0], NULL, one, sizeof one);
-    snprintf(text, size, "rank %d %s %s", d->rank[0],
-             call_of_rank(calls, d->rank[0]) == d->call[0] ? "is in" : "makes", one);
+    snprintf(text, size,
+             call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s") : _("rank %d makes %s"),
+             d->rank[0], one);
     if (place)
         append_place(text, size, d->call[0]);
     if (d->call[1]) {
         call_text(calls, d->call[1], d->call[0], other, sizeof other);
-        append(text, size, "; rank %d %s %s", d->rank[1],
-               d->kind == OTHER_OPERATION ? "went on to" : "meets it with", other);
+        append(text, size,
+               d->kind == OTHER_OPERATION ? _("; rank %d went on to %s") : _("; rank %d meets it with %s"),
+               d->rank[1], other);
         if (place)
             append_place(text, size, d->call[1]);
     } else {
-        append(text, size, "; rank %d never %s", d->rank[1],
-               d->kind == NEVER_CALLED     ? "makes this call"
-               : d->kind == NEVER_RECEIVED ? "receives it"
-                                           : "sends it");
+        append(text, size,
+               d->kind == NEVER_CALLED     ? _("; rank %d never makes this call")
+               : d->kind == NEVER_RECEIVED ? _("; rank %d never receives it")
+                                           : _("; rank %d never sends it"),
+               d->rank[1]);
         append_last(calls, d, text, size);
     }
-    append(text, size, ": %s",
+    append(text, size, _(": %s"),
            meets_its_start(d)
-               ? "a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
-                 "it, or none"
+               ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
+                   "it, or none")
                : lesson(d->kind));
 }

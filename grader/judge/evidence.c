@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
+
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance)
 {
     for (int64_t i = 0; i < count; i++)
@@ -34,18 +36,20 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
         if (isinf(e->is[i])) {
             snprintf(
                 text, size,
-                "the result contains infinite values: something was divided by zero, or grew without end");
+                _("the result contains infinite values: something was divided by zero, or grew without end"));
             return true;
         } else if (isnan(e->is[i])) {
             snprintf(
                 text, size, "%s",
                 is_under_way(e->is[i])
-                    ? "a buffer was read before the message or the sum that fills it was complete: MPI_Wait "
-                      "comes first"
-                    : "the result contains values that are not numbers: 0 was divided by 0, or a part of it "
-                      "was never computed, or was read before it was or after its memory was given back "
-                      "(SAN=1 "
-                      "finds the line of that)");
+                    ? _("a buffer was read before the message or the sum that fills it was complete: "
+                        "MPI_Wait "
+                        "comes first")
+                    : _("the result contains values that are not numbers: 0 was divided by 0, or a part of "
+                        "it "
+                        "was never computed, or was read before it was or after its memory was given back "
+                        "(SAN=1 "
+                        "finds the line of that)"));
             return true;
         }
     return false;
@@ -57,8 +61,9 @@ bool input_altered(const Evidence *e, char *text, size_t size)
     bool mask = strncmp(e->want->name, "mask of", 7) == 0;
     if (!mask && strncmp(e->want->name, "input of", 8) != 0)
         return false;
-    snprintf(text, size, "the layer altered its %s; another operation still needs the old values",
-             mask ? "mask" : "input");
+    snprintf(text, size, "%s",
+             mask ? _("the layer altered its mask; another operation still needs the old values")
+                  : _("the layer altered its input; another operation still needs the old values"));
     return true;
 }
 
@@ -74,18 +79,19 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
 {
     if (e->want->check == FORWARD || e->count == 0 || !all_zero(e))
         return false;
-    if (e->want->check == GRADIENT) {
-        snprintf(text, size, "it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers");
+    if (e->want->check == GRADIENT || e->trial->c->lab == 11) {
+        snprintf(text, size, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
         return true;
     }
     if (e->trial->result->check[FORWARD].failed) {
-        snprintf(text, size, "it is zero everywhere; the forward pass is wrong already, so look there first");
+        snprintf(text, size,
+                 _("it is zero everywhere; the forward pass is wrong already, so look there first"));
         return true;
     }
     snprintf(
         text, size,
-        "it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
-        "all_reduce and all_gather are on the tape");
+        _("it is zero everywhere: no gradient flowed back. A group_... word gives values only; duplication, "
+          "all_reduce and all_gather are on the tape"));
     return true;
 }
 
@@ -109,28 +115,30 @@ bool multiple(const Evidence *e, char *text, size_t size)
         double factor;
         const char *says;
     } factors[] = {
-        {c->tp, copy ? "it is %g times the expected one: duplication copies in the forward pass and sums in "
-                       "the backward "
-                       "pass; look again at which of the two talks in which direction"
-                     : "it is %g times the expected one, once for each rank: it is summed over the ranks "
-                       "although it was "
-                       "complete"},
+        {c->tp,
+         copy ? N_("it is %g times the expected one: duplication copies in the forward pass and sums in "
+                   "the backward "
+                   "pass; look again at which of the two talks in which direction")
+              : N_("it is %g times the expected one, once for each rank: it is summed over the ranks "
+                   "although it was "
+                   "complete")},
         {(double)c->tp * c->tp,
-         "it is %g times the expected one: it is summed over the ranks twice too often"},
-        {1.0 / c->tp, "it is %g times the expected one: it is divided by the number of ranks"},
-        {1.0 / c->B, c->B == 2 ? "it is %g times the expected one: it is halved, or a mean over the batch is "
-                                 "taken once too often"
-                               : "it is %g times the expected one: a mean over the batch is taken once too "
-                                 "often"},
+         N_("it is %g times the expected one: it is summed over the ranks twice too often")},
+        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
+        {1.0 / c->B, c->B == 2
+                         ? N_("it is %g times the expected one: it is halved, or a mean over the batch is "
+                              "taken once too often")
+                         : N_("it is %g times the expected one: a mean over the batch is taken once too "
+                              "often")},
         {1.0 / (c->B * c->S),
-         "it is %g times the expected one: a mean over the rows is taken once too often"},
-        {2, "it is %g times the expected one: it is counted twice"},
-        {0.5, "it is %g times the expected one: it is halved"},
-        {-1, "it is %g times the expected one: the sign is wrong"},
+         N_("it is %g times the expected one: a mean over the rows is taken once too often")},
+        {2, N_("it is %g times the expected one: it is counted twice")},
+        {0.5, N_("it is %g times the expected one: it is halved")},
+        {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (factors[i].factor != 1 && close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance)) {
-            snprintf(text, size, factors[i].says, factors[i].factor);
+            snprintf(text, size, _(factors[i].says), factors[i].factor);
             return true;
         }
     return false;
@@ -145,10 +153,10 @@ bool scaled(const Evidence *e, char *text, size_t size)
     if (e->count < 3 || fabs(factor - 1) < 1e-3 || !close_to(e->is, e->right, factor, e->count, e->tolerance))
         return false;
     if (factor == 0)
-        snprintf(text, size, "it is zero everywhere");
+        snprintf(text, size, _("it is zero everywhere"));
     else
         snprintf(text, size,
-                 "all of it is %.4g times the expected one: a constant factor is wrong, or forgotten",
+                 _("all of it is %.4g times the expected one: a constant factor is wrong, or forgotten"),
                  factor);
     return true;
 }
@@ -191,12 +199,14 @@ bool suspected(const Evidence *e, char *text, size_t size)
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {
             const Case *c = e->trial->c;
-            snprintf(text, size, "%s%s", suspect->sentence,
+            if (s == OWN_ONLY && brought_by_one(e, text, size))
+                return true;
+            snprintf(text, size, "%s%s", _(suspect->sentence),
                      s != GRADIENT_MISSING ? ""
                      : c->dy_exponent < 0 || c->exponent < 0
-                         ? "; or it was lost for being small: the gradients of this case are millionths"
+                         ? _("; or it was lost for being small: the gradients of this case are millionths")
                      : c->dy_exponent > 0 || c->exponent > 0
-                         ? "; or large ones are cut off: those of this case are millions"
+                         ? _("; or large ones are cut off: those of this case are millions")
                          : "");
             return true;
         }
@@ -218,8 +228,9 @@ bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    snprintf(text, size,
-             "the parts of different ranks were added up, but these are different numbers of the parameter");
+    snprintf(
+        text, size,
+        _("the parts of different ranks were added up, but these are different numbers of the parameter"));
     return true;
 }
 
@@ -236,7 +247,7 @@ bool of_another_rank(const Evidence *e, char *text, size_t size)
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
         if (same) {
-            snprintf(text, size, "it is that of rank %d: each rank takes its own part", rank);
+            snprintf(text, size, _("it is that of rank %d: each rank takes its own part"), rank);
             return true;
         }
     }
@@ -258,9 +269,9 @@ bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
             return false;
     }
     snprintf(text, size,
-             "the right numbers are all there but in the wrong places: check along which dimension the "
-             "pieces are joined "
-             "or cut, and in which order");
+             _("the right numbers are all there but in the wrong places: check along which dimension the "
+               "pieces are joined "
+               "or cut, and in which order"));
     return true;
 }
 
@@ -280,15 +291,16 @@ bool nearly_right(const Evidence *e, char *text, size_t size)
     if (!(error < 0.004 * largest))
         return false;
     if (missing == wrong || too_many == wrong) { /* no rounding makes these */
-        snprintf(text, size, "the numbers that are wrong are small, and each %s",
-                 missing == wrong
-                     ? "is zero where it should not be: a small part is missing"
-                     : "should be zero: something small was added, or kept, that does not belong there");
+        snprintf(text, size, "%s",
+                 missing == wrong ? _("the numbers that are wrong are small, and each is zero where it "
+                                      "should not be: a small part is missing")
+                                  : _("the numbers that are wrong are small, and each should be zero: "
+                                      "something small was added, or kept, that does not belong there"));
         return true;
     }
     snprintf(text, size,
-             "it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
-             "format or an approximation, or a small part is missing",
+             _("it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
+               "format or an approximation, or a small part is missing"),
              floor(-log10(error / largest)));
     return true;
 }

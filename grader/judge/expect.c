@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/judge/plays.h"
 #include "grader/plays/work.h"
@@ -14,7 +15,7 @@
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
-    fprintf(stderr, "  this is a defect of the grader, not of your lab\n");
+    fprintf(stderr, "%s", _("  this is a defect of the grader, not of your lab\n"));
     exit(2);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/plays.h"
@@ -19,8 +20,8 @@ static bool noted(const Trial *t, char *text, size_t size)
         char line[64];
         const Problem *problem = (const Problem *)numbers_of(entry);
         line_of(entry->address, line);
-        snprintf(text, size, "%.400s%s%s\nHINT: %.200s", problem->what, line[0] ? ", at " : "", line,
-                 problem->hint);
+        snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
+                 _("HINT: "), problem->hint);
         return true;
     }
     return false;
@@ -39,6 +40,18 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
     return false;
 }
 
+static const char *joined_too_much(const Case *c, const Entry *want)
+{
+    bool forward = want->check == FORWARD, sum = strstr(want->name, forward ? "all_reduce" : "duplication");
+    if (play_of_case(c))
+        return _("it is as many times too large as there are ranks: what was joined are no pieces, each is "
+                 "the whole or a term of a sum");
+    return sum ? _("it is as many times too large as there are ranks: their numbers were joined, and the sum "
+                   "is asked for")
+               : _("it is as many times too large as there are ranks: their numbers were joined, and each "
+                   "rank has all of them already");
+}
+
 static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
@@ -46,27 +59,27 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     const Case *c = t->c;
     bool as_other = is_shape_of_another(t, got, want);
     if (c->lab == 9 && c->world > c->tp && is * c->tp == right * c->world)
-        says = "the pieces of other replicas are joined to it: the group is the world";
+        says = _("the pieces of other replicas are joined to it: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
-        says = "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
-               "all_gather are on "
-               "the tape";
+        says = _("no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
+                 "all_gather are on "
+                 "the tape");
     else if (is == right)
-        says =
-            "the blocks are all there but in the wrong places: check along which dimension they are joined";
+        says = _(
+            "the blocks are all there but in the wrong places: check along which dimension they are joined");
     else if (c->tp > 1 && is * c->tp == right)
-        says = "this is one rank's piece: the pieces of all ranks are still to be joined";
+        says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
     else if (c->tp > 1 && is == right * c->tp)
-        says = "it is as many times too large as there are ranks: it was joined although it was whole, or is "
-               "a sum";
+        says = joined_too_much(c, want);
     else if (c->lab == 7 && c->kind == 1 && is == right * c->S)
-        says = "there is a result for each position: the classifier goes by the first token, which "
-               "first_token() takes";
+        says = _("there is a result for each position: the classifier goes by the first token, which "
+                 "first_token() takes");
     else if (as_other)
-        says = "it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
-               "not in a static "
-               "variable";
-    snprintf(text, size, "%s", says ? says : "the shape is not the one asked for");
+        says =
+            _("it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
+              "not in a static "
+              "variable");
+    snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
     return says != NULL;
 }
 
@@ -123,7 +136,7 @@ static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
 
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance)
 {
-    char note[700];
+    char note[1200];
     bool found, proven = false, has_note = noted(t, note, sizeof note);
     if (t->mismatch[0]) {
         snprintf(text, size, "%s", t->mismatch);
@@ -144,10 +157,11 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
         size_t before = 0;
         if (other_bucket_is_right(&e))
-            before = (size_t)snprintf(text, size, "not all of the buckets are treated alike; in this one: ");
+            before =
+                (size_t)snprintf(text, size, _("not all of the buckets are treated alike; in this one: "));
         found = explain_numbers(&e, has_note, &proven, text + before, size - before);
         if (before && !found)
-            snprintf(text + before, size - before, "the values do not match");
+            snprintf(text + before, size - before, _("the values do not match"));
         free(right);
     }
     if (!proven && !has_note)

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/language.h"
 #include "grader/judge/trial.h"
 
 static void set_reason(CheckResult *r, int case_index, bool explained, const char *format, va_list args)
@@ -71,7 +72,7 @@ int case_size(const Case *c, int i, const char **name)
 
 const char *case_text(const Case *c, char text[160])
 {
-    int length = snprintf(text, 160, "%d rank%s", c->world, c->world > 1 ? "s" : "");
+    int length = snprintf(text, 160, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
     if (c->lab >= 8)
         length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
     for (int i = 0; i < CASE_SIZES; i++) {
@@ -80,7 +81,7 @@ const char *case_text(const Case *c, char text[160])
         if (value)
             length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ", name, value);
         if (value && i == 0 && c->more_B)
-            length += snprintf(text + length, 160 - (size_t)length, " (then %d)", c->B + c->more_B);
+            length += snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
     }
     if (c->lab > 4 && c->lab < 8)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);

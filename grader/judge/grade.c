@@ -1,13 +1,15 @@
 #include "grader/judge/grade.h"
+#include "grader/judge/handed_out.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
+#include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/printed.h"
-#include "grader/judge/tokens.h"
 #include "grader/judge/verdict.h"
 
 double seconds_now(void)
@@ -43,33 +45,6 @@ bool has_no_runner(LabResult *result, const char *runner)
     }
 }
 
-static bool is_students(const Options *o)
-{
-    return !strcmp(o->author, "student") || !strcmp(o->author, "mine");
-}
-
-static bool is_untouched(LabResult *result, const Options *o)
-{
-    char start[600], file[600];
-    const Lab *lab = result->lab, *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
-    if (!is_students(o))
-        return false;
-    snprintf(start, sizeof start, "%s/%s/%s", from == lab ? o->start : o->labs, from->folder, from->file);
-    snprintf(file, sizeof file, "%s/%s/%s", o->labs, lab->folder, lab->file);
-    bool missing = from != lab && access(file, F_OK) != 0;
-    if (!missing && !same_tokens(start, file))
-        return false;
-    result->untouched = true;
-    if (lab->start == EMPTY) /* its first TODO says where to begin */
-        return false;
-    result->state = NOT_STARTED_YET;
-    snprintf(result->remark, sizeof result->remark, "%s",
-             missing       ? "it begins from your own lab 1: make start LAB=9 copies it"
-             : from != lab ? "it is your lab 1 as it was: the group is still to be exchanged"
-                           : "the file is as it was at the start: it works, but nothing is split yet");
-    return true;
-}
-
 static Runs *run_or_give_up(const char *runner, const Lab *lab, const Case *cases, int count,
                             const Options *o)
 {
@@ -89,19 +64,18 @@ typedef struct Batch {
 /* What was called is proven all the same. */
 static void append_why_not_alone(CheckResult *r, int lab)
 {
-    size_t used = strlen(r->reason);
     if (r->in_calls)
-        snprintf(r->reason + used, sizeof r->reason - used,
-                 "\nBy itself this case went well: it depends on which rank comes first, or on something "
+        append(r->reason, sizeof r->reason, "\n%s",
+               _("By itself this case went well: it depends on which rank comes first, or on something "
                  "that is kept from an earlier case, a communicator in a static variable perhaps (each case "
-                 "has groups of its own)");
+                 "has groups of its own)"));
     else
-        snprintf(r->reason + used, sizeof r->reason - used,
-                 "\nThis case passes alone: something is kept from one case to the next, in a static "
+        append(r->reason, sizeof r->reason,
+               _("\nThis case passes alone: something is kept from one case to the next, in a static "
                  "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
                  "depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used before its "
-                 "wait)",
-                 lab);
+                 "wait)"),
+               lab);
 }
 
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
@@ -201,7 +175,7 @@ int lab_worth(const Lab *lab)
 /* Where the numbers name no cause, what divides the cases that fail from those that pass may. */
 static void tell_patterns(LabResult *result)
 {
-    char line[400];
+    char line[800];
     for (int check = 0; check < CHECKS; check++) {
         CheckResult *r = &result->check[check];
         if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))
@@ -219,6 +193,15 @@ static void clean_words(LabResult *result)
         clean_text(result->check[check].reason);
 }
 
+/* A single case does not look at everything: what it leaves out is neither earned nor missing. */
+static int worth_looked_at(const LabResult *result)
+{
+    int worth = 0;
+    for (int check = 0; check < CHECKS; check++)
+        worth += check_status(result, (Check)check) == NOT_JUDGED ? 0 : lab_points(result->lab, (Check)check);
+    return worth;
+}
+
 void grade_lab(LabResult *result, const Options *o)
 {
     enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
@@ -230,9 +213,12 @@ void grade_lab(LabResult *result, const Options *o)
     printed_forget(runner);
     if (!is_untouched(result, o) && !has_no_runner(result, runner))
         judge_lab(result, o, runner);
-    printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0);
+    look_for_handed_out(result, o);
+    printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0, !o->short_lived);
     tell_patterns(result);
     clean_words(result);
+    if (o->only_case >= 0 && result->state == GRADED)
+        result->of = worth_looked_at(result);
     for (int check = 0; check < CHECKS; check++)
         result->points += check_score(result, (Check)check);
     result->seconds = seconds_now() - begin;
@@ -276,7 +262,7 @@ static void append_number(char *list, size_t size, int number)
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
-    if (strcmp(o->author, "mine") || result->state == NOT_GRADED_YET)
+    if (strcmp(o->author, "mine") || (result->state != GRADED && result->state != NOT_STARTED_YET))
         return;
     for (int i = 0; i < lab_count(); i++) {
         int number = lab_at(i)->number;
@@ -288,10 +274,15 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
             !passes(number, o, before, count))
             append_number(broken, sizeof broken, number);
     }
-    snprintf(result->stack, sizeof result->stack, "%s%s%s%s%s%s%s%s", own[0] ? "on your own lab " : "", own,
-             own[0] && reference[0] ? "; " : "", reference[0] ? "on the reference for lab " : "", reference,
-             reference[0] ? ", which you have not started" : "",
-             broken[0] ? "\nan earlier lab of yours does not pass its own checks, so look there first: lab "
-                       : "",
-             broken);
+    if (own[0])
+        append(result->stack, sizeof result->stack, _("on your own lab %s"), own);
+    if (own[0] && reference[0])
+        append(result->stack, sizeof result->stack, "%s", _("; "));
+    if (reference[0])
+        append(result->stack, sizeof result->stack,
+               _("on the reference for lab %s, which you have not started"), reference);
+    if (broken[0])
+        append(result->stack, sizeof result->stack,
+               _("\nan earlier lab of yours does not pass its own checks, so look there first: lab %s"),
+               broken);
 }

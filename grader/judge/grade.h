@@ -30,6 +30,7 @@ typedef struct Options {
     double
         since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
     const char *picture; /**< write what one case gave to this file instead; NULL: no */
+    bool short_lived;    /**< the runners' folder goes when this run has ended: nobody is sent there */
     bool trace;          /**< print the calls of one case instead */
     int debug;           /**< the rank that gdb shall look at instead; -1: none */
     const char *stops;   /**< the functions in which it stops then */

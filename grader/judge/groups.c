@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 #include "grader/plays/groups.h"
@@ -71,34 +72,34 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
 {
     int groups = c->world / c->tp;
     if (are(got, (Members){0, 1, c->world}))
-        return "the group contains ranks of another replica: it is the world";
+        return _("the group contains ranks of another replica: it is the world");
     if (got->count == 1)
-        return "the group has a single member: the color is another one on each rank";
+        return _("the group has a single member: the color is another one on each rank");
     if (are(got, (Members){rank % groups, groups, c->tp}) || are(got, (Members){rank % c->tp, c->tp, groups}))
-        return "the ranks of a group are not neighbours";
+        return _("the ranks of a group are not neighbours");
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return "a group has as many ranks as there should be groups, right at 4 ranks by chance: the color "
-               "is "
-               "the rank divided by the number of ranks in a group";
-    return "the group is not made of tp consecutive ranks";
+        return _("a group has as many ranks as there should be groups, which is right at 4 ranks by chance: "
+                 "by what is the rank divided?");
+    return _("the group is not made of tp consecutive ranks");
 }
 
 static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
 {
     if (!is_dp && c->lab == 10)
-        return "after the second group was made, the first one changed";
+        return _("after the second group was made, the first one changed");
     if (same_set(got, want))
-        return "the members are right, but in another order: the key decides it";
+        return _("the members are right, but in another order: the key decides it");
     if (!is_dp)
         return wrong_tp_members(c, rank, got);
     if (are(got, (Members){0, 1, c->world}))
-        return "ranks holding different pieces of the weights are averaged together: the group is the world";
+        return _(
+            "ranks holding different pieces of the weights are averaged together: the group is the world");
     if (got->count == 1)
-        return "the averaging group has a single member: replicas never exchange anything";
+        return _("the averaging group has a single member: replicas never exchange anything");
     if (are(got, tp_group(c, rank)))
-        return "the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
-               "again";
-    return "the group is not made of the ranks that hold the same piece of the weights";
+        return _("the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
+                 "again");
+    return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
 /* What a rank may have been taken for, or a degree: a formula is the cause when it gives the numbers of all ranks. */
@@ -125,22 +126,22 @@ static const char *wrong_place(const Trial *t, bool is_dp, const char *name)
 {
     bool is_rank = !strncmp(name, "rank", 4);
     if (!is_dp && t->c->lab == 10)
-        return is_rank ? "tp_rank changed when the second group was made: it is that of balise 8"
-                       : "tp_degree changed when the second group was made: it is that of balise 8";
+        return is_rank ? _("tp_rank changed when the second group was made: it is that of balise 8")
+                       : _("tp_degree changed when the second group was made: it is that of balise 8");
     if (is_rank && all_are(t, name, IN_WORLD))
-        return "the rank number is that of the world: it exceeds the size of its group";
+        return _("the rank number is that of the world: it exceeds the size of its group");
     if (is_rank && is_dp && all_are(t, name, IN_TP))
-        return "two ranks of the same replica believe to be different replicas: this is the tp_rank";
+        return _("two ranks of the same replica believe to be different replicas: this is the tp_rank");
     if (is_rank && !is_dp && all_are(t, name, REPLICA))
-        return "this is the number of the replica, not this rank's place in the group";
+        return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, name, BY_GROUPS))
-        return "it is not this rank's place in the group, but the rank modulo the number of groups, which "
-               "is right at 4 ranks by chance";
+        return _("it is not this rank's place in the group, but the rank modulo the number of groups, which "
+                 "is right at 4 ranks by chance");
     if (!is_rank && all_are(t, name, ALL_RANKS))
-        return "the degree is that of the world, not of the group that was made";
+        return _("the degree is that of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, name, GROUPS_MADE))
-        return "this is the number of groups, not of the ranks in one";
-    return is_rank ? "it is not this rank's place in the group" : "it is not the size of the group";
+        return _("this is the number of groups, not of the ranks in one");
+    return is_rank ? _("it is not this rank's place in the group") : _("it is not the size of the group");
 }
 
 bool group_is_wrong(const Evidence *e, char *text, size_t size)
@@ -154,4 +155,31 @@ bool group_is_wrong(const Evidence *e, char *text, size_t size)
              members ? wrong_members(c, e->trial->rank, is_dp, e->got, e->want)
                      : wrong_place(e->trial, is_dp, e->want->name));
     return true;
+}
+
+/* "{0 2}" */
+static void write_ranks(const Entry *entry, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "{");
+    for (int64_t i = 0; i < entry->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "}");
+}
+
+void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
+{
+    char is[64], right[64], layout[160];
+    const char *group = strstr(want->name, "the dp group") ? "dp" : "tp";
+    case_text(t->c, layout);
+    if (!strncmp(want->name, "members", 7)) {
+        write_ranks(got, is, sizeof is);
+        write_ranks(want, right, sizeof right);
+        snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group, t->rank,
+                 is, right, layout);
+        return;
+    }
+    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,
+             !strncmp(want->name, "rank", 4) ? "rank" : "degree", t->rank, numbers_of(got)[0],
+             numbers_of(want)[0], layout);
 }

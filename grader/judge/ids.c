@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/plays/play.h"
 
@@ -77,11 +78,13 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size
     }
     if (wrong == 0 || (first == wrong) == (last == wrong))
         return false;
-    snprintf(text, size,
-             "what is zero are the rows of ids that are the %s of those that a rank holds: its rows go from "
-             "shard_begin() "
-             "to that and their number, the last one left out",
-             first == wrong ? "first" : "last");
+    snprintf(text, size, "%s",
+             first == wrong ? _("what is zero are the rows of ids that are the first of those that a rank "
+                                "holds: its rows go from "
+                                "shard_begin() to that and their number, the last one left out")
+                            : _("what is zero are the rows of ids that are the last of those that a rank "
+                                "holds: its rows go from "
+                                "shard_begin() to that and their number, the last one left out"));
     return true;
 }
 
@@ -137,16 +140,18 @@ static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t si
     if (count < 0 || most < 0)
         return false;
     if (most == 0)
-        snprintf(text, size, "zeros come out for some ids, such as %d: no rank looks them up", id);
+        snprintf(text, size, _("zeros come out for some ids, such as %d: no rank looks them up"), id);
     else if (most == 1)
-        snprintf(text, size,
-                 "for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()",
-                 id, shown[0]);
+        snprintf(
+            text, size,
+            _("for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()"), id,
+            shown[0]);
     else
-        snprintf(text, size,
-                 "for id %d comes the sum of the rows %d and %d of the table: each rank looks up the ids of "
-                 "the rows that it holds, from shard_begin() on, and gives zeros for all others",
-                 id, shown[0], shown[1]);
+        snprintf(
+            text, size,
+            _("for id %d comes the sum of the rows %d and %d of the table: each rank looks up the ids of "
+              "the rows that it holds, from shard_begin() on, and gives zeros for all others"),
+            id, shown[0], shown[1]);
     return true;
 }
 
@@ -187,9 +192,9 @@ bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
     if (repeated < 0 || !others_right)
         return false;
     snprintf(text, size,
-             "only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
-             "gradient is the sum "
-             "over all places where its id stands",
+             _("only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
+               "gradient is the sum "
+               "over all places where its id stands"),
              (long long)repeated);
     return true;
 }

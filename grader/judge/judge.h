@@ -15,6 +15,8 @@ typedef struct Lab {
     /** the texts of its paragraph in labs.mk */
     const char *folder, *file, *title, *layouts, *checks, *cuts;
     const char *needs; /**< "1 2": the labs whose functions it calls */
+    const char *
+        writes; /**< "metrics:metrics_synchronise": the functions that a check is about, of a start file that works */
     enum {
         EMPTY,      /**< a TODO is reached */
         WORKING,    /**< not started while the tokens are those of the start file */
@@ -128,7 +130,7 @@ typedef enum Ending {
 /** What one case has given. */
 typedef struct Outcome {
     Ending ending;                            /**< how it ended */
-    char story[2048];                         /**< who waits where, which rank ended how */
+    char story[2560];                         /**< who waits where, which rank ended how */
     struct Calls *calls;                      /**< what the ranks have called of MPI */
     const char *stream[MAX_RANKS];            /**< each rank's stream; NULL for ranks that take no part */
     int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
@@ -161,6 +163,7 @@ void runs_free(Runs *runs);
 typedef struct CheckResult {
     bool looked_at, failed; /**< in any case so far */
     bool to_do;             /**< a TODO was reached before something that it looks at */
+    bool compared;          /**< some numbers that it looks at were there */
     bool explained;         /**< the reason names a cause */
     int explanations;       /**< how often one was looked for */
     int case_index;         /**< of the failure that is told: the first, or the first with a cause */
@@ -171,7 +174,7 @@ typedef struct CheckResult {
     bool looks, fails;    /**< in the case that is being judged */
     Pattern pattern;      /**< of the cases in which it fails */
     char reason[3072];    /**< of the failure that is told, some lines */
-    char note[160];       /**< what is worth saying of a check that passed */
+    char note[240];       /**< what is worth saying of a check that passed */
 } CheckResult;
 
 /** How far the grader has come with a lab. */

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/limits.h"
 #include "grader/judge/processes.h"
 
@@ -25,13 +26,14 @@ static _Noreturn void become_mpirun(const Start *start)
     limits_set(start->already, start->many_addresses);
     limits_environment(&start->seen);
     if (!become(&start->place, false))
-        dprintf(start->trouble, "the ranks' user: %s", strerror(errno));
+        dprintf(start->trouble, _("the ranks' user: %s"), strerror(errno));
     else
-        execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
-               "--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", "--mca",
-               "btl_vader_backing_directory", start->place.sandboxed ? "/dev/shm" : start->seen.temporary,
-               "--mca", "mpi_yield_when_idle", "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca",
-               "orte_abort_print_stack", "0", start->seen.runner, start->seen.launch, (char *)NULL);
+        execlp("mpirun", "mpirun", "--quiet", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca",
+               "pml", "ob1", "--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none",
+               "--mca", "btl_vader_backing_directory",
+               start->place.sandboxed ? "/dev/shm" : start->seen.temporary, "--mca", "mpi_yield_when_idle",
+               "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca", "orte_abort_print_stack", "0",
+               start->seen.runner, start->seen.launch, (char *)NULL);
     dprintf(start->trouble, "mpirun: %s", strerror(errno));
     _exit(127);
 }

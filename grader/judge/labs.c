@@ -1,23 +1,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/judge.h"
 
 #include "labs.h" /* generated */
 
-const char *const check_names[CHECKS] = {"forward",
-                                         "input gradient",
-                                         "weight gradient",
-                                         "step",
-                                         "initial values",
-                                         "sharding",
-                                         "arithmetic and memory",
-                                         "communication",
-                                         "groups",
-                                         "rows",
-                                         "gradient",
-                                         "metrics",
-                                         "layout"};
+const char *const check_names[CHECKS] = {N_("forward"),
+                                         N_("input gradient"),
+                                         N_("weight gradient"),
+                                         N_("step"),
+                                         N_("initial values"),
+                                         N_("sharding"),
+                                         N_("arithmetic and memory"),
+                                         N_("communication"),
+                                         N_("groups"),
+                                         N_("rows"),
+                                         N_("gradient"),
+                                         N_("metrics"),
+                                         N_("layout")};
 
 static const char *const check_keys[CHECKS] = {
     "forward",  "input_gradient", "weight_gradient", "step",   "initial_values",

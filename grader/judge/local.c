@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
+
 enum { LINE_SIZE = 1024, MOST_POINTS = 1000 };
 
 typedef struct Reader {
@@ -50,9 +52,11 @@ static const Lab *read_lab(Reader *r)
     uint64_t number;
     const char *word = next_word(r);
     const Lab *lab = word && read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
-    if (!lab)
-        refuse(r, "shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second",
-               word ? "there is no lab '%.60s'" : "the number of a lab is missing%s", word ? word : "");
+    const char *hint = N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
+    if (!lab && word)
+        refuse(r, hint, _("there is no lab '%.60s'"), word);
+    else if (!lab)
+        refuse(r, hint, "%s", _("the number of a lab is missing"));
     return lab;
 }
 
@@ -62,13 +66,13 @@ static bool read_seeds(Reader *r)
 {
     const char *word = next_word(r);
     if (!word)
-        return refuse(r, "seed 17 4711", "a seed is missing");
+        return refuse(r, "seed 17 4711", _("a seed is missing"));
     for (; word; word = next_word(r)) {
         if (r->local->seed_count == MOST_SEEDS)
-            return refuse(r, "each seed takes as long as a run without it", "there are more than %d seeds",
-                          MOST_SEEDS);
+            return refuse(r, _("each seed takes as long as a run without it"),
+                          _("there are more than %d seeds"), MOST_SEEDS);
         if (!read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count]))
-            return refuse(r, "seeds are numbers: seed 17 4711", "'%.60s' is no seed", word);
+            return refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is no seed"), word);
         r->local->seed_count++;
     }
     return true;
@@ -100,7 +104,8 @@ static bool has_layout(const Lab *lab, int world, int tp)
     return false;
 }
 
-static const char layout_hint[] = "labs 1 to 7: a number of ranks, 1 2 3 4 6 8; labs 8 to 11: WORLDxTP, 8x2";
+static const char layout_hint[] =
+    N_("labs 1 to 7: a number of ranks, 1 2 3 4 6 8; labs 8 to 11: WORLDxTP, 8x2");
 
 static bool read_layouts(Reader *r)
 {
@@ -111,13 +116,13 @@ static bool read_layouts(Reader *r)
     if (!lab)
         return false;
     if (!word)
-        return refuse(r, layout_hint, "a layout is missing");
+        return refuse(r, layout_hint, _("a layout is missing"));
     for (; word; word = next_word(r)) {
         if (!read_layout(lab, word, &world, &tp))
-            return refuse(r, layout_hint, "lab %d has no layout '%.60s'", lab->number, word);
+            return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), lab->number, word);
         if (has_layout(lab, world, tp))
-            return refuse(r, "name others; grader/labs.mk has those of the kit",
-                          "lab %d is graded at %s already", lab->number, word);
+            return refuse(r, _("name others; grader/labs.mk has those of the kit"),
+                          _("lab %d is graded at %s already"), lab->number, word);
         snprintf(layouts, sizeof layouts, "%s %s", lab->layouts, word);
         lab_amend(lab->number, layouts, NULL);
     }
@@ -133,16 +138,16 @@ static bool read_points(Reader *r)
     char *word = lab ? next_word(r) : NULL, hint[256];
     if (!lab)
         return false;
-    snprintf(hint, sizeof hint, "the checks of lab %d are: %s", lab->number, lab->checks);
+    snprintf(hint, sizeof hint, _("the checks of lab %d are: %s"), lab->number, lab->checks);
     if (!word)
-        return refuse(r, hint, "a check and its points are missing");
+        return refuse(r, hint, _("a check and its points are missing"));
     for (; word; word = next_word(r)) {
         char *value = strchr(word, '=');
         if (!value || !lab_points(lab, check_of_key(word, (size_t)(value - word))))
-            return refuse(r, hint, "lab %d has no check '%.60s'", lab->number, word);
+            return refuse(r, hint, _("lab %d has no check '%.60s'"), lab->number, word);
         if (!read_number(value + 1, MOST_POINTS, &points) || !points)
-            return refuse(r, "points are whole numbers from 1 to 1000", "'%.60s' is no number of points",
-                          value + 1);
+            return refuse(r, _("points are whole numbers from 1 to 1000"),
+                          _("'%.60s' is no number of points"), value + 1);
         *value = '\0';
         lab_set_points(lab->number, word, (int)points);
     }
@@ -181,28 +186,28 @@ static bool lab_has(const Lab *lab, const Size *size)
 static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *word)
 {
     uint64_t value;
-    char hint[128] = "it has:";
+    char names[64] = "", hint[160];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t length = strlen(sizes[i].name);
         if (!lab_has(lab, &sizes[i]))
             continue;
-        snprintf(hint + strlen(hint), sizeof hint - strlen(hint), " %s", sizes[i].name);
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", sizes[i].name);
         if (strncmp(word, sizes[i].name, length) || word[length] != '=')
             continue;
         if (!read_number(word + length + 1, (uint64_t)sizes[i].largest, &value) || !value)
-            return refuse(r, "sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096",
-                          "'%.60s' is no size", word);
+            return refuse(r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
+                          _("'%.60s' is no size"), word);
         *size_in(&shape->sizes, &sizes[i]) = (int32_t)value;
         return true;
     }
     if (!strncmp(word, "AT=", 3)) {
         if (read_layout(lab, word + 3, &shape->world, &shape->tp) && has_layout(lab, shape->world, shape->tp))
             return true;
-        return refuse(r, "AT= names one of the lab's layouts; a line `layout` before it adds one",
-                      "lab %d is not graded at '%.60s'", lab->number, word + 3);
+        return refuse(r, _("AT= names one of the lab's layouts; a line `layout` before it adds one"),
+                      _("lab %d is not graded at '%.60s'"), lab->number, word + 3);
     }
-    snprintf(hint + strlen(hint), sizeof hint - strlen(hint), ", and AT=layout");
-    return refuse(r, hint, "lab %d has no size '%.60s'", lab->number, word);
+    snprintf(hint, sizeof hint, _("it has:%s, and AT=layout"), names);
+    return refuse(r, hint, _("lab %d has no size '%.60s'"), lab->number, word);
 }
 
 static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world, int tp)
@@ -222,16 +227,16 @@ static const char *what_does_not_fit(const Lab *lab, const Case *c)
     int heads[2] = {c->A, lab->number == 7 ? c->tp : c->A / 2 > c->tp ? c->A / 2 : c->A};
     for (int layer = 0; (lab->number == 4 || lab->number == 7) && layer < 2; layer++)
         if (c->H % heads[layer] || heads[layer] % c->tp)
-            return layer == 0         ? "tp must divide A, and A must divide H"
-                   : lab->number == 7 ? "tp must divide H: the second block has tp heads"
-                                      : "tp must divide A/2 as well: the second layer has half the heads";
+            return layer == 0         ? _("tp must divide A, and A must divide H")
+                   : lab->number == 7 ? _("tp must divide H: the second block has tp heads")
+                                      : _("tp must divide A/2 as well: the second layer has half the heads");
     if ((lab->number == 3 || lab->number == 4 || lab->number == 7) && c->H % c->tp)
-        return "tp must divide H";
+        return _("tp must divide H");
     if ((lab->number == 5 || lab->number == 6) && c->F % c->tp)
-        return "tp must divide F";
+        return _("tp must divide F");
     if ((lab->number == 2 || lab->number == 5) && c->out % c->tp)
-        return "tp must divide OUT";
-    return (int64_t)c->B * c->S * c->H > 1 << 17 ? "B times S times H may be up to 131072" : NULL;
+        return _("tp must divide OUT");
+    return (int64_t)c->B * c->S * c->H > 1 << 17 ? _("B times S times H may be up to 131072") : NULL;
 }
 
 /* At each layout that it is for, those included that a later line adds. */
@@ -246,11 +251,11 @@ static bool check_shape(Reader *r, const LocalShape *shape)
         Case c = case_of(shape, lab, 0, 0, world, tp);
         const char *why = what_does_not_fit(lab, &c);
         if (why)
-            return refuse(r, "choose other sizes, or one layout with AT=", "at tp %d: %s", tp, why);
+            return refuse(r, _("choose other sizes, or one layout with AT="), _("at tp %d: %s"), tp, why);
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)
-        return refuse(r, "use AT= to play a shape at one layout", "lab %d has more than %d cases now",
+        return refuse(r, _("use AT= to play a shape at one layout"), _("lab %d has more than %d cases now"),
                       lab->number, MAX_CASES);
     return true;
 }
@@ -261,14 +266,15 @@ static bool read_shape(Reader *r)
     if (!lab)
         return false;
     if (r->local->shape_count == MOST_SHAPES)
-        return refuse(r, "`seed` adds many cases at once", "there are more than %d shapes", MOST_SHAPES);
+        return refuse(r, _("`seed` adds many cases at once"), _("there are more than %d shapes"),
+                      MOST_SHAPES);
     LocalShape *shape = &r->local->shapes[r->local->shape_count];
     *shape = (LocalShape){.lab = lab->number, .line = r->line};
     if (!lab_has(lab, &sizes[0]))
-        return refuse(r, "labs 1 to 7 and 9 have sizes", "lab %d has no sizes to choose", lab->number);
+        return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"), lab->number);
     const char *word = next_word(r);
     if (!word)
-        return refuse(r, "shape 2 B=3 S=7 H=40", "a size is missing");
+        return refuse(r, "shape 2 B=3 S=7 H=40", _("a size is missing"));
     for (; word; word = next_word(r))
         if (!read_size(r, lab, shape, word))
             return false;
@@ -291,8 +297,8 @@ static bool read_line(Reader *r, char *line)
         if (!strcmp(word, kinds[i].word))
             return kinds[i].read(r);
     return !word ||
-           refuse(r, "a line begins with seed, shape, layout or points; grader/README.md has examples",
-                  "a line cannot begin with '%.60s'", word);
+           refuse(r, _("a line begins with seed, shape, layout or points; grader/README.md has examples"),
+                  _("a line cannot begin with '%.60s'"), word);
 }
 
 bool local_read(const char *path, Local *local, Problem *problem)
@@ -307,12 +313,13 @@ bool local_read(const char *path, Local *local, Problem *problem)
                            "the local cases cannot be read: %s", strerror(errno));
     while (good && fgets(line, sizeof line, file)) {
         r.line++;
-        good = strlen(line) < sizeof line - 1 || refuse(&r, "break it into several", "the line is too long");
+        good = strlen(line) < sizeof line - 1 ||
+               refuse(&r, _("break it into several"), _("the line is too long"));
         good = good && read_line(&r, line);
     }
     if (good && ferror(file))
-        good =
-            refuse(&r, "name a file that can be read", "the local cases cannot be read: %s", strerror(errno));
+        good = refuse(&r, _("name a file that can be read"), _("the local cases cannot be read: %s"),
+                      strerror(errno));
     fclose(file);
     for (int i = 0; good && i < local->shape_count; i++)
         good = check_shape(&r, &local->shapes[i]);

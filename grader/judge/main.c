@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/formats/formats.h"
 #include "grader/judge/grade.h"
 #include "grader/judge/output.h"
@@ -43,10 +44,10 @@ static _Noreturn void which_lab(const char *hint)
 
 static uint64_t number(const char *text, const char *option, uint64_t largest)
 {
-    char *end, what[128];
+    char *end, what[200];
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || value > largest) {
-        snprintf(what, sizeof what, "%s takes a number up to %llu, not '%.60s'", option,
+        snprintf(what, sizeof what, _("%s takes a number up to %llu, not '%.60s'"), option,
                  (unsigned long long)largest, text);
         usage(what);
     }
@@ -57,8 +58,9 @@ static void wish_for(Sandbox *sandbox, const char *word)
 {
     sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
     if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-              "it");
+        usage(
+            _("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+              "it"));
 }
 
 static Options defaults(void)
@@ -79,13 +81,15 @@ static Options defaults(void)
     return o;
 }
 
-static void must_be_a_lab(int number)
+static int lab_named(const char *text)
 {
     Problem problem;
-    if (lab_of(number))
-        return;
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && number < MAX_LABS && lab_of((int)number))
+        return (int)number;
     problem_set(&problem, NULL, "choose one of the labs there are, or leave LAB out to grade them all",
-                "there is no lab %d: they are numbered from %d to %d", number, lab_at(0)->number,
+                "there is no lab %.60s: they are numbered from %d to %d", text, lab_at(0)->number,
                 lab_at(lab_count() - 1)->number);
     give_up(&problem);
 }
@@ -93,7 +97,7 @@ static void must_be_a_lab(int number)
 static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *value)
 {
     if (*count == MAX_OUTPUTS)
-        usage("too many outputs");
+        usage(_("too many outputs"));
     list[(*count)++] = value;
 }
 
@@ -101,8 +105,7 @@ static void set_option(Options *o, int option, const char *value)
 {
     switch (option) {
     case 'l':
-        o->lab = (int)number(value, "LAB", 1000000);
-        must_be_a_lab(o->lab);
+        o->lab = lab_named(value);
         break;
     case 's':
         o->seed = number(value, "SEED", UINT64_MAX);
@@ -134,6 +137,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'b':
         wish_for(o->sandbox, value);
         break;
+    case 'S':
+        o->short_lived = true;
+        break;
     case 'T':
         o->trace = true;
         break;
@@ -147,7 +153,7 @@ static void set_option(Options *o, int option, const char *value)
         o->stops = value;
         break;
     case '?':
-        usage("unknown option");
+        usage(_("unknown option"));
     default:
         *(option == 'a'   ? &o->author
           : option == 'r' ? &o->runners
@@ -160,24 +166,35 @@ static void set_option(Options *o, int option, const char *value)
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"lab", required_argument, NULL, 'l'},       {"author", required_argument, NULL, 'a'},
-        {"seed", required_argument, NULL, 's'},      {"case", required_argument, NULL, 'c'},
-        {"runners", required_argument, NULL, 'r'},   {"start", required_argument, NULL, 't'},
-        {"labs", required_argument, NULL, 'f'},      {"own", required_argument, NULL, 'w'},
-        {"format", required_argument, NULL, 'k'},    {"out", required_argument, NULL, 'o'},
-        {"cpu-limit", required_argument, NULL, 'u'}, {"sandbox", required_argument, NULL, 'b'},
-        {"margins", no_argument, NULL, 'm'},         {"trace", no_argument, NULL, 'T'},
-        {"cases", required_argument, NULL, 'i'},     {"sanitized", no_argument, NULL, 'z'},
-        {"since", required_argument, NULL, 'n'},     {"gpu", no_argument, NULL, 'g'},
-        {"debug", required_argument, NULL, 'd'},     {"stops", required_argument, NULL, 'p'},
-        {"report", required_argument, NULL, 'R'},    {0}};
+    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
+                                          {"author", required_argument, NULL, 'a'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"case", required_argument, NULL, 'c'},
+                                          {"runners", required_argument, NULL, 'r'},
+                                          {"start", required_argument, NULL, 't'},
+                                          {"labs", required_argument, NULL, 'f'},
+                                          {"own", required_argument, NULL, 'w'},
+                                          {"format", required_argument, NULL, 'k'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {"cpu-limit", required_argument, NULL, 'u'},
+                                          {"sandbox", required_argument, NULL, 'b'},
+                                          {"margins", no_argument, NULL, 'm'},
+                                          {"trace", no_argument, NULL, 'T'},
+                                          {"cases", required_argument, NULL, 'i'},
+                                          {"sanitized", no_argument, NULL, 'z'},
+                                          {"since", required_argument, NULL, 'n'},
+                                          {"gpu", no_argument, NULL, 'g'},
+                                          {"debug", required_argument, NULL, 'd'},
+                                          {"stops", required_argument, NULL, 'p'},
+                                          {"report", required_argument, NULL, 'R'},
+                                          {"short-lived", no_argument, NULL, 'S'},
+                                          {0}};
     Options o = defaults();
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         set_option(&o, option, optarg);
     if (optind < argc)
-        usage("too many arguments");
+        usage(_("too many arguments"));
     if ((o.trace || o.picture || o.debug >= 0) && !o.lab)
         which_lab(o.trace ? "make trace LAB=6" : o.picture ? "make report LAB=6" : "make debug LAB=6 RANK=1");
     return o;
@@ -188,8 +205,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
     Problem problem;
     if (o->formats != o->outs) {
         problem_set(&problem, NULL, "FORMAT=junit OUT=grades.xml", "%s",
-                    o->formats < o->outs ? "OUT is for a file in a FORMAT"
-                                         : "FORMAT needs the name of a file, OUT");
+                    o->formats < o->outs ? _("OUT is for a file in a FORMAT")
+                                         : _("FORMAT needs the name of a file, OUT"));
         give_up(&problem);
     }
     for (int i = 0; i < o->formats; i++)
@@ -248,6 +265,7 @@ static void keep_memory(void)
 int main(int argc, char **argv)
 {
     static LabResult results[MAX_LABS];
+    language_begin();
     Options o = options_of(argc, argv);
     omp_set_num_threads(1); /* threads that wait for the next small loop take their core from the ranks */
     keep_memory();
@@ -275,8 +293,10 @@ int main(int argc, char **argv)
         fflush(stdout);
         keep(writers, &o, &verdict, begin);
     }
-    printf("%sseed %llu%s%s\n", verdict.count > 1 ? "\n" : "", (unsigned long long)o.seed,
-           o.cases ? ", and what is in " : "", o.cases ? o.cases : "");
+    printf("%s%s %llu", verdict.count > 1 ? "\n" : "", _("seed"), (unsigned long long)o.seed);
+    if (o.cases)
+        printf(_(", and what is in %s"), o.cases);
+    printf("\n");
     if (o.since > 0)
         report_times(stdout, &verdict, built);
     report_total(stdout, &verdict, page);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
+#include "grader/judge/names.h"
 #include "grader/judge/plays.h"
 
 static bool is_input(const Entry *entry)
@@ -15,7 +17,7 @@ static bool returned_input(const Evidence *e, const Entry *input, char *text, si
 {
     bool own = strncmp(e->want->name, "output of", 9) == 0 && strcmp(e->want->name + 6, input->name + 5) == 0;
     snprintf(text, size, "%s",
-             "what comes out is x as it went in: here the layer returns without having computed");
+             _("what comes out is x as it went in: here the layer returns without having computed"));
     return own;
 }
 
@@ -34,9 +36,10 @@ bool input_added(const Evidence *e, char *text, size_t size)
     for (int64_t i = 0; i < e->count; i++)
         if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
             return false;
-    snprintf(text, size,
-             "it is what should come out with x added to it once too often: a residual that is not asked for "
-             "here");
+    snprintf(
+        text, size,
+        _("it is what should come out with x added to it once too often: a residual that is not asked for "
+          "here"));
     return true;
 }
 
@@ -60,6 +63,7 @@ static bool begins_with(const Evidence *e, const Entry *entry)
 
 bool of_another_call(const Evidence *e, char *text, size_t size)
 {
+    char name[WORDS_SIZE];
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
     const Entry *entry;
@@ -69,10 +73,10 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
             if (is_input(entry))
                 return returned_input(e, entry, text, size);
             snprintf(text, size,
-                     "it is what another call gives (%s): results of separate calls share storage, or are "
-                     "kept from one "
-                     "call to the next",
-                     entry->name);
+                     _("it is what another call gives (%s): results of separate calls share storage, or are "
+                       "kept from one "
+                       "call to the next"),
+                     words_of(entry->name, name));
             return true;
         }
     return false;
@@ -104,8 +108,8 @@ bool dropout_differs(const Evidence *e, char *text, size_t size)
     if (right < 2 || wrong < 2)
         return false;
     snprintf(text, size,
-             "the layer is right in evaluation, where nothing is dropped, and wrong in training: look at "
-             "dropout. Its name, its "
-             "probability and its place decide what is dropped");
+             _("the layer is right in evaluation, where nothing is dropped, and wrong in training: look at "
+               "dropout. Its name, its "
+               "probability and its place decide what is dropped"));
     return true;
 }

@@ -9,10 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/language.h"
+
 static bool refuse(Problem *problem, const char *path, const char *why)
 {
-    return problem_set(problem, path, "name a file in a folder that exists and can be written",
-                       "the result cannot be written: %s", why);
+    const char *hint = N_("name a file in a folder that exists and can be written");
+    if (!strcmp(why, strerror(ENOSPC)))
+        hint = N_("free some space; the command can then be given again");
+    return problem_set(problem, path, hint, "the result cannot be written: %s", why);
 }
 
 static bool put_all(int file, const char *text)
@@ -53,7 +57,7 @@ static bool write_beside(const char *path, const char *text, Problem *problem)
 {
     char beside[4200];
     if (snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= (int)sizeof beside)
-        return refuse(problem, "", "its name is too long");
+        return refuse(problem, "", _("its name is too long"));
     const int nameless = open_nameless(path), file = nameless >= 0 ? nameless : mkstemp(beside);
     if (file < 0)
         return refuse(problem, path, strerror(errno));
@@ -80,9 +84,9 @@ bool write_file(const char *path, const char *text, Problem *problem)
     struct stat found;
     sigset_t all, before;
     if (!*path)
-        return refuse(problem, path, "it has no name");
+        return refuse(problem, path, _("it has no name"));
     if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
-        return refuse(problem, path, S_ISDIR(found.st_mode) ? "it is a folder" : "it is not a file");
+        return refuse(problem, path, S_ISDIR(found.st_mode) ? _("it is a folder") : _("it is not a file"));
     sigfillset(&all); /* who is interrupted leaves no piece of a file behind */
     sigprocmask(SIG_BLOCK, &all, &before);
     bool good = write_beside(path, text, problem);

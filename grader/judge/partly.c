@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 
@@ -40,9 +41,9 @@ bool first_ones_right(const Evidence *e, char *text, size_t size)
     if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
         return false;
     snprintf(text, size,
-             "the first %lld of %lld numbers are right, and those that follow are not: something has room "
-             "for so many "
-             "only, or ends there",
+             _("the first %lld of %lld numbers are right, and those that follow are not: something has room "
+               "for so many "
+               "only, or ends there"),
              (long long)first, (long long)e->count);
     return true;
 }
@@ -63,7 +64,7 @@ static bool cut_off(const Evidence *e, char *text, size_t size)
     }
     if (cut < 2)
         return false;
-    snprintf(text, size, "numbers beyond %g are cut off there, and come out as %g or its negative", limit,
+    snprintf(text, size, _("numbers beyond %g are cut off there, and come out as %g or its negative"), limit,
              limit);
     return true;
 }
@@ -83,13 +84,16 @@ static bool some_times(const Evidence *e, double factor, char *text, size_t size
     if (factor == 1 || wrong == 0 || wrong == e->count)
         return false;
     int replicas = replicas_of(e->trial->c);
-    snprintf(text, size,
-             "%lld of %lld numbers, element %lld the first of them, %s %g times as large as expected%s",
-             (long long)wrong, (long long)e->count, (long long)first, wrong > 1 ? "are" : "is", factor,
-             e->want->check != GRADIENT ? ""
-             : factor == replicas       ? ": the sum over the replicas is not divided there"
-             : factor * replicas == 1   ? ": there it is divided twice"
-                                        : "");
+    snprintf(
+        text, size,
+        wrong > 1
+            ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as expected%s")
+            : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as expected%s"),
+        (long long)wrong, (long long)e->count, (long long)first, factor,
+        e->want->check != GRADIENT ? ""
+        : factor == replicas       ? _(": the sum over the replicas is not divided there")
+        : factor * replicas == 1   ? _(": there it is divided twice")
+                                   : "");
     return true;
 }
 
@@ -112,9 +116,9 @@ static bool nothing_left(const Evidence *e, char *text, size_t size)
     }
     if (e->trial->c->exponent == 0 || largest == 0)
         return false;
-    snprintf(text, size, "it is zero everywhere, where numbers of up to %.2g are expected: %s", largest,
-             e->trial->c->exponent < 0 ? "small ones are rounded away, or taken for zero"
-                                       : "large ones are taken for an overflow, or cut off");
+    snprintf(text, size, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"), largest,
+             e->trial->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
+                                       : _("large ones are taken for an overflow, or cut off"));
     return true;
 }
 
@@ -132,10 +136,11 @@ static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
     }
     if (lost < ENOUGH)
         return false;
-    snprintf(text, size,
-             "every negative number has become 0: of what the ranks hold the largest is taken (MPI_MAX), and "
-             "not the sum; or "
-             "what is below 0 is cut off");
+    snprintf(
+        text, size, "%s",
+        _("every negative number has become 0: of what the ranks hold the largest is taken (MPI_MAX), and "
+          "not the sum; or "
+          "what is below 0 is cut off"));
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/trial.h"
 
@@ -98,27 +99,27 @@ static const struct {
     Has *has;
     const char *words;
 } traits[] = {
-    {on_one, "on one rank"},
-    {with_tp, "where several ranks share a layer"},
-    {without_tp, "where nothing is shared, tp = 1"},
-    {on_two, "where 2 ranks share a layer"},
-    {on_three, "where 3 ranks share a layer"},
-    {on_four, "where 4 ranks share a layer"},
-    {on_three_or_more, "where more than 2 ranks share a layer"},
-    {with_replicas, "with several replicas"},
-    {with_two_replicas, "with 2 replicas"},
-    {with_three_replicas_or_more, "with more than 2 replicas"},
-    {in_both_directions, "with tp and dp above 1"},
-    {training, "in training, where dropout acts"},
-    {evaluating, "in evaluation, where nothing is dropped"},
-    {in_two_dimensions, "where x has two dimensions, [B,H]"},
-    {single_row, "with a single row, B = S = 1"},
-    {several_rows, "with more than one row"},
-    {reversed, "where the backward pass of the last call comes first"},
-    {in_order, "where the backward pass of the first call comes first"},
-    {late, "where a rank comes late"},
-    {of_large_numbers, "where numbers are large, thousands and more"},
-    {of_small_numbers, "where numbers are small, thousandths and less"},
+    {on_one, N_("on one rank")},
+    {with_tp, N_("where several ranks share a layer")},
+    {without_tp, N_("where nothing is shared, tp = 1")},
+    {on_two, N_("where 2 ranks share a layer")},
+    {on_three, N_("where 3 ranks share a layer")},
+    {on_four, N_("where 4 ranks share a layer")},
+    {on_three_or_more, N_("where more than 2 ranks share a layer")},
+    {with_replicas, N_("with several replicas")},
+    {with_two_replicas, N_("with 2 replicas")},
+    {with_three_replicas_or_more, N_("with more than 2 replicas")},
+    {in_both_directions, N_("with tp and dp above 1")},
+    {training, N_("in training, where dropout acts")},
+    {evaluating, N_("in evaluation, where nothing is dropped")},
+    {in_two_dimensions, N_("where x has two dimensions, [B,H]")},
+    {single_row, N_("with a single row, B = S = 1")},
+    {several_rows, N_("with more than one row")},
+    {reversed, N_("where the backward pass of the last call comes first")},
+    {in_order, N_("where the backward pass of the first call comes first")},
+    {late, N_("where a rank comes late")},
+    {of_large_numbers, N_("where numbers are large, thousands and more")},
+    {of_small_numbers, N_("where numbers are small, thousandths and less")},
 };
 enum { PLAIN = sizeof traits / sizeof *traits, OF_LAYOUT = 11 /* the first ones, of which one is enough */ };
 _Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
@@ -147,17 +148,17 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
 /* Of the traits that divide them all are told: which of them matters is for the reader to find. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
-    char words[256] = "";
+    char words[512] = "";
     for (int shared = 0; shared < 2; shared++) {
         for (int i = 0; i < PLAIN; i++)
             if ((i >= OF_LAYOUT || !words[0]) && pattern->failed_with[shared][i] == pattern->failed &&
                 pattern->passed_with[shared][i] == 0)
-                append(words, sizeof words, "%s%s", words[0] ? ", and " : "", traits[i].words);
+                append(words, sizeof words, "%s%s", words[0] ? _(", and ") : "", _(traits[i].words));
         if (!words[0])
             continue;
-        snprintf(text, size, "It fails only %s%s: %d of %d cases",
-                 shared ? "where several ranks share a layer, and " : "", words, pattern->failed,
-                 pattern->failed + pattern->passed);
+        snprintf(text, size, _("It fails only %s%s%s: %d of %d cases"),
+                 shared ? _("where several ranks share a layer") : "", shared ? _(", and ") : "", words,
+                 pattern->failed, pattern->failed + pattern->passed);
         return true;
     }
     return false;
@@ -172,8 +173,10 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
         case_size(&(Case){0}, i, &name);
         if (!large && !small)
             continue;
-        snprintf(text, size, "It fails only where %s is %d or %s: %d of %d cases", name,
-                 large ? failing->low : failing->high, large ? "more" : "less", pattern->failed,
+        snprintf(text, size,
+                 large ? _("It fails only where %s is %d or more: %d of %d cases")
+                       : _("It fails only where %s is %d or less: %d of %d cases"),
+                 name, large ? failing->low : failing->high, pattern->failed,
                  pattern->failed + pattern->passed);
         return true;
     }
@@ -192,7 +195,7 @@ static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
     }
     if (!names[0])
         return false;
-    snprintf(text, size, "It fails only in this one of %d cases, the largest in %s", 1 + pattern->passed,
+    snprintf(text, size, _("It fails only in this one of %d cases, the largest in %s"), 1 + pattern->passed,
              names);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "grader/judge/calls.h"
 #include "grader/judge/formats/formats.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 #include "grader/judge/output.h"
 #include "grader/judge/plays.h"
 #include "grader/judge/trace.h"
@@ -55,7 +56,7 @@ static const char *kind_of(const Call *call)
 
 static json_t *call_json(const Calls *calls, int rank, const Call *call)
 {
-    char name[64], what[96], line[64], group[32];
+    char name[64], what[96], line[64], group[32], where[WORDS_SIZE];
     call_name(call, name);
     call_what(call, what);
     line_of(call->address, line);
@@ -64,9 +65,9 @@ static json_t *call_json(const Calls *calls, int rank, const Call *call)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name), "kind",
                      kind_of(call), "group", picture_text(group_text(call, group)), "what",
-                     picture_text(what), "where", picture_text(call->where), "line", picture_text(line),
-                     "begin", (json_int_t)call->time, "end", (json_int_t)(call->returned ? call->ended : 0),
-                     "to", to);
+                     picture_text(what), "where", picture_text(words_of(call->where, where)), "line",
+                     picture_text(line), "begin", (json_int_t)call->time, "end",
+                     (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }
 
 json_t *picture_calls(const Case *c, const Calls *calls)
@@ -103,14 +104,16 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
                          const Outcome *outcome)
 {
     static const char *const endings[] = {"complete", "crashed", "hung", "looped", "stopped", "not run"};
-    char text[160], path[160], todo[1200] = "";
+    char text[160], path[160], todo[1200] = "", refused[2600] = "";
+    bool ended = outcome->ending == COMPLETE && refusal_text(c, outcome, refused, sizeof refused);
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
                      "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
                      "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
-                     case_text(c, text), "world", c->world, "tp", c->tp, "ending", endings[outcome->ending],
-                     "story", picture_text(outcome->story), "todo", picture_text(todo), "checks",
+                     case_text(c, text), "world", c->world, "tp", c->tp, "ending",
+                     ended ? "refused" : endings[outcome->ending], "story",
+                     picture_text(ended ? refused : outcome->story), "todo", picture_text(todo), "checks",
                      checks_json(result), "alike", play_of_case(c) != NULL, "matrices",
                      picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls));
 }

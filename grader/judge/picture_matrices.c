@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grader/judge/names.h"
 #include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
@@ -80,13 +81,13 @@ static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
 
 static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
 {
-    char key[NAME_SIZE + 16];
+    char key[NAME_SIZE + 16], words[WORDS_SIZE];
     snprintf(key, sizeof key, "%d %.*s", want->kind, NAME_SIZE, want->name);
     json_t *matrix = json_object_get(by_name, key);
     if (matrix)
         return matrix;
-    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(want->name), "kind",
-                       want->kind == PARAMETER ? "parameter" : "values", "check",
+    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(words_of(want->name, words)),
+                       "kind", want->kind == PARAMETER ? "parameter" : "values", "check",
                        check_names[want->kind == PARAMETER ? INITIAL_VALUES : want->check], "shape",
                        shape_json(want->shape), "parts");
     json_array_append_new(matrices, matrix);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/verdict.h"
 
 void printed_path(const char *runner, char path[LOG_PATH])
@@ -41,9 +42,9 @@ static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
     return lines;
 }
 
-void printed_tell(LabResult *result, const char *runner, int lines)
+void printed_tell(LabResult *result, const char *runner, int lines, bool stays)
 {
-    char path[LOG_PATH], text[sizeof result->printed - 200] = "";
+    char path[LOG_PATH], head[64], text[sizeof result->printed - 250] = "";
     printed_path(runner, path);
     FILE *file = fopen(path, "r");
     if (!file)
@@ -51,7 +52,10 @@ void printed_tell(LabResult *result, const char *runner, int lines)
     int64_t count = read_lines(file, lines, text, sizeof text);
     fclose(file);
     clean_text(text);
-    if (count > 0)
-        snprintf(result->printed, sizeof result->printed, "printed: %lld line%s, in %.150s%s",
-                 (long long)count, count > 1 ? "s" : "", path, text);
+    if (count == 0)
+        return;
+    snprintf(head, sizeof head, count > 1 ? _("printed: %lld lines") : _("printed: %lld line"),
+             (long long)count);
+    snprintf(result->printed, sizeof result->printed, "%s%s%.150s%s", head, stays ? _(", in ") : "",
+             stays ? path : "", text);
 }

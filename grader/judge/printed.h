@@ -14,7 +14,8 @@ void printed_path(const char *runner, char path[LOG_PATH]);
 /** To be called before the first launch of a lab. */
 void printed_forget(const char *runner);
 
-/** Tells in result->printed how much there is and where, with the first `lines` lines of it; nothing if there is nothing. */
-void printed_tell(LabResult *result, const char *runner, int lines);
+/** Tells in result->printed how much there is, with the first `lines` lines of it, and where, if it `stays` there; nothing if
+ *  there is nothing. */
+void printed_tell(LabResult *result, const char *runner, int lines, bool stays);
 
 #endif

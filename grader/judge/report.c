@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/verdict.h"
 
 typedef struct Paint {
@@ -15,52 +14,6 @@ static Paint paint_of(bool colour)
 {
     return colour ? (Paint){"\033[32m", "\033[31m", "\033[2m", "\033[1m", "\033[0m"}
                   : (Paint){"", "", "", "", ""};
-}
-
-enum { NARROWEST = 40, WIDEST = 100 };
-const Page plain_page = {.columns = WIDEST};
-
-Page page_of(FILE *out)
-{
-    Page page = plain_page;
-    struct winsize size = {0};
-    if (!isatty(fileno(out)))
-        return page;
-    page.colour = !getenv("NO_COLOR");
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 &&
-        size.ws_col > 0) /* NOLINT(cppcoreguidelines-pro-type-vararg) */
-        page.columns = size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
-    return page;
-}
-
-/* The bytes of the first `columns` characters of a line, or of the whole line. */
-static size_t bytes_of(const char *line, int columns)
-{
-    size_t bytes = 0;
-    for (; line[bytes] && line[bytes] != '\n'; bytes++)
-        if ((line[bytes] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-    return bytes;
-}
-
-void print_indented(FILE *out, Page page, const char *text, const char *indent)
-{
-    const int width = page.columns - (int)strlen(indent);
-    while (*text) {
-        size_t fits = bytes_of(text, width), take = fits;
-        if (text[take] && text[take] != '\n') {
-            while (take > fits / 2 && text[take] != ' ')
-                take--;
-            if (text[take] != ' ') /* no blank */
-                take = fits;
-        }
-        fprintf(out, "%s%.*s\n", indent, (int)take, text);
-        text += take;
-        while (*text == ' ')
-            text++;
-        if (*text == '\n')
-            text++;
-    }
 }
 
 /* The compiler's words stand above carets that point at them: they keep their lines. */
@@ -93,7 +46,9 @@ static void print_reason(FILE *out, Page page, const LabResult *lab, Check check
         size_t common = common_lines(reason, lab->check[earlier].reason);
         if (common == 0)
             continue;
-        fprintf(out, "      the same cause as above, of %s\n", check_names[earlier]);
+        char text[160];
+        snprintf(text, sizeof text, _("the same cause as above, of %s"), _(check_names[earlier]));
+        fprintf(out, "      %s\n", text);
         reason += common;
         break;
     }
@@ -107,15 +62,35 @@ static void print_mark(FILE *out, Status status, Paint paint)
         colour = paint.good, mark = "✓";
     else if (status == HELD_BACK)
         colour = paint.good, mark = "○";
-    else if (status == UNDONE)
+    else if (status == UNDONE || status == NOT_JUDGED)
         colour = paint.quiet, mark = "·";
     fprintf(out, "%s%s%s", colour, mark, paint.off);
+}
+
+/* How to see it again; what an earlier check of the lab has told is not told again. */
+static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Paint paint)
+{
+    char again[160], other[160];
+    bool told = false, told_calls = false;
+    repeat_check(verdict, lab, check, again);
+    for (int earlier = 0; earlier < (int)check; earlier++) {
+        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
+            continue;
+        repeat_check(verdict, lab, (Check)earlier, other);
+        bool same = !strcmp(again, other);
+        told = told || same;
+        told_calls = told_calls || (same && lab->check[earlier].in_calls);
+    }
+    if (!told)
+        fprintf(out, "      %s%s%s%s\n", paint.quiet, _("again: "), again, paint.off);
+    if (lab->check[check].in_calls && !told_calls)
+        fprintf(out, "      %s%smake trace%s%s\n", paint.quiet, _("calls: "), again + strlen("make grade"),
+                paint.off);
 }
 
 static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Page page)
 {
     Paint paint = paint_of(page.colour);
-    char again[160];
     int points = lab_points(lab->lab, check);
     if (!points)
         return;
@@ -123,63 +98,76 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
     bool good = status == RIGHT || status == HELD_BACK;
     fprintf(out, "  ");
     print_mark(out, status, paint);
-    fprintf(out, " %-21s %d/%d%s\n", check_names[check], check_score(lab, check), points,
-            status == UNDONE      ? "  to do"
-            : status == HELD_BACK ? "  held back"
-                                  : "");
+    fprintf(out, " %-*s", padded_to(_(check_names[check]), 21), _(check_names[check]));
+    if (status == NOT_JUDGED) {
+        fprintf(out, "  -   %s\n", _("not in this case"));
+        return;
+    }
+    fprintf(out, " %d/%d%s%s\n", check_score(lab, check), points,
+            status == UNDONE || status == HELD_BACK ? "  " : "",
+            status == UNDONE || status == HELD_BACK ? _(status_names[status]) : "");
     if (status == HELD_BACK && !why_numbers_are_held_back(lab))
         print_indented(out, page, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
         print_indented(out, page, lab->check[check].note, "      ");
     if (lab->check[check].failed) {
         print_reason(out, page, lab, check);
-        repeat_check(verdict, lab, check, again);
-        fprintf(out, "      %sagain: %s%s\n", paint.quiet, again, paint.off);
-        if (lab->check[check].in_calls)
-            fprintf(out, "      %scalls: make trace%s%s\n", paint.quiet, again + strlen("make grade"),
-                    paint.off);
+        print_commands(out, verdict, lab, check, paint);
     }
 }
 
 /* A lab that is being written: where it goes on, and whether what is there so far is worth going on from. */
 static void report_to_do(FILE *out, Page page, const LabResult *result)
 {
-    bool to_do = false, failed = false;
+    bool to_do = false, failed = false, judged = false;
     for (int check = 0; check < CHECKS; check++) {
         to_do = to_do || check_status(result, (Check)check) == UNDONE;
         failed = failed || result->check[check].failed;
+        judged = judged || result->check[check].compared;
     }
     if (!to_do)
         return;
-    print_indented(out, page, result->remark, "  next: ");
+    char next[32], blank[32];
+    snprintf(next, sizeof next, "  %s", _("next: "));
+    snprintf(blank, sizeof blank, "%*s", characters_of(next), "");
+    print_indented(out, page, result->remark, next);
     print_indented(out, page,
-                   failed ? "what comes before it is judged already, below"
-                          : "what comes before it is right so far",
-                   "        ");
+                   failed   ? _("what comes before it is judged already, below")
+                   : judged ? _("what comes before it is right so far")
+                            : _("nothing before it could be judged yet"),
+                   blank);
 }
 
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
     Paint paint = paint_of(page.colour);
     const Lab *lab = result->lab;
-    fprintf(out, "%sLab %d  %s%s", paint.strong, lab->number, lab->title, paint.off);
+    char heading[160];
+    snprintf(heading, sizeof heading, _("Lab %d  %s"), lab->number, _(lab->title));
+    fprintf(out, "%s%s%s", paint.strong, heading, paint.off);
     if (result->state == NOT_GRADED_YET) {
-        fprintf(out, ": not run  0/%d\n", result->of);
+        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
         print_lines(out, result->remark, "      ");
     } else if (result->state == NOT_STARTED_YET) {
-        fprintf(out, ": not started  0/%d\n", result->of);
+        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
         print_indented(out, page, result->remark, "      ");
         char next[300];
-        snprintf(next, sizeof next, "next: read labs/%s/README.md, then edit labs/%s/%s", lab->folder,
+        snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"), lab->folder,
                  lab->folder, lab->file);
         print_indented(out, page, next, "      ");
     } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
-        fprintf(out, ": %s%s%s  0/%d\n", paint.bad, state_names[result->state], paint.off, result->of);
+        fprintf(out, "%s%s%s%s  0/%d\n", _(": "), paint.bad, _(state_names[result->state]), paint.off,
+                result->of);
         print_lines(out, result->remark, "      ");
         print_indented(out, page, result->stack, "  ");
     } else {
-        fprintf(out, "  %s(%d cases on up to %d ranks, %.1f s)%s\n", paint.quiet, result->cases,
-                lab_largest_world(lab), result->seconds, paint.off);
+        char extent[160];
+        if (result->cases == 1)
+            snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
+        else
+            snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
+                     lab_largest_world(lab), result->seconds);
+        fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
         print_indented(out, page, result->stack, "  ");
         report_to_do(out, page, result);
         for (int check = 0; check < CHECKS; check++)
@@ -192,9 +180,16 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
 
 void report_margins(FILE *out, const LabResult *lab)
 {
+    int columns = 16;
+    for (int check = 0; check <= STEP; check++)
+        columns =
+            characters_of(_(check_names[check])) > columns ? characters_of(_(check_names[check])) : columns;
     for (int check = 0; check < CHECKS; check++)
-        if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP)
-            fprintf(out, "  margin %-16s %.3g\n", check_names[check], fmin(lab->check[check].margin, 1e9));
+        if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP) {
+            const char *name = _(check_names[check]);
+            fprintf(out, "  %s %-*s %.3g\n", _("margin"), padded_to(name, columns), name,
+                    fmin(lab->check[check].margin, 1e9));
+        }
 }
 
 void report_times(FILE *out, const Verdict *verdict, double built)
@@ -206,7 +201,7 @@ void report_times(FILE *out, const Verdict *verdict, double built)
         all.launch += verdict->labs[i].times.launch;
         all.play += verdict->labs[i].times.play;
     }
-    fprintf(out, "time %.2f s: make and compiler %.2f, launch %.2f, ranks %.2f, judge %.2f\n",
+    fprintf(out, _("time %.2f s: make and compiler %.2f, launch %.2f, ranks %.2f, judge %.2f\n"),
             built + seconds, built, all.launch, all.play, seconds - all.launch - all.play);
 }
 
@@ -217,14 +212,15 @@ void report_total(FILE *out, const Verdict *verdict, Page page)
     tell_isolation(verdict, isolation);
     print_indented(out, page, isolation, "");
     if (verdict->count > 1)
-        fprintf(out, "\n  lab                              points\n");
+        fprintf(out, "\n%s\n", _("  lab                              points"));
     for (int i = 0; i < verdict->count && verdict->count > 1; i++) {
         const LabResult *r = &verdict->labs[i];
         Status status = r->points == r->of ? RIGHT : r->state == NOT_STARTED_YET ? UNDONE : WRONG;
-        fprintf(out, "  %2d  %-28s %3d/%-3d ", r->lab->number, r->lab->title, r->points, r->of);
+        fprintf(out, "  %2d  %-*s %3d/%-3d ", r->lab->number, padded_to(_(r->lab->title), 28),
+                _(r->lab->title), r->points, r->of);
         print_mark(out, status, paint);
         fprintf(out, "%s%s\n", r->state == GRADED ? "" : " ",
-                r->state == GRADED ? "" : state_names[r->state]);
+                r->state == GRADED ? "" : _(state_names[r->state]));
     }
     fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }

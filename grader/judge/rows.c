@@ -1,41 +1,35 @@
 /* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
  * reads a row, and in which order, is the sampler's to choose. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/judge/trial.h"
-#include "grader/plays/lab11.h"
+#include "base/language.h"
+#include "grader/judge/names.h"
+#include "grader/judge/rows.h"
 
-enum { MOST_ROWS = 4096, LENGTH = 0, ROOM = 1, MINE = 2 }; /* where the numbers of an entry stand */
-
-/* What the ranks have dealt in one call. */
-typedef struct Dealt {
-    Deal deal;
-    const Entry *of[MAX_RANKS];
-    int times[MOST_ROWS];    /* how often each row is read, over the replicas */
-    int replicas[MOST_ROWS]; /* and by how many of them */
-} Dealt;
-
-static int64_t length_of(const Entry *e)
+int64_t length_of(const Entry *e)
 {
     return (int64_t)numbers_of(e)[LENGTH];
 }
 
-/* Is what a rank has returned and written sound, whatever the rows? */
-static const char *wrong_record(const Trial *t, const Deal *deal, const Entry *mine)
+static const char *reads_everything(const Trial *t, const Deal *deal, const Entry *mine)
 {
-    int64_t dp = replicas_of(t->c), used = mine->count - MINE, length = length_of(mine);
-    if (length == deal->rows && dp > 1 && used >= length && (double)length > numbers_of(mine)[ROOM])
-        return "different replicas process the same samples: each one reads all rows";
-    if ((double)used > numbers_of(mine)[ROOM])
-        return "rows are written behind the end of `mine`: it has room for rows/dp, rounded up";
+    int64_t length = length_of(mine);
+    bool all = length == deal->rows && replicas_of(t->c) > 1 && mine->count - MINE >= length &&
+               (double)length > numbers_of(mine)[ROOM];
+    return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
+}
+
+/* Is what a rank has returned and written sound, whatever the rows? */
+static const char *wrong_record(const Deal *deal, const Entry *mine)
+{
+    int64_t used = mine->count - MINE, length = length_of(mine);
     if (length < 0 || length > used)
-        return "the returned length is not the number of rows in `mine`";
+        return _("the returned length is not the number of rows in `mine`");
     for (int64_t i = 0; i < length; i++)
         if (!(numbers_of(mine)[MINE + i] >= 0 && numbers_of(mine)[MINE + i] < (double)deal->rows))
-            return "a row is read that the data does not have";
+            return _("a row is read that the data does not have");
     return NULL;
 }
 
@@ -47,41 +41,58 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
     if (deal->tail == EVERY_ROW_ONCE || length == right)
         return NULL;
     if (mine->count - MINE == right)
-        return "the returned length is not the number of rows in `mine`";
+        return _("the returned length is not the number of rows in `mine`");
     return deal->tail == PAD
-               ? "replicas are given different numbers of rows, or too few: PAD gives each rows/dp, rounded "
-                 "up, or the last average would wait for ever"
-               : "replicas are given different numbers of rows, or too many: DROP gives each rows/dp, "
-                 "rounded down, or the last average would wait for ever";
+               ? _("replicas are given different numbers of rows, or too few: PAD gives each rows/dp, "
+                   "rounded "
+                   "up, or the last average would wait for ever")
+               : _("replicas are given different numbers of rows, or too many: DROP gives each rows/dp, "
+                   "rounded down, or the last average would wait for ever");
 }
 
-static bool writes_behind_order(const Trial *t, const Deal *deal, int rank)
+/* Written before the beginning or behind the end of `order` or `mine`. The sentence holds until the next is asked for. */
+static const char *writes_outside(const Trial *t, const Deal *deal, int rank, const char *room)
 {
+    static char text[320];
     char name[NAME_SIZE];
-    lab11_order_name(name, deal);
+    lab11_outside_name(name, room, deal);
     const Entry *entry = entry_of_rank(t, rank, DEALT, name);
-    return entry && entry->count > deal->rows;
+    if (!entry || entry->count != 3)
+        return NULL;
+    double count = numbers_of(entry)[0], first = numbers_of(entry)[1], last = numbers_of(entry)[2];
+    if (first < 0)
+        snprintf(text, sizeof text,
+                 _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first is %s[0]"),
+                 room, room, first, room);
+    else
+        snprintf(
+            text, sizeof text,
+            _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for %.0f (%s)"),
+            room, room, last, count, room[0] == 'm' ? _("rows/dp, rounded up") : _("each row once"));
+    return text;
 }
 
-static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
+const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 {
     const Entry *mine = dealt->of[rank], *partner = dealt->of[rank / t->c->tp * t->c->tp];
     if (mine->count < MINE || partner->count < MINE)
-        return "the record makes no sense";
-    const char *wrong = wrong_record(t, &dealt->deal, mine);
-    if (wrong || (wrong = wrong_record(t, &dealt->deal, partner)))
+        return _("the record makes no sense");
+    const char *wrong = reads_everything(t, &dealt->deal, mine);
+    if (wrong || (wrong = writes_outside(t, &dealt->deal, rank, "mine")) ||
+        (wrong = writes_outside(t, &dealt->deal, rank, "order")))
         return wrong;
-    if (writes_behind_order(t, &dealt->deal, rank))
-        return "rows are written behind the end of `order`: it has room for each row once";
+    wrong = wrong_record(&dealt->deal, mine);
+    if (wrong || (wrong = wrong_record(&dealt->deal, partner)))
+        return wrong;
     if (length_of(mine) != length_of(partner) || memcmp(numbers_of(mine) + MINE, numbers_of(partner) + MINE,
                                                         (size_t)length_of(mine) * sizeof(double)) != 0)
-        return "ranks working together on a batch were given different samples: all tp ranks of a replica "
-               "read the same rows";
+        return _("ranks working together on a batch were given different rows: all tp ranks of a replica "
+                 "read the same rows");
     return NULL;
 }
 
 /* The order that a rank has filled in, or NULL where it did not use the room for it. */
-static const double *order_of(const Trial *t, const Deal *deal, int rank)
+const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
     char name[NAME_SIZE], seen[MOST_ROWS] = {0};
     lab11_order_name(name, deal);
@@ -111,7 +122,7 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
     return true;
 }
 
-static void count_rows(const Trial *t, Dealt *dealt)
+void count_rows(const Trial *t, Dealt *dealt)
 {
     int seen_by[MOST_ROWS] = {0};
     memset(dealt->times, 0, sizeof dealt->times);
@@ -135,23 +146,23 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
         shared += dealt->replicas[i] > 1;
     }
     if (missing > 0 && twice > 0 && shared == 0)
-        return "a replica reads some of its rows several times, and some rows are read by no replica";
+        return _("a replica reads some of its rows several times, and some rows are read by no replica");
     if (dealt->deal.tail == PAD && missing > 0)
-        return "some rows are read by no replica, and others by several: different replicas process the same "
-               "samples";
+        return _("some rows are read by no replica, and others by several: different replicas read the same "
+                 "rows");
     if (dealt->deal.tail == PAD)
         return pads_from_the_start(t, dealt)
                    ? NULL
-                   : "PAD repeats the first rows of this epoch's order, and these are others";
+                   : _("PAD repeats the first rows of this epoch's order, and these are others");
     if (twice > 0)
         return dealt->deal.tail == DROP
-                   ? "different replicas process the same samples"
-                   : "some rows are read twice, different replicas process the same samples: in evaluation "
-                     "each row counts once";
-    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? "some rows are read by no replica" : NULL;
+                   ? _("different replicas read the same rows")
+                   : _("some rows are read twice, different replicas read the same rows: in evaluation "
+                       "each row counts once");
+    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica") : NULL;
 }
 
-static bool find_dealt(const Trial *t, Dealt *dealt)
+bool find_dealt(const Trial *t, Dealt *dealt)
 {
     char name[NAME_SIZE];
     lab11_deal_name(name, &dealt->deal);
@@ -159,133 +170,6 @@ static bool find_dealt(const Trial *t, Dealt *dealt)
         if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, name)))
             return false;
     return true;
-}
-
-static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
-{
-    for (int rank = 0; rank < t->c->world; rank++)
-        if (length_of(a->of[rank]) != length_of(b->of[rank]) ||
-            memcmp(numbers_of(a->of[rank]) + MINE, numbers_of(b->of[rank]) + MINE,
-                   (size_t)length_of(a->of[rank]) * sizeof(double)) != 0)
-            return false;
-    return true;
-}
-
-/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
- * millions. */
-static const char *not_shuffled(const Dealt *dealt, int64_t least)
-{
-    const double *mine = numbers_of(dealt->of[0]) + MINE;
-    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]);
-    if (length < least || length > rows)
-        return NULL;
-    for (int64_t i = 2; i < length; i++)
-        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows != ((int64_t)(mine[1] - mine[0]) + rows) % rows)
-            return NULL;
-    return "the rows are not shuffled: each follows the one before by the same stride";
-}
-
-/* Beside an earlier epoch of the usual seed; a few rows may come in the same order by chance. */
-static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
-{
-    const Deal *deal = &dealt->deal;
-    Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail, .epoch = epoch}};
-    if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) || !find_dealt(t, &first))
-        return NULL;
-    for (int rank = 0; rank < t->c->world; rank++)
-        if (wrong_with_one(t, &first, rank))
-            return NULL; /* that is told already */
-    bool same = are_same(t, dealt, &first);
-    if (deal->again)
-        return same ? NULL
-                    : "the same epoch is dealt in another way the second time: rows follow from seed and "
-                      "epoch, "
-                      "and from nothing that is kept between calls";
-    if (!same)
-        return NULL;
-    if (not_shuffled(dealt, 5)) /* what is turned comes round again */
-        return not_shuffled(dealt, 5);
-    return deal->epoch == 1 ? "the order of the samples is the same in every epoch"
-           : deal->epoch    ? "the order of the samples is the same in several epochs"
-                            : "the order of the samples does not depend on the seed";
-}
-
-static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
-{
-    Deal earlier;
-    const char *wrong = wrong_beside(t, dealt, 0);
-    for (int i = 0; !wrong && lab11_deal(t->c, i, &earlier); i++)
-        if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch && earlier.rows == dealt->deal.rows)
-            wrong = wrong_beside(t, dealt, earlier.epoch);
-    return wrong;
-}
-
-/* Of much data chance leaves little: half of all steps go up, a stride is seldom met again, and early rows come late as often as
- * early; what is allowed here is beyond five standard deviations. */
-static const char *hardly_shuffled(const Dealt *dealt)
-{
-    enum { MUCH = 100 };
-    const double *mine = numbers_of(dealt->of[0]) + MINE;
-    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]), up = 0, most = 0;
-    int times[MOST_ROWS] = {0};
-    double along = 0, middle = (double)(rows - 1) / 2;
-    if (length < MUCH)
-        return NULL;
-    for (int64_t i = 0; i < length; i++) {
-        along += ((double)i / (double)(length - 1) - 0.5) * (mine[i] - middle) / (double)rows;
-        if (i == 0)
-            continue;
-        int stride = (int)((int64_t)(mine[i] - mine[i - 1] + (double)rows) % rows);
-        up += mine[i] > mine[i - 1];
-        most = ++times[stride] > most ? times[stride] : most;
-    }
-    if (up > length * 3 / 4 || up < length / 4)
-        return "the rows are not shuffled: they are read in the order of their numbers";
-    if (most > length / 4)
-        return "the rows are not shuffled: most follow the one before by the same stride";
-    if (fabs(along) > (double)length / 24) /* half of what it is of sorted rows */
-        return "the rows are hardly shuffled: those with low numbers are read together";
-    return NULL;
-}
-
-/* Which rows DROP leaves out follows from the epoch, as their order does. */
-static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
-{
-    Deal deal;
-    char left_out[MOST_ROWS];
-    int epochs = 0;
-    if (dealt->deal.tail != DROP || dealt->deal.epoch == 0 || dealt->deal.rows % replicas_of(t->c) == 0)
-        return NULL;
-    for (int64_t row = 0; row < dealt->deal.rows; row++)
-        left_out[row] = dealt->times[row] == 0;
-    for (int i = 0; lab11_deal(t->c, i, &deal); i++) {
-        Dealt other = {.deal = deal};
-        if (deal.tail != DROP || deal.rows != dealt->deal.rows || !find_dealt(t, &other))
-            continue;
-        for (int rank = 0; rank < t->c->world; rank++)
-            if (wrong_with_one(t, &other, rank))
-                return NULL;
-        count_rows(t, &other);
-        for (int64_t row = 0; row < deal.rows; row++)
-            if (left_out[row] != (other.times[row] == 0))
-                return NULL;
-        epochs++;
-    }
-    return epochs > 5
-               ? "DROP leaves out the same rows in every epoch: these are never trained on. It is the end of "
-                 "the epoch's order that is left out"
-               : NULL;
-}
-
-static bool shuffled_differently(const Trial *t, const Deal *deal)
-{
-    const double *first = order_of(t, deal, 0);
-    for (int rank = 1; first && rank < t->c->world; rank++) {
-        const double *other = order_of(t, deal, rank);
-        if (other && memcmp(first, other, (size_t)deal->rows * sizeof(double)) != 0)
-            return true;
-    }
-    return false;
 }
 
 static bool deal_of(const Case *c, const char *name, Deal *deal)
@@ -308,27 +192,23 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
         wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
     if (!wrong)
         wrong = wrong_together(t, dealt);
-    if (!wrong)
-        wrong = not_shuffled(dealt, 8);
-    if (!wrong)
-        wrong = hardly_shuffled(dealt);
-    if (!wrong)
-        wrong = leaves_out_the_same(t, dealt);
-    return wrong ? wrong : wrong_beside_others(t, dealt);
+    return wrong ? wrong : wrong_order(t, dealt);
 }
 
 void compare_rows(Trial *t, const Entry *want)
 {
-    char text[160];
+    char text[160], words[WORDS_SIZE], where[480];
     Dealt *dealt = malloc(sizeof *dealt);
     const char *wrong = NULL;
     if (deal_of(t->c, want->name, &dealt->deal) && find_dealt(t, dealt))
         wrong = wrong_deal(t, dealt);
+    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), words_of(want->name, words),
+             replicas_of(t->c), case_text(t->c, text));
     if (wrong)
-        fail(t->result, ROWS, t->index, "%s%s\n%s over %d replicas (%s)", wrong,
+        fail(t->result, ROWS, t->index, "%s%s\n%s", wrong,
              shuffled_differently(t, &dealt->deal)
-                 ? "; the ranks have shuffled differently: seed and epoch are to be the same everywhere"
+                 ? _("; the ranks have shuffled differently: seed and epoch are to be the same everywhere")
                  : "",
-             want->name, replicas_of(t->c), case_text(t->c, text));
+             where);
     free(dealt);
 }

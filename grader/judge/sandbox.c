@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/judge/sandbox_files.h"
 
 Seen place_seen(const Place *place)
@@ -107,9 +108,9 @@ pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *contex
     if (pipe2(birth.to_parent, O_CLOEXEC) == 0 && pipe2(birth.to_child, O_CLOEXEC) == 0)
         pid = clone(be_born, stack + sizeof stack, spaces | SIGCHLD, &birth);
     if (pid < 0) {
-        snprintf(why, size, "namespaces: %s", strerror(errno));
+        snprintf(why, size, _("namespaces: %s"), strerror(errno));
     } else if (read(birth.to_parent[0], &byte, 1) != 1 || !tell_all(pid, place)) {
-        snprintf(why, size, "its user %u: %s", place->user, strerror(errno));
+        snprintf(why, size, _("its user %u: %s"), place->user, strerror(errno));
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         pid = -1;
@@ -182,11 +183,11 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 {
     if (!sandbox_files(place, seen, why, size))
         return false;
-    const char *what = !loopback_up()          ? "the loopback"
-                       : !forbid_namespaces()  ? "no more namespaces"
-                       : !become(place, false) ? "giving up capabilities"
+    const char *what = !loopback_up()          ? _("the loopback")
+                       : !forbid_namespaces()  ? _("no more namespaces")
+                       : !become(place, false) ? _("giving up capabilities")
                                                : NULL;
     if (what)
-        snprintf(why, size, "%s: %s", what, strerror(errno));
+        snprintf(why, size, "%s%s%s", what, _(": "), strerror(errno));
     return !what;
 }

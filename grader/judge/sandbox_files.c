@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/language.h"
+
 enum { MAX_HIDDEN = 256, MAX_SHOWN = 64 };
 
 /* A tree of files that is kept while what lies above it is hidden, and shown again at `path`. */
@@ -32,7 +34,7 @@ typedef struct Files {
 static bool done(Files *files, bool good, const char *what, const char *path)
 {
     if (!good)
-        snprintf(files->why, files->size, "%s %.100s: %s", what, path, strerror(errno));
+        snprintf(files->why, files->size, "%s %.100s%s%s", _(what), path, _(": "), strerror(errno));
     return good;
 }
 
@@ -40,7 +42,7 @@ static bool mount_memory(Files *files, const char *path, const char *options, bo
 {
     unsigned long flags = MS_NOSUID | MS_NODEV | (readable_only ? MS_RDONLY : 0);
     return done(files, syscall(SYS_mount, "balise", path, "tmpfs", flags, options) == 0,
-                "a file system in memory at", path);
+                N_("a file system in memory at"), path);
 }
 
 static bool keep(Files *files, const char *from, const char *path)
@@ -51,7 +53,7 @@ static bool keep(Files *files, const char *from, const char *path)
     shown->tree =
         (int)syscall(SYS_open_tree, AT_FDCWD, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (shown->tree < 0)
-        return done(files, false, "keeping", from);
+        return done(files, false, N_("keeping"), from);
     snprintf(shown->path, sizeof shown->path, "%s", path);
     files->shown_count++;
     return true;
@@ -156,6 +158,7 @@ static bool keep_installed(Files *files)
     const char *prefix = getenv("OPAL_PREFIX");
     return each_of(files, getenv("PATH"), show_mpi_of) &&
            each_of(files, getenv("LD_LIBRARY_PATH"), show_again) &&
+           each_of(files, getenv("TEXTDOMAINDIR"), show_again) && /* the sentences of the reader's language */
            (!prefix || show_installation(files, prefix));
 }
 
@@ -169,7 +172,7 @@ static bool make_read_only(Files *files, int tree, const char *path)
     struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
     long result = syscall(SYS_mount_setattr, tree, tree < 0 ? path : "",
                           AT_RECURSIVE | (tree < 0 ? 0 : AT_EMPTY_PATH), &attributes, sizeof attributes);
-    return done(files, result == 0, "read-only", path);
+    return done(files, result == 0, N_("read-only"), path);
 }
 
 /* Makes a file or folder to lay a tree on, with the folders above it. */
@@ -195,7 +198,7 @@ static bool show_all(Files *files)
         long result =
             syscall(SYS_move_mount, shown->tree, "", AT_FDCWD, shown->path, MOVE_MOUNT_F_EMPTY_PATH);
         close(shown->tree);
-        if (!done(files, result == 0, "showing", shown->path))
+        if (!done(files, result == 0, N_("showing"), shown->path))
             return false;
     }
     return true;
@@ -213,7 +216,7 @@ static bool lay_memory(Files *files)
         const char *path = i < 0 ? "/dev" : files->hidden[i];
         unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
         if (strcmp(path, "/tmp") != 0)
-            good = done(files, syscall(SYS_mount, NULL, path, NULL, flags, NULL) == 0, "read-only", path);
+            good = done(files, syscall(SYS_mount, NULL, path, NULL, flags, NULL) == 0, N_("read-only"), path);
     }
     return good;
 }
@@ -250,10 +253,10 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
     /* What is kept may be readable for root alone; what is made is to belong to the user. */
     bool good =
         keep_all(&files, place, seen) && make_read_only(&files, -1, "/") &&
-        done(&files, become(place, true), "becoming", "the user") && lay_memory(&files) &&
+        done(&files, become(place, true), N_("becoming"), _("the user")) && lay_memory(&files) &&
         done(&files, syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0,
-             "the processes'", "/proc");
+             N_("the processes'"), "/proc");
     for (int i = 0; i < files.hidden_count; i++)
         free(files.hidden[i]);
-    return good && done(&files, chdir("/tmp") == 0, "going to", "/tmp");
+    return good && done(&files, chdir("/tmp") == 0, N_("going to"), "/tmp");
 }

@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "grader/protocol.h"
 
-static const char hint[] = "make grade builds runners and judge alike; make -B grade builds them anew";
+static const char hint[] = N_("make grade builds runners and judge alike; make -B grade builds them anew");
 
 bool stamp_fits(const char *runner, Problem *problem)
 {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/plays.h"
 
@@ -25,11 +26,11 @@ bool right_in_step_1(const Evidence *e, char *text, size_t size)
         if (want->kind == VALUES && ends_in(want->name, ", step 1") && !is_right_on_rank(t, want))
             return false;
     snprintf(
-        text, size,
-        "all of step 1 is right, and this, which comes later, is not: is something kept from one call to "
-        "the next (in a static variable, or in the layer), or are calls counted?%s",
+        text, size, "%s%s",
+        _("all of step 1 is right, and this, which comes later, is not: is something kept from one call to "
+          "the next (in a static variable, or in the layer), or are calls counted?"),
         evaluates && t->c->p > 0 && t->c->lab > 4
-            ? " Or is something done in an evaluation that belongs into training only?"
+            ? _(" Or is something done in an evaluation that belongs into training only?")
             : "");
     return true;
 }

@@ -2,25 +2,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
 
 /* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows.
  */
-static bool refusal(const Trial *t, char *text, size_t size)
+bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
-    for (int rank = 0; rank < t->c->world; rank++) {
-        int64_t offset = t->outcome->begin[rank];
+    for (int rank = 0; rank < c->world; rank++) {
+        int64_t offset = outcome->begin[rank];
         const Entry *entry;
-        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset))) {
+        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset))) {
             if (entry->kind != REFUSED || entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
                 continue;
             char line[64];
             const Problem *problem = (const Problem *)numbers_of(entry);
             line_of(entry->address, line);
-            snprintf(text, size, "%.*s%s%s (rank %d)\nHINT: %.*s", (int)sizeof problem->what - 1,
-                     problem->what, line[0] ? ", at " : "", line, rank, (int)sizeof problem->hint - 1,
-                     problem->hint);
+            snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
+                     problem->what, line[0] ? _(", at ") : "", line, rank, _("HINT: "),
+                     (int)sizeof problem->hint - 1, problem->hint);
             return true;
         }
     }
@@ -29,21 +30,23 @@ static bool refusal(const Trial *t, char *text, size_t size)
 
 void story_of(const Trial *t, char *text, size_t size)
 {
-    static const char *const endings[] = {[COMPLETE] = "the case did not come to its end",
-                                          [CRASHED] = "the program crashed",
-                                          [HUNG] = "the ranks wait for each other for ever",
-                                          [LOOPED] = "a rank computes for ever",
-                                          [STOPPED] = "the program was stopped",
-                                          [NOT_RUN] = "the case was not run"};
-    bool some_stay_away = t->c->lab >= 8 && strstr(t->outcome->story, "waits in split");
+    static const char *const endings[] = {[COMPLETE] = N_("the case did not come to its end"),
+                                          [CRASHED] = N_("the program crashed"),
+                                          [HUNG] = N_("the ranks wait for each other for ever"),
+                                          [LOOPED] = N_("a rank computes for ever"),
+                                          [STOPPED] = N_("the program was stopped"),
+                                          [NOT_RUN] = N_("the case was not run")};
+    char waits[64];
+    snprintf(waits, sizeof waits, _("waits in %s"), "split");
+    bool some_stay_away = t->c->lab >= 8 && strstr(t->outcome->story, waits);
     if (some_stay_away)
         snprintf(text, size,
-                 "some ranks did not join the creation of the groups, which concerns everybody; the ranks "
-                 "wait for each other for ever: %s",
+                 _("some ranks did not join the creation of the groups, which concerns everybody; the ranks "
+                   "wait for each other for ever: %s"),
                  t->outcome->story);
-    else if (refusal(t, text, size))
+    else if (refusal_text(t->c, t->outcome, text, size))
         append_mismatch(t, text, size);
     else
-        snprintf(text, size, "%s%s%s", endings[t->outcome->ending], t->outcome->story[0] ? ": " : "",
+        snprintf(text, size, "%s%s%s", _(endings[t->outcome->ending]), t->outcome->story[0] ? _(": ") : "",
                  t->outcome->story);
 }

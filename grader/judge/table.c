@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
+#include "grader/judge/verdict.h"
 
 enum { LABEL = 256 };
 
@@ -135,7 +138,7 @@ static void append_groups(const Row *row, char text[LABEL])
         const Call *call = row->call[r];
         if (!call || !call->members || (told & call->members))
             continue;
-        append(text, LABEL, "%s%s", told ? " " : " of ", group_text(call, group));
+        append(text, LABEL, "%s%s", told ? " " : _(" of "), group_text(call, group));
         told |= call->members;
     }
 }
@@ -174,30 +177,36 @@ static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
     line_of(call->address, line);
     size_t own = strlen(t->file);
     if (!strncmp(line, t->file, own) && line[own] == ':')
-        append(text, LABEL, "line %s", line + own + 1);
+        append(text, LABEL, _("line %s"), line + own + 1);
     else
-        append(text, LABEL, "%s", line[0] ? line : "(kit)");
+        append(text, LABEL, "%s", line[0] ? line : _("(kit)"));
     append_other(first_of(row), call, text);
     if (!call->returned)
-        append(text, LABEL, ", waits");
+        append(text, LABEL, "%s", _(", waits"));
     else if (call->starts && !call->completed)
-        append(text, LABEL, ", still open");
+        append(text, LABEL, "%s", _(", still open"));
+}
+
+static const char *rank_name(int rank, char text[LABEL])
+{
+    snprintf(text, LABEL, _("rank %d"), rank);
+    return text;
 }
 
 static void measure(Table *t)
 {
     char text[LABEL];
-    t->label_width = 4;
+    t->label_width = characters_of(_("call"));
     for (int r = 0; r < t->calls->ranks; r++)
-        t->cell_width[r] = 6;
+        t->cell_width[r] = characters_of(rank_name(r, text));
     for (int64_t i = 0; i < t->rows; i++) {
         label_of(&t->row[i], text);
-        if ((int)strlen(text) > t->label_width)
-            t->label_width = (int)strlen(text);
+        if (characters_of(text) > t->label_width)
+            t->label_width = characters_of(text);
         for (int r = 0; r < t->calls->ranks; r++) {
             cell_of(t, &t->row[i], r, text);
-            if ((int)strlen(text) > t->cell_width[r])
-                t->cell_width[r] = (int)strlen(text);
+            if (characters_of(text) > t->cell_width[r])
+                t->cell_width[r] = characters_of(text);
         }
     }
 }
@@ -215,7 +224,7 @@ static void print_cell(FILE *out, const Table *t, int rank, const char *text, in
 {
     if (text[0]) {
         fprintf(out, "%*s  %s", *blanks, "", text);
-        *blanks = t->cell_width[rank] - (int)strlen(text);
+        *blanks = t->cell_width[rank] - characters_of(text);
     } else {
         *blanks += t->cell_width[rank] + 2;
     }
@@ -226,7 +235,7 @@ static void print_row(FILE *out, const Table *t, const Row *row)
     char text[LABEL];
     int blanks = 0;
     label_of(row, text);
-    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", t->label_width, text);
+    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", padded_to(text, t->label_width), text);
     for (int r = 0; r < t->calls->ranks; r++) {
         cell_of(t, row, r, text);
         print_cell(out, t, r, text, &blanks);
@@ -237,17 +246,16 @@ static void print_row(FILE *out, const Table *t, const Row *row)
 static void print_head(FILE *out, const Table *t)
 {
     int blanks = 0;
-    fprintf(out, "\n   %-*s", t->label_width, "call");
-    for (int r = 0; r < t->calls->ranks; r++) {
-        char name[24];
-        snprintf(name, sizeof name, "rank %d", r);
-        print_cell(out, t, r, name, &blanks);
-    }
+    char name[LABEL];
+    fprintf(out, "\n   %-*s", padded_to(_("call"), t->label_width), _("call"));
+    for (int r = 0; r < t->calls->ranks; r++)
+        print_cell(out, t, r, rank_name(r, name), &blanks);
     fprintf(out, "\n");
 }
 
 void table_print(FILE *out, const Calls *calls, const char *file)
 {
+    char words[WORDS_SIZE];
     Table t = {.calls = calls, .file = file, .first = first_difference(calls, true, false)};
     const char *where = NULL;
     make_rows(&t);
@@ -255,16 +263,16 @@ void table_print(FILE *out, const Calls *calls, const char *file)
     print_head(out, &t);
     for (int r = 0; r < calls->ranks; r++)
         if (calls->rank[r].first)
-            fprintf(out, "-- the first %lld calls of rank %d are no longer there\n",
+            fprintf(out, _("-- the first %lld calls of rank %d are no longer there\n"),
                     (long long)calls->rank[r].first, r);
     for (int64_t i = 0; i < t.rows; i++) {
         const Call *first = first_of(&t.row[i]);
         if (!where || strcmp(first->where, where) != 0)
-            fprintf(out, "-- %s\n", first->where);
+            fprintf(out, "-- %s\n", words_of(first->where, words));
         where = first->where;
         print_row(out, &t, &t.row[i]);
     }
     if (t.rows == 0)
-        fprintf(out, "-- nothing was called\n");
+        fprintf(out, "%s", _("-- nothing was called\n"));
     free(t.row);
 }

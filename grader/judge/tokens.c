@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The next character that is neither in a comment nor white space. */
 static int next_character(FILE *file)
@@ -39,5 +41,41 @@ bool same_tokens(const char *path_a, const char *path_b)
         fclose(a);
     if (b)
         fclose(b);
+    return same;
+}
+
+/* From the function's name to the end of its body, without comments and white space; NULL where it is not defined. What follows
+ * the parameters of a call or of a declaration is no brace. */
+static char *definition(const char *path, const char *name)
+{
+    char *text = NULL, *found = NULL;
+    size_t size = 0, length = strlen(name);
+    FILE *file = fopen(path, "r"), *stripped = file ? open_memstream(&text, &size) : NULL;
+    for (int c = 0; stripped && (c = next_character(file)) != EOF;)
+        putc(c, stripped);
+    if (stripped)
+        fclose(stripped);
+    if (file)
+        fclose(file);
+    for (char *at = text; !found && at && (at = strstr(at, name)); at += length) {
+        size_t parameters = at[length] == '(' ? strcspn(at + length, ")") : 0;
+        char *end = at + length + parameters;
+        if (!parameters || strncmp(end, "){", 2) != 0)
+            continue;
+        int depth = 0;
+        while (*++end && (depth += (*end == '{') - (*end == '}')))
+            ;
+        found = strndup(at, (size_t)(end - at));
+    }
+    free(text);
+    return found;
+}
+
+bool same_function(const char *path_a, const char *path_b, const char *name)
+{
+    char *a = definition(path_a, name), *b = definition(path_b, name);
+    bool same = a && b && !strcmp(a, b);
+    free(a);
+    free(b);
     return same;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/printed.h"
 #include "grader/judge/table.h"
@@ -44,7 +45,7 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
 
 static void say(const char *begin, const char *text)
 {
-    char line[1400];
+    char line[3000];
     snprintf(line, sizeof line, "%s%s", begin, text);
     print_indented(stdout, page_of(stdout), line, "");
 }
@@ -52,12 +53,14 @@ static void say(const char *begin, const char *text)
 /* Each rank on a line of its own. */
 static void print_story(const char *story)
 {
-    char lines[1200];
+    char lines[2600], separator[64];
     size_t used = 0;
+    const char *rank = _("rank %d ");
+    snprintf(separator, sizeof separator, "%s%.*s", _("; "), (int)strcspn(rank, "%"), rank);
     for (const char *at = story; *at && used < sizeof lines - 1; at++) {
-        bool next = !strncmp(at, "; rank ", 7);
+        bool next = !strncmp(at, separator, strlen(separator));
         lines[used++] = next ? '\n' : *at;
-        at += next;
+        at += next ? strlen(_("; ")) - 1 : 0;
     }
     lines[used] = '\0';
     say("", lines);
@@ -65,21 +68,27 @@ static void print_story(const char *story)
 
 static void print_end(const Case *c, const Outcome *outcome)
 {
-    char text[1200];
+    char text[2048];
     bool complete = outcome->ending == COMPLETE;
     Difference first = first_difference(outcome->calls, true, false);
     if (todo_text(c, outcome, text, sizeof text)) {
-        printf("\nthe case ends at %s; what comes after it was not run\n", text);
+        printf(_("\nthe case ends at %s; what comes after it was not run\n"), text);
         return;
     }
-    printf("\n%s\n", complete ? "the case came to its end" : "the case did not come to its end:");
+    if (complete && refusal_text(c, outcome, text, sizeof text)) {
+        printf("\n%s\n", _("the case ended with an error:"));
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+            say("", line);
+        return;
+    }
+    printf("\n%s\n", complete ? _("the case came to its end") : _("the case did not come to its end:"));
     if (!complete)
         print_story(outcome->story);
     if (complete && first.kind != NO_DIFFERENCE) {
         difference_text(outcome->calls, &first, text, sizeof text);
-        say("first difference: ", text);
+        say(_("first difference: "), text);
     } else if (complete) {
-        printf("every call met its like on the other ranks\n");
+        printf("%s", _("every call met its like on the other ranks\n"));
     }
     if (wholes_differ(outcome->calls, c->tp, text, sizeof text))
         say("", text);
@@ -94,12 +103,13 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
     snprintf(runner, size, "%s/%02d-%s", o->runners, lab->number, o->author);
     lines_of(runner);
     if (has_no_runner(&result, runner)) {
-        printf("Lab %d  %s: %s\n%s", lab->number, lab->title, state_names[result.state], result.remark);
+        printf(_("Lab %d  %s"), lab->number, _(lab->title));
+        printf("%s%s\n%s", _(": "), _(state_names[result.state]), result.remark);
         return NULL;
     }
     const Case *c = choose(lab, o, cases, &index);
-    printf("Lab %d  %s, SEED=%llu CASE=%d:\n  %s\n", lab->number, lab->title, (unsigned long long)o->seed,
-           index, case_text(c, text));
+    printf(_("Lab %d  %s"), lab->number, _(lab->title));
+    printf(", SEED=%llu CASE=%d%s\n  %s\n", (unsigned long long)o->seed, index, _(":"), case_text(c, text));
     fflush(stdout);
     printed_forget(runner);
     return c;

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 #include "grader/judge/plays.h"
 #include "grader/judge/trial.h"
 
@@ -29,7 +31,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
 
 static void fail_missing(Trial *t, const Entry *want)
 {
-    char why[2600], text[160];
+    char why[2600], text[160], words[WORDS_SIZE];
     if (was_shown_in_step_1(t, want))
         return;
     if (t->todo) {
@@ -43,15 +45,15 @@ static void fail_missing(Trial *t, const Entry *want)
         return;
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
-        fail(t->result, (Check)want->check, t->index, "%.400s\n%s on rank %d (%s)", why, want->name, t->rank,
-             case_text(t->c, text));
+        fail(t->result, (Check)want->check, t->index, _("%.600s\n%s on rank %d (%s)"), why,
+             words_of(want->name, words), t->rank, case_text(t->c, text));
         return;
     }
     story_of(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
-            fail_by_ending(t, (Check)check, "%.2600s\nnot reached: %s on rank %d (%s)", why, want->name,
-                           t->rank, case_text(t->c, text));
+            fail_by_ending(t, (Check)check, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
+                           words_of(want->name, words), t->rank, case_text(t->c, text));
 }
 
 static void look(CheckResult *r)
@@ -68,6 +70,8 @@ static void compare_expected(Trial *t)
         if (want->kind == PARAMETER)
             look(&t->result->check[INITIAL_VALUES]);
         const Entry *got = entry_of_rank(t, t->rank, want->kind, want->name);
+        if (got && (want->kind == PARAMETER || want->kind == VALUES))
+            t->result->check[want->check].compared = true;
         if (!got)
             fail_missing(t, want);
         else if (want->kind == PARAMETER)
@@ -102,7 +106,7 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
     line_of(todo->address, line);
-    snprintf(text, size, "TODO(%d) in %.63s%s%s", todo->check, todo->name, line[0] ? ", " : "", line);
+    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->name, line[0] ? ", " : "", line);
     return true;
 }
 
@@ -154,7 +158,7 @@ static void fail_refused(Trial *t)
     while (!lab_points(t->result->lab, (Check)check))
         check++;
     story_of(t, why, sizeof why);
-    fail_by_ending(t, (Check)check, "%.2600s\nall results are there (%s)", why, case_text(t->c, text));
+    fail_by_ending(t, (Check)check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
 }
 
 /* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
@@ -172,10 +176,11 @@ static void fail_unfinished(Trial *t)
     while (!lab_points(t->result->lab, (Check)check))
         check = (check + 1) % CHECKS;
     story_of(t, why, sizeof why);
-    fail_by_ending(
-        t, (Check)check, "%s%.2600s\nall results are there, but the case does not end (%s)",
-        t->c->lab == 9 ? "one replica waits for another although they have nothing to exchange here: " : "",
-        why, case_text(t->c, text));
+    fail_by_ending(t, (Check)check, _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+                   t->c->lab == 9
+                       ? _("one replica waits for another although they have nothing to exchange here: ")
+                       : "",
+                   why, case_text(t->c, text));
 }
 
 /* What is right without an exchange needs none. */

@@ -32,6 +32,9 @@ int case_size(const Case *c, int i, const char **name);
 /** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
+/** Did a word refuse its arguments on some rank? Then which, where and why, with the HINT on a line of its own. */
+bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
+
 /** Fails a check because of how its case ended. */
 void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -60,6 +63,8 @@ bool has_numbers(const Entry *got, const Entry *want);
 /** How many emulated runs the tolerance of a case is measured with. */
 int emulations_of(const Case *c);
 
+/** Labs 8 and 10: "mesh->tp of rank 3 is the group {1 3}, and should be {2 3} (4 ranks, tp=2)". */
+void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Numbers that every rank holds alike, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** A parameter as it was declared, and its initial numbers. */

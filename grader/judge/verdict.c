@@ -3,17 +3,22 @@
 #include <string.h>
 #include <utf8proc.h>
 
-const char *const status_names[STATUSES] = {"passed",         "held back", "wrong",       "crash", "hang",
-                                            "does not build", "refused",   "not started", "to do", "not run"};
+#include "base/language.h"
 
-const char *const state_names[LAB_STATES] = {"graded", "not started", "does not build", "refused", "not run"};
+const char *const status_names[STATUSES] = {
+    N_("passed"),         N_("held back"), N_("wrong"),       N_("crash"), N_("hang"),
+    N_("does not build"), N_("refused"),   N_("not started"), N_("to do"), N_("not run")};
+
+const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_("does not build"),
+                                             N_("refused"), N_("not run")};
 
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
     return lab->unsplit && !lab->split
-               ? "nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
-                 "those of the plain layer, which need no exchange. They earn their points once the work is "
-                 "split"
+               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
+                   "those of the plain layer, which need no exchange. They earn their points once the work "
+                   "is "
+                   "split")
                : NULL;
 }
 
@@ -23,9 +28,10 @@ const char *why_held_back(const LabResult *lab, Check check)
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
     return lab->silent && check == COMMUNICATION
-               ? "in one direction at least, forward or backward, nothing is sent where the ranks need each "
-                 "other's "
-                 "numbers: these points are given once the numbers are exchanged"
+               ? _("in one direction at least, forward or backward, nothing is sent where the ranks need "
+                   "each "
+                   "other's "
+                   "numbers: these points are given once the numbers are exchanged")
                : NULL;
 }
 
@@ -61,9 +67,9 @@ void check_story(const LabResult *lab, Check check, char *text, size_t size)
         snprintf(text, size, "%s", why_held_back(lab, check));
     else if (status == NOT_JUDGED)
         snprintf(text, size, "%s",
-                 lab->state == GRADED ? "no case looked at it" : "the grader did not come to it");
+                 lab->state == GRADED ? _("no case looked at it") : _("the grader did not come to it"));
     else if (of_lab)
-        snprintf(text, size, "%s: %s", status_names[status], why);
+        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), why);
     else
         snprintf(text, size, "%s", why);
 }
@@ -85,7 +91,8 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
     size_t used = strlen(text);
     if (r->failed && (!r->repeated || r->alone))
         snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
-                 lab->kit_cases && r->case_index >= lab->kit_cases ? " # a case of your instructor's" : "");
+                 lab->kit_cases && r->case_index >= lab->kit_cases ? _(" # a case of your instructor's")
+                                                                   : "");
 }
 
 int verdict_points(const Verdict *verdict)
@@ -116,11 +123,11 @@ void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE])
 {
     const Sandbox *sandbox = verdict->sandbox;
     if (sandbox->missing[0])
-        snprintf(text, ISOLATION_SIZE, "no sandbox here (%s): the ranks ran with limits alone",
+        snprintf(text, ISOLATION_SIZE, _("no sandbox here (%s): the ranks ran with limits alone"),
                  sandbox->missing);
     else
         snprintf(text, ISOLATION_SIZE, "%s",
-                 sandbox->used ? "the ranks ran in a sandbox" : "no ranks were run");
+                 sandbox->used ? _("the ranks ran in a sandbox") : _("no ranks were run"));
 }
 
 static bool is_printable(utf8proc_int32_t c)

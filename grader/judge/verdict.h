@@ -35,8 +35,8 @@ typedef enum Status {
     STATUSES,    /**< how many there are */
 } Status;
 
-extern const char
-    *const status_names[STATUSES]; /**< "passed", "wrong", "crash", ... as in the documentation */
+extern const char *const status_names
+    [STATUSES]; /**< "passed", "wrong", "crash", ... as in the documentation; a person reads _() of it */
 
 /** The status of one check of a lab that has it. */
 Status check_status(const LabResult *lab, Check check);

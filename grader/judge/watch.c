@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 #include "grader/judge/processes.h"
 
 /* A rank that waits in MPI looks again and again for what it waits for. When all ranks wait and each has looked so many times
@@ -113,25 +115,35 @@ static bool in_mpi(const Watch *watch, int rank)
 
 /* ---- the story ------------------------------------------------------------------------------------------------------ */
 
+/* What the rank is at; it has written that itself. */
+static void append_place(const RankHeader *header, char *story, size_t size)
+{
+    char place[NAME_SIZE], words[WORDS_SIZE];
+    snprintf(place, sizeof place, "%.*s", NAME_SIZE - 1, header->where);
+    append(story, size, " (%s)", words_of(place, words));
+}
+
 static void append_rank(const Watch *watch, const Calls *calls, int rank, char *story, size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
-    append(story, size, "%srank %d ", story[0] ? "; " : "", rank);
+    if (story[0])
+        append(story, size, "%s", _("; "));
     if (calls->rank[rank].left) {
-        append(story, size, "has left the case");
+        append(story, size, _("rank %d has left the case"), rank);
     } else if (call_of_rank(calls, rank)) {
+        append(story, size, _("rank %d "), rank);
         append_waiting(calls, rank, story, size);
     } else {
-        append(story, size, "computes");
+        append(story, size, _("rank %d computes"), rank);
     }
     if (header->where[0])
-        append(story, size, " (%.63s)", header->where);
+        append_place(header, story, size);
 }
 
 /* @param ended no rank will call anything any more */
 static void tell(const Watch *watch, const Calls *calls, bool ended, char *story, size_t size)
 {
-    char text[900];
+    char text[1200];
     story[0] = '\0';
     for (int r = 0; r < watch->c.world; r++)
         append_rank(watch, calls, r, story, size);
@@ -139,7 +151,7 @@ static void tell(const Watch *watch, const Calls *calls, bool ended, char *story
     if (first.kind == NO_DIFFERENCE)
         return;
     difference_text(calls, &first, text, sizeof text);
-    append(story, size, "\nfirst difference: %s", text);
+    append(story, size, _("\nfirst difference: %s"), text);
 }
 
 static void tell_now(const Watch *watch, bool ended, char *story, size_t size)
@@ -222,7 +234,8 @@ static void append_where(const Watch *watch, int rank, char *story, size_t size)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     if (atomic_load(&header->answered))
         line_of(header->signal_address, line);
-    append(story, size, "%s%s", line[0] ? ": it is at " : "", line);
+    if (line[0])
+        append(story, size, _(": it is at %s"), line);
 }
 
 static Ending look_at_computing(Watch *watch, double silence, char *story, size_t size)
@@ -240,7 +253,7 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
         if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process))
             continue;
         tell_now(watch, false, story, size);
-        append(story, size, ". Rank %d did not come back in the time allowed", r);
+        append(story, size, _(". Rank %d did not come back in the time allowed"), r);
         append_where(watch, r, story, size);
         return LOOPED;
     }
@@ -271,10 +284,12 @@ void watch_crash(const Watch *watch, char *story, size_t size)
         if (!number)
             continue;
         line_of(header->signal_address, line);
-        append(story, size, "rank %d was stopped by signal %d (%s)%s%s (%.63s)", r, number, name ? name : "?",
-               line[0] ? " at " : "", line, header->where);
+        append(story, size, _("rank %d was stopped by signal %d (%s)"), r, number, name ? name : "?");
+        if (line[0])
+            append(story, size, _(" at %s"), line);
+        append_place(header, story, size);
         return;
     }
     tell_now(watch, true, story, size);
-    append(story, size, ". The program ended before the check was complete");
+    append(story, size, "%s", _(". The program ended before the check was complete"));
 }

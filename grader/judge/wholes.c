@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/trial.h"
@@ -45,9 +46,14 @@ bool wholes_differ(const Calls *calls, int tp, char *text, size_t size)
         const Value *value = &calls->rank[first].value[i];
         char line[64];
         line_of(value->address, line);
-        snprintf(text, size, "ranks %d and %d hold different %s of what is called whole since %s (%s%s)",
-                 first, rank, value->gradient ? "gradients" : "values", line[0] ? line : "a word of the lab",
-                 value->gradient ? "that of the result of " : "the result of ", value->word);
+        snprintf(
+            text, size,
+            value->gradient
+                ? _("ranks %d and %d hold different gradients of what is called whole since %s (that of the "
+                    "result of %s)")
+                : _("ranks %d and %d hold different values of what is called whole since %s (the result of "
+                    "%s)"),
+            first, rank, line[0] ? line : _("a word of the lab"), value->word);
         return true;
     }
     return false;

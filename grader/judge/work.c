@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/judge/lines.h"
+#include "grader/judge/names.h"
 #include "grader/judge/trial.h"
 
 /* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
@@ -39,16 +41,19 @@ static bool busiest(const Trial *t, const char *name, int number, Busiest *b)
 
 static void too_much_work(Trial *t, const Entry *want, int number, const Busiest *b, double share)
 {
-    char text[160];
+    char text[160], words[WORDS_SIZE];
     double all = numbers_of(want)[number];
-    fail(t->result, ARITHMETIC, t->index, "rank %d multiplied %.1f times what its share takes%s: %s\n%s (%s)",
-         b->rank, b->most / share, number == ATTENTION_WORK ? " in attention" : "",
-         b->second <= slack * share   ? "one rank does the work of others"
-         : b->most < nearly_all * all ? "a part of the layer is computed in full on every rank"
-         : b->most > slack * all      ? "more rows are computed than are asked for, or a product twice"
-         : number == ATTENTION_WORK   ? "every rank computes all heads"
-                                      : "the whole product is computed on every rank",
-         want->name, case_text(t->c, text));
+    fail(t->result, ARITHMETIC, t->index,
+         number == ATTENTION_WORK
+             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n%s (%s)")
+             : _("rank %d multiplied %.1f times what its share takes: %s\n%s (%s)"),
+         b->rank, b->most / share,
+         b->second <= slack * share   ? _("one rank does the work of others")
+         : b->most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+         : b->most > slack * all      ? _("more rows are computed than are asked for, or a product twice")
+         : number == ATTENTION_WORK   ? _("every rank computes all heads")
+                                      : _("the whole product is computed on every rank"),
+         words_of(want->name, words), case_text(t->c, text));
 }
 
 static void compare_products(Trial *t, const Entry *want, int number)
@@ -85,9 +90,10 @@ static void compare_parameters(Trial *t, const Entry *want)
     if (!busiest(t, want->name, PARAMETERS_HELD, &b) || b.most <= share)
         return;
     fail(t->result, ARITHMETIC, t->index,
-         "rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need not "
-         "be held in "
-         "full (%s)",
+         _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
+           "not "
+           "be held in "
+           "full (%s)"),
          b.rank, b.most, share, case_text(t->c, text));
 }
 
@@ -119,15 +125,15 @@ static double exchanged(const Case *c)
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
-    char text[160];
+    char text[160], words[WORDS_SIZE];
     double plain = plain_memory(t, want);
     if (!busiest(t, want->name, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
     fail(t->result, ARITHMETIC, t->index,
-         "rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
-         "brought together "
-         "there, or more is kept than this pass needs\n%s (%s)",
-         b.rank, b.most, plain, want->name, case_text(t->c, text));
+         _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
+           "brought together "
+           "there, or more is kept than this pass needs\n%s (%s)"),
+         b.rank, b.most, plain, words_of(want->name, words), case_text(t->c, text));
 }
 
 /* Loops over raw numbers are not counted: that is said where everything else is right. */
@@ -140,8 +146,12 @@ static void note_raw_looks(Trial *t, const Entry *want)
         if (!got || got->count != WORK_NUMBERS || !(numbers_of(got)[RAW_LOOKS] > 0))
             continue;
         line_of(got->address, line);
-        snprintf(r->note, sizeof r->note, "what is computed in loops over tensor_data()%s%s is not counted",
-                 line[0] ? ", at " : "", line);
+        if (line[0])
+            snprintf(r->note, sizeof r->note,
+                     _("what is computed in loops over tensor_data(), at %s is not counted"), line);
+        else
+            snprintf(r->note, sizeof r->note, "%s",
+                     _("what is computed in loops over tensor_data() is not counted"));
     }
 }
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-from labs import hints_taken, keep_hints, quiet, the_lab, wrapped
+from labs import _, hints_taken, keep_hints, quiet, the_lab, wrapped
 
 
 def fitted(paragraph):
@@ -18,8 +18,8 @@ def fitted(paragraph):
 def show(file, number, count):
     with open(file) as text:
         paragraphs = text.read().strip().split("\n\n")
-    title = re.sub(r"^# *Hint \d+: *", ": ", paragraphs[0])
-    print(quiet(f"hint {number} of {count}{title}") + "".join(f"\n\n{fitted(paragraph)}" for paragraph in paragraphs[1:]) + "\n")
+    title = re.sub(r"^# *\w+ \d+ ?: *", _(": "), paragraphs[0])
+    print(quiet(_("hint {number} of {count}").format(number=number, count=count) + title) + "".join(f"\n\n{fitted(paragraph)}" for paragraph in paragraphs[1:]) + "\n")
 
 
 lab = the_lab("hint")
@@ -29,14 +29,14 @@ if os.environ.get("AGAIN"):
     for n in range(before):
         show(hints[n], n + 1, len(hints))
     if before == 0:
-        print(f"no hint of lab {lab.number} was taken so far: make hint LAB={lab.number} shows the first")
+        print(_("no hint of lab {lab} was taken so far: make hint LAB={lab} shows the first").format(lab=lab.number))
 elif before < len(hints):
     taken[lab.number] = before + 1
     keep_hints(taken)
     show(hints[before], before + 1, len(hints))
     left = len(hints) - before - 1
-    print(quiet(f"{left} more: make hint LAB={lab.number}" if left else f"that was the last one; all of them: make hint LAB={lab.number} AGAIN=1"))
+    print(quiet((_("{left} more: make hint LAB={lab}") if left else _("that was the last one; all of them: make hint LAB={lab} AGAIN=1")).format(left=left, lab=lab.number)))
 else:
-    print(f"all {len(hints)} hints of lab {lab.number} were taken: make hint LAB={lab.number} AGAIN=1 shows them once more")
+    print(_("all {count} hints of lab {lab} were taken: make hint LAB={lab} AGAIN=1 shows them once more").format(count=len(hints), lab=lab.number))
     if os.path.exists(lab.solution):
-        print(f"make solution LAB={lab.number} ASK=1 shows the reference beside your file")
+        print(_("make solution LAB={lab} ASK=1 shows the reference beside your file").format(lab=lab.number))

@@ -1,6 +1,7 @@
 """What the student's commands know: the labs of grader/labs.mk, and what the last grading of each has found (make grade writes it below
 BUILD/verdicts, as FORMAT=json)."""
 import atexit
+import errno
 import glob
 import json
 import os
@@ -8,6 +9,9 @@ import re
 import shutil
 import sys
 import textwrap
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../common/base"))
+from language import LANGUAGE, _  # pylint: disable=wrong-import-position
 
 
 def end_quietly_where_nobody_reads():
@@ -19,11 +23,32 @@ def end_quietly_where_nobody_reads():
 
 
 atexit.register(end_quietly_where_nobody_reads)
-sys.excepthook = lambda kind, *rest: os._exit(0) if kind is BrokenPipeError else sys.__excepthook__(kind, *rest)
+
+
+def in_one_sentence(kind, what, where):
+    """A folder that cannot be written and a full disk are the user's to mend, and no matter of these scripts' lines."""
+    if kind is BrokenPipeError:
+        os._exit(0)
+    if not issubclass(kind, OSError):
+        sys.__excepthook__(kind, what, where)
+        return
+    hint = _("free some space") if what.errno == errno.ENOSPC else _("work on a copy of the kit in a folder of your own")
+    print(_("error: {file}: {why}\n  HINT: {hint}").format(file=what.filename or BUILD, why=what.strerror, hint=hint), file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(2)
+
+
+sys.excepthook = in_one_sentence
 
 BUILD = os.environ.get("BUILD", "build")
 HINTS = f"{BUILD}/verdicts/hints.json"
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def in_language(file):
+    """README.fr.md for README.md, where French is read and the file is there."""
+    translated = file.replace(".md", f".{LANGUAGE}.md")
+    return translated if os.path.exists(translated) else file
 
 
 def wrapped(text, indent):
@@ -33,7 +58,7 @@ def wrapped(text, indent):
 
 
 def give_up(what, hint):
-    print(f"error: {what}\n  HINT: {hint}", file=sys.stderr)
+    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)
 
 
@@ -74,7 +99,9 @@ class Lab:
         return text(self.file) in (None, text(self.solution.replace("solutions", f"{BUILD}/start", 1)))
 
     def hints(self):
-        return sorted(glob.glob(f"{self.folder}/hints/[0-9]*.md"), key=lambda file: int(re.findall(r"\d+", os.path.basename(file))[0]))
+        """In the reader's language, where they are in it."""
+        english = sorted(glob.glob(f"{self.folder}/hints/*[0-9].md"), key=lambda file: int(os.path.basename(file)[:-3]))
+        return [in_language(file) for file in english]
 
     def verdict(self):
         """What the last grading has found, or None; "old" says why that is no longer so, or nothing."""
@@ -91,8 +118,8 @@ class Lab:
                 found = {**mine[0], "when": when}
         if found:
             beneath = [lab for lab in all_labs() if lab.number in self.needs and lab.is_newer(found["when"])] if found["author"] == "mine" else []
-            found["old"] = "changed since" if self.is_newer(found["when"]) else \
-                f"lab {beneath[0].number}, which it stands on, was changed since" if beneath else ""
+            found["old"] = _("changed since") if self.is_newer(found["when"]) else \
+                _("lab {lab}, which it stands on, was changed since").format(lab=beneath[0].number) if beneath else ""
         return found
 
     def is_newer(self, when):
@@ -116,11 +143,11 @@ def the_lab(command):
     asked, labs = os.environ.get("LAB", ""), all_labs()
     numbers = " ".join(str(lab.number) for lab in labs)
     if not asked:
-        give_up("which lab?", f"make {command} LAB=2; the labs are: {numbers}")
+        give_up(_("which lab?"), _("make {command} LAB=2; the labs are: {numbers}").format(command=command, numbers=numbers))
     for lab in labs:
         if str(lab.number) == asked:
             return lab
-    give_up(f"there is no lab '{asked}'", f"the labs are: {numbers}")
+    give_up(_("there is no lab '{lab}'").format(lab=asked), _("the labs are: {numbers}").format(numbers=numbers))
 
 
 def hints_taken():

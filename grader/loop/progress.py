@@ -2,16 +2,16 @@
 """make progress: a row a lab, from what was graded last, and what to do next."""
 import os
 
-from labs import all_labs, bad, good, hints_taken, wrapped
+from labs import _, all_labs, bad, good, hints_taken, in_language, wrapped
 
 
 def state_of(lab):
     found = lab.verdict()
     if not found:
-        return None, "-", "not started" if lab.is_untouched() else "not graded yet"
-    wrong = [check["name"] for check in found["checks"] if check["status"] not in ("passed", "not started", "not run")]
-    words = found["state"] if found["state"] != "graded" else "" if found["points"] == found["of"] else ", ".join(wrong)
-    return found, f"{found['points']}/{found['of']}", "; ".join(part for part in (found["old"], words) if part)
+        return None, "-", _("not started") if lab.is_untouched() else _("not graded yet")
+    wrong = [_(check["name"]) for check in found["checks"] if check["status"] not in ("passed", "not started", "not run")]
+    words = _(found["state"]) if found["state"] != "graded" else "" if found["points"] == found["of"] else ", ".join(wrong)
+    return found, f"{found['points']}/{found['of']}", _("; ").join(part for part in (found["old"], words) if part)
 
 
 def next_step(labs):
@@ -19,29 +19,32 @@ def next_step(labs):
     for lab in labs:
         if lab.number in done:
             continue
-        found = lab.verdict()
+        found, readme = lab.verdict(), in_language(f"{lab.folder}/README.md")
         if lab.number == 9 and not os.path.exists(lab.file):
-            return f"make start LAB=9 copies your lab 1, then read {lab.folder}/README.md"
+            return _("make start LAB=9 copies your lab 1, then read {readme}").format(readme=readme)
         if found and found["old"]:
             return f"make grade LAB={lab.number}"
         if not found or found["state"] == "not started":
-            return f"read {lab.folder}/README.md, then edit {lab.file} (make watch LAB={lab.number} grades it whenever you save)"
-        return f"{lab.file}: make grade LAB={lab.number} says what is wrong, make hint LAB={lab.number} helps"
-    return "all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them, make hand-in NAME=\"...\" packs them"
+            return _("read {readme}, then edit {file} (make watch LAB={lab} grades it whenever you save)").format(readme=readme, file=lab.file, lab=lab.number)
+        return _("{file}: make grade LAB={lab} says what is wrong, make hint LAB={lab} helps").format(file=lab.file, lab=lab.number)
+    return _("all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them, make hand-in NAME=\"...\" packs them")
 
 
 labs, taken, total = all_labs(), hints_taken(), 0
-print(f"  lab {'':28} {'points':>6}  {'hints':>5}")
+heads = (_("lab"), _("points"), _("hints"))
+hints_wide = max(5, len(heads[2]))
+print(f"  {heads[0]:32} {heads[1]:>6}  {heads[2]:>{hints_wide}}")
 for lab in labs:
     found, points, words = state_of(lab)
     total += found["points"] if found else 0
     hints = f"{taken[lab.number]}/{len(lab.hints())}" if lab.number in taken else ""
     full = found and found["points"] == found["of"]
     mark = good("✓") if full else bad("✗") if found and found["state"] != "not started" else " "
-    before = 51
+    before = 46 + hints_wide
     lines = wrapped(words, before)
-    print(f"  {lab.number:>2}  {lab.title:28} {points:>6}  {hints:>5} {mark} {lines[0]}".rstrip())
+    print(f"  {lab.number:>2}  {_(lab.title):28} {points:>6}  {hints:>{hints_wide}} {mark} {lines[0]}".rstrip())
     for line in lines[1:]:
         print(" " * before + line)
-print(f"\n{total} of {sum(lab.points for lab in labs if not lab.is_bonus)} points, as they were graded last")
-print("next: " + "\n      ".join(wrapped(next_step(labs), 6)))
+print("\n" + _("{points} of {of} points, as they were graded last").format(points=total, of=sum(lab.points for lab in labs if not lab.is_bonus)))
+next_is = _("next: ")
+print(next_is + f"\n{' ' * len(next_is)}".join(wrapped(next_step(labs), len(next_is))))

@@ -3,16 +3,17 @@
 import difflib
 import os
 
-from labs import bad, give_up, good, quiet, the_lab
+from labs import _, bad, give_up, good, quiet, the_lab
 
 lab = the_lab("solution")
 if not os.path.exists(lab.solution):
-    give_up("there are no solutions in what you were handed out", f"make hint LAB={lab.number}, or ask your instructor")
+    give_up(_("there are no solutions in what you were handed out"), _("make hint LAB={lab}, or ask your instructor").format(lab=lab.number))
 if not lab.is_done() and not os.environ.get("ASK"):
     found = lab.verdict()
-    so_far = f"as it was graded: {found['old']}" if found and found["old"] else \
-        f"it has {found['points']} of {found['of']} points" if found else "it was not graded yet"
-    give_up(f"lab {lab.number} has not full marks: {so_far}", f"make grade LAB={lab.number} first, make hint LAB={lab.number} helps; or ASK=1 shows it all the same")
+    so_far = _("as it was graded: {why}").format(why=found["old"]) if found and found["old"] else \
+        _("it has {points} of {of} points").format(points=found["points"], of=found["of"]) if found else _("it was not graded yet")
+    give_up(_("lab {lab} has not full marks: {so_far}").format(lab=lab.number, so_far=so_far),
+            _("make grade LAB={lab} first, make hint LAB={lab} helps; or ASK=1 shows it all the same").format(lab=lab.number))
 
 
 def read(file):
@@ -27,4 +28,4 @@ changes = list(difflib.unified_diff(read(lab.file), read(lab.solution), lab.file
 for line in changes:
     print(quiet(line) if line.startswith(("---", "+++", "@@")) else good(line) if line.startswith("+") else bad(line) if line.startswith("-") else line)
 if not changes:
-    print(f"{lab.file} is the reference, word for word")
+    print(_("{file} is the reference, word for word").format(file=lab.file))

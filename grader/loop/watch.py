@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from labs import bad, give_up, good, quiet, the_lab
+from labs import _, bad, give_up, good, quiet, the_lab
 
 LOOK_EVERY = 0.2  # seconds; by looking, and not by inotify, which is silent on folders of Windows and of a network
 
@@ -27,19 +27,19 @@ def tell_changes(before, now):
     for name, check in now.items():
         was = before.get(name, check)
         if was["status"] != check["status"]:
-            words = f"{name}: {was['status']} → {check['status']}"
+            words = _("{check}: {before} → {now}").format(check=_(name), before=_(was["status"]), now=_(check["status"]))
             print("  " + (good(words) if check["status"] == "passed" else bad(words) if was["status"] == "passed" else words))
     points = [sum(check["points"] for check in checks.values()) for checks in (before, now)]
     if before and points[0] != points[1]:
-        print(f"  {points[0]} → {points[1]} points")
+        print(_("  {before} → {now} points").format(before=points[0], now=points[1]))
     elif before:
-        print(quiet("  nothing has changed in the verdict"))
+        print(quiet(_("  nothing has changed in the verdict")))
 
 
 def watch():
     lab, command = the_lab("watch"), shlex.split(os.environ["GRADING"])
     if not os.path.exists(lab.file):
-        give_up(f"there is no {lab.file}", f"make start LAB={lab.number}")
+        give_up(_("there is no {file}").format(file=lab.file), f"make start LAB={lab.number}")
     checks, seen = {}, None
     while True:
         now = saved(lab)
@@ -50,7 +50,7 @@ def watch():
         print(quiet(f"---- {time.strftime('%H:%M:%S')} " + "-" * 60), flush=True)
         before, checks = checks, grade(lab, command)
         tell_changes(before, checks)
-        print(quiet(f"waiting for {lab.file} to be saved; Ctrl-C ends this"), flush=True)
+        print(quiet(_("waiting for {file} to be saved; Ctrl-C ends this").format(file=os.path.basename(lab.file))), flush=True)
 
 
 try:

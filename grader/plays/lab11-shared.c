@@ -60,6 +60,13 @@ void lab11_order_name(char text[NAME_SIZE], const Deal *deal)
     snprintf(text, NAME_SIZE, "order, %.56s", name);
 }
 
+void lab11_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal)
+{
+    char name[NAME_SIZE];
+    lab11_deal_name(name, deal);
+    snprintf(text, NAME_SIZE, "outside %.6s, %.47s", room, name);
+}
+
 void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal)
 {
     char name[NAME_SIZE];

@@ -34,6 +34,8 @@ bool lab11_deal(const Case *c, int i, Deal *deal);
 void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
 /** Of what the sampler left in `order`. */
 void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
+/** Of where it wrote outside of "order" or "mine": how many numbers there is room for, the first index and the last. */
+void lab11_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal);
 /** Of what that call of the sampler has sent, which is nothing. */
 void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal);
 

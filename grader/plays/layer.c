@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/plays/draws.h"
 #include "grader/plays/play.h"
@@ -68,8 +69,8 @@ static void must_be_whole(const Play *play, const Tensor *y)
     if (!y)
         misuse("return a tensor", "the layer's forward function returned NULL");
     if (play->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
-        misplaced(y->placement.kind == PARTIAL ? "all_reduce (g) adds the partial sums"
-                                               : "all_gather joins the shards of all ranks",
+        misplaced(y->placement.kind == PARTIAL ? N_("all_reduce (g) adds the partial sums")
+                                               : N_("all_gather joins the shards of all ranks"),
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
 }
 
@@ -108,7 +109,8 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
     if (weights_have_changed(play))
         misplaced(
             "the optimiser changes weights, between two steps: compute with a copy, tensor_copy(weight)",
-            "the forward pass of the %s layer has changed its weights", which_layer[which]);
+            which == 0 ? N_("the forward pass of the first layer has changed its weights")
+                       : N_("the forward pass of the second layer has changed its weights"));
     if (pass->u)
         pass->other = add(pass->x, pass->u);
 }

@@ -70,7 +70,7 @@ void write_arena(Play *play, Check check, int step)
 {
     for (Parameter *p = model_parameters(play->model); p; p = p->next) {
         char name[NAME_SIZE];
-        snprintf(name, sizeof name, "%s of %.32s, step %d", check == STEP ? "value" : "gradient", p->name,
+        snprintf(name, sizeof name, "%s of %.33s, step %d", check == STEP ? "value" : "gradient", p->name,
                  step);
         write_held(play, VALUES, check, name, p, check == STEP ? p->value : p->value->gradient);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/calls.h"
 
@@ -119,7 +120,7 @@ void flight_ends(const Flight *f, const Call *call, const MPI_Status *status)
             call ? call->address : NULL,
             "wait for it before the buffer is used again, or send from one that is used for nothing else",
             "%s: what is sent was changed before it was complete: what arrives is a matter of chance",
-            call ? call->name : "message");
+            call ? call->name : _("message"));
 }
 
 void flight_forgotten(Flight *f)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/run.h"
+#include "grader/plays/room.h"
 #include "grader/runner/filter.h"
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
@@ -32,6 +33,19 @@ static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
 #endif
     intptr_t below = stack - (intptr_t)info->si_addr;
     return below > -4096 && below < 1 << 20;
+}
+
+/* Where the lab is. The frames of a stack hold addresses to return to, behind the call, whose line is asked for one byte
+ * earlier; where the lab itself was interrupted, the address is that of the instruction. */
+static void *place_in_lab(const ucontext_t *context)
+{
+    char *place = callsite();
+#if defined __x86_64__
+    uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#else
+    uintptr_t interrupted = (uintptr_t)context->uc_mcontext.pc;
+#endif
+    return place && (uintptr_t)place == interrupted ? place + 1 : place;
 }
 
 /* Has this rank, of the case that has just crashed, come as far as it can? */
@@ -80,10 +94,15 @@ static void caught(int number, siginfo_t *info, void *context)
                "to write, a "
                "connection",
                info->si_syscall);
+    const Room *room = number == SIGSEGV && recorder_active() ? room_missed(info->si_addr) : NULL;
+    if (room)
+        misuse("does the loop around this line end where it should?",
+               "an index of `%s` lies far outside: it has room for %lld numbers, from %s[0] to %s[%lld]",
+               room->name, (long long)room->count, room->name, room->name, (long long)room->count - 1);
     if (number == SIGSEGV && recorder_active() && stack_is_full(info, context))
-        misuse("does a function call itself without end? large arrays belong into malloc()",
+        misuse("does a function call itself without end? large arrays belong in malloc()",
                "the stack is full");
-    guard.header->signal_address = callsite();
+    guard.header->signal_address = place_in_lab(context);
     if (number == SIGUSR1) { /* the judge asks where this rank is */
         atomic_store(&guard.header->answered, 1);
         return;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/plays/play.h"
 #include "grader/runner/filter.h"
@@ -272,8 +273,11 @@ static void send_at_once(void)
 
 int main(int argc, char **argv)
 {
+    language_begin();
     if (argc != 2) {
-        fprintf(stderr, "error: the runner is started by build/grade\n  HINT: make grade LAB=1\n");
+        Problem problem;
+        problem_set(&problem, NULL, "make grade LAB=1", "the runner is started by build/grade");
+        problem_print(stderr, &problem);
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* what a lab prints before it crashes is what its author looks for */

@@ -33,6 +33,8 @@ void sanitizer_watch(void (*found)(const Problem *problem, void *address))
 
 #include <sanitizer/asan_interface.h>
 
+#include "base/language.h"
+
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 void __ubsan_on_report(void);
@@ -57,40 +59,40 @@ typedef struct Kind {
 } Kind;
 
 static const char range_hint[] =
-    "which is the last index that there is? Count from 0, and count numbers, not bytes",
-                  free_hint[] = "free only what malloc() gave, and once; tensors belong to the tape",
-                  freed[] = "free() is called for what malloc() did not give, or gave and took back",
+    N_("which is the last index that there is? Count from 0, and count numbers, not bytes"),
+                  free_hint[] = N_("free only what malloc() gave, and once; tensors belong to the tape"),
+                  freed[] = N_("free() is called for what malloc() did not give, or gave and took back"),
                   life_hint[] =
-                      "declare it where all its uses can see it; what is returned belongs to the tape";
+                      N_("declare it where all its uses can see it; what is returned belongs to the tape");
 
 /* Of the first sanitizer: how bytes are read or written, or what is done. */
 static const Kind kinds[] = {
-    {"heap-buffer-overflow", "outside of an allocated block", range_hint},
-    {"stack-buffer-overflow", "outside of a local array", range_hint},
-    {"stack-buffer-underflow", "outside of a local array", range_hint},
-    {"global-buffer-overflow", "outside of a static array", range_hint},
-    {"heap-use-after-free", "in memory that was freed before",
-     "free a block after its last use, or let the tape own it"},
-    {"stack-use-after-scope", "in a local variable whose block has ended", life_hint},
-    {"stack-use-after-return", "in a local variable of a function that has returned", life_hint},
+    {"heap-buffer-overflow", N_("outside of an allocated block"), range_hint},
+    {"stack-buffer-overflow", N_("outside of a local array"), range_hint},
+    {"stack-buffer-underflow", N_("outside of a local array"), range_hint},
+    {"global-buffer-overflow", N_("outside of a static array"), range_hint},
+    {"heap-use-after-free", N_("in memory that was freed before"),
+     N_("free a block after its last use, or let the tape own it")},
+    {"stack-use-after-scope", N_("in a local variable whose block has ended"), life_hint},
+    {"stack-use-after-return", N_("in a local variable of a function that has returned"), life_hint},
     {"double-free", freed, free_hint},
     {"not malloc()-ed", freed, free_hint},
     {"malloc_usable_size", freed, free_hint}, /* which the guard asks first */
-    {"negative-size-param", "a negative number of bytes is copied",
-     "which of the sizes comes out below zero?"},
-    {"memcpy-param-overlap", "memcpy() is called for ranges that overlap", "memmove() allows that"},
+    {"negative-size-param", N_("a negative number of bytes is copied"),
+     N_("which of the sizes comes out below zero?")},
+    {"memcpy-param-overlap", N_("memcpy() is called for ranges that overlap"), N_("memmove() allows that")},
 };
-static const Kind other_access = {"address", "where nothing of the lab is",
-                                  "look at each index and each pointer of this line"};
+static const Kind other_access = {"address", N_("where nothing of the lab is"),
+                                  N_("look at each index and each pointer of this line")};
 
 /* Of the second one: what can be done about it. */
 static const Kind undefined[] = {
-    {"signed-integer-overflow", NULL, "how large can it get? int64_t holds what int does not"},
+    {"signed-integer-overflow", NULL, N_("how large can it get? int64_t holds what int does not")},
     {"out-of-bounds-index", NULL, range_hint},
-    {"integer-divide-by-zero", NULL, "which of the sizes is 0 here?"},
-    {"null-pointer", NULL, "which pointer of this line has not been set?"},
-    {"shift", NULL, "shift by less than the number of bits, and not into the sign"},
-    {"", NULL, "C does not say what happens then: the compiler may do anything"},
+    {"integer-divide-by-zero", NULL, N_("which of the sizes is 0 here?")},
+    {"null-pointer", NULL, N_("which pointer of this line has not been set?")},
+    {"shift", NULL, N_("shift by less than the number of bits, and not into the sign")},
+    {"", NULL, N_("C does not say what happens then: the compiler may do anything")},
 };
 
 extern const char __start_balise_labs[] __attribute__((weak));
@@ -120,11 +122,11 @@ static void place_in_block(const char *report, char *text, size_t size)
     if (at && sscanf(at, " is located %ld bytes %31[^0-9]%ld-byte region", &away, where, &bytes) == 3) {
         bool behind = strstr(where, "right") || strstr(where, "after"),
              before = strstr(where, "left") || strstr(where, "before");
-        snprintf(text, size, ": %ld bytes %s a block of %ld bytes", away,
-                 behind   ? "behind"
-                 : before ? "before"
-                          : "into",
-                 bytes);
+        snprintf(text, size,
+                 behind   ? _(": %ld bytes behind a block of %ld bytes")
+                 : before ? _(": %ld bytes before a block of %ld bytes")
+                          : _(": %ld bytes into a block of %ld bytes"),
+                 away, bytes);
     } else if (mark) {
         const char *name = mark;
         while (name > report && *name != '\n' && strncmp(name, ") '", 3) != 0)
@@ -155,11 +157,15 @@ static void address_report(const char *report)
             kind = &kinds[i];
     place_in_block(report, place, sizeof place);
     if (bytes > 0)
-        problem_set(&problem, NULL, kind->hint, "sanitizer: %zu byte%s %s %s%s (%s)", bytes,
-                    bytes == 1 ? " is" : "s are", __asan_get_report_access_type() ? "written" : "read",
-                    kind->what, place, kind->word);
+        problem_set(&problem, NULL, kind->hint,
+                    __asan_get_report_access_type()
+                        ? (bytes == 1 ? N_("sanitizer: %zu byte is written %s%s (%s)")
+                                      : N_("sanitizer: %zu bytes are written %s%s (%s)"))
+                    : bytes == 1 ? N_("sanitizer: %zu byte is read %s%s (%s)")
+                                 : N_("sanitizer: %zu bytes are read %s%s (%s)"),
+                    bytes, _(kind->what), place, kind->word);
     else
-        problem_set(&problem, NULL, kind->hint, "sanitizer: %s", kind->what);
+        problem_set(&problem, NULL, kind->hint, "sanitizer: %s", _(kind->what));
     say(&problem, frame_in_lab(report));
 }
 

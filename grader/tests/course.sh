@@ -32,6 +32,13 @@ train STACK=mine NTASKS=1 TP=1 STEPS=1 BATCH_SIZE=2
 check "a lab that comes too early is named, with what is missing before it" \
     grep -q "^not used  your labs: 8; the next stage needs labs that are not started: 1 2 3 4 5$" out
 
+told_in_the_text() {
+    local text
+    for text in labs/"$(printf %02d "$1")"-*/README{,.fr}.md; do
+        ! grep -q '0\.698575' "$text" || grep -qE "^\|.* 0\.698575 .* $(column 2 0) M[Bo] " "$text" || return
+    done
+}
+
 declare -A reference peak
 solved=0
 seen() {
@@ -56,6 +63,8 @@ for lab in 1 5 7 9 11; do
         [ "$lab" != 11 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 11: the labs in it are the student's own" \
             grep -q "^stack     your labs: 3 4 6 7 8 9 10 11; the reference: none" out
         seen "$lab ${options[*]::3}"
+        # the text's table of last losses has this peak, in both languages; a run of other sizes is in none
+        [ "$batch" != 8 ] || check "lab $lab: ${options[*]::4} needs the memory that the text says" told_in_the_text "$lab"
     done < <(runs_of "$lab")
 done
 falls() { # with tp

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gradebook.sh [small|all]: handing in, and grading a folder of submissions of every kind (submissions.py): the table is right;
 # killed halfway and resumed it is the same; what did not change is not graded again.
+# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -29,7 +30,7 @@ done
 check "what was refused is not written" [ ! -e x.tar.gz ]
 copy_solution 1
 copy_solution 2
-make --silent hand-in NAME="Zoë d'Été-天" OUT="zoë.tar.gz" > out 2>&1
+make --silent hand-in NAME=" Zoë d'Été-天 " OUT="zoë.tar.gz" > out 2>&1
 check "hand-in lists the labs that were not started" grep -qE '^   3 .* not started$' out
 check "hand-in lists a started lab" grep -qE '^   2 .* bytes$' out
 check "hand-in says which lab has no file" grep -qE '^   9 .* no file$' out
@@ -44,6 +45,7 @@ refused "an OUT that cannot be written is refused" "cannot be written" build/han
 refused "a missing DIR is refused" "DIR is missing" make --silent gradebook OUT=grades.csv
 refused "a missing OUT is refused" "OUT is missing" make --silent gradebook DIR=many
 refused "a DIR that is not there is refused" "cannot be read" build/gradebook --dir none --out none.csv
+check "and leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "JOBS=0 is refused" "JOBS is a number" build/gradebook --dir many --out none.csv --jobs 0
@@ -69,6 +71,8 @@ failures=$((failures + $(grep -c '^not ok' words)))
 check "there is a report for each" [ "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
 check "a report has the reason and the command" grep -rqF 'make grade LAB=2 SEED=5' grades-reports/wrong.txt
 check "a report has no bytes that a terminal would obey" [ -z "$(grep -lrP '[\x00-\x08\x0b-\x1f\x7f]' --include='*.txt' grades-reports)" ]
+check "a report says that a lab printed, and names no folder that is gone" \
+    [ "$(grep -c "^  printed: [0-9]* lines$" grades-reports/prints.txt)" = 1 -a -z "$(grep -lr gradebook-work --include='*.txt' grades-reports)" ]
 check "the summary counts a lab's commonest causes" grep -qE '^  +[0-9]+  ' grades-reports/summary
 check "nothing was written outside" [ ! -e ../outside ] && [ ! -e outside ] && [ ! -e /tmp/balise-outside ]
 check "the build areas are gone" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
@@ -79,6 +83,26 @@ check "without interruption the table is the same" cmp -s resumed.csv other.csv
 verdicts > before
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
+# Ctrl-C, as a terminal sends it: what runs ends and leaves nothing, what has ended is kept.
+rm -f grades-reports/.state/verdicts/*
+env --default-signal=INT build/gradebook --dir many --out grades.csv --seed 5 --jobs 1 > out 2>&1 &
+gradebook=$!
+until [ "$(verdicts | wc -l)" -ge 2 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
+kill -INT "$gradebook"
+wait "$gradebook"
+status=$?
+check "interrupted, it says how far it came and how it goes on" \
+    [ "$status" = 130 -a "$(grep -cE '^stopped: [2-9] of [0-9]+ labs are graded|HINT: the same command goes on' out)" = 2 ]
+check "and leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
+build/gradebook --dir many --out grades.csv > out 2>&1
+check "and has lost nothing" cmp -s resumed.csv grades.csv
+mv many/wrong taken-out
+build/gradebook --dir many --out grades.csv > out 2>&1
+check "the report of a submission that is no longer there goes, and no other" \
+    [ ! -e grades-reports/wrong.txt -a "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
+mv taken-out many/wrong
+build/gradebook --dir many --out grades.csv > out 2>&1
+verdicts > before
 echo "/* changed */" | tee -a many/wrong/labs/02-*/*.c > out
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)" = "$(($(wc -l < before) + 1))" ]
@@ -124,12 +148,12 @@ mkdir "handed/Mo O'Dle_77_assignsubmission_file_" "handed/Two_78_assignsubmissio
 cp moodle.tar.gz "handed/Mo O'Dle_77_assignsubmission_file_/my labs.tar.gz"
 cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/a.tar.gz" && cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/b.tar.gz"
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
-check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
+check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",\"20[0-9T:-]*Z\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
 check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c is not what the manifest' "handed in.csv"
 check "who worked with an older handout is told" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
 check "and nobody else" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
 check "an archive in a folder a student, as Moodle has them, is graded under the student's name" \
-    grep -q "^\"Mo O'Dle\",\"Mo O'Dle_77_assignsubmission_file_\",[0-9]*,9," "handed in.csv"
+    grep -q "^\"Mo O'Dle\",\"Mo O'Dle_77_assignsubmission_file_\",\"\",[0-9]*,9," "handed in.csv"
 check "of several archives in a folder none is taken, and that is told" grep -q '^"Two",.*it is a folder of 2 archives' "handed in.csv"
 check "a report says what its labs were graded on" grep -q '^Each lab was graded on the reference solutions' "handed in-reports/zoë.tar.gz.txt"
 check "who hands in twice is told" grep -q '"damaged",.*has the same name' "handed in.csv"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The student's loop: progress, hint, solution, reset and watch, as a student uses them.
+# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -22,7 +23,7 @@ gives_hint() { # gives_hint NUMBER OF ARGUMENTS...
     run make --silent hint LAB=6 "${@:3}"
     [ "$status" = 0 ] && grep -q "^hint $1 of $2" out && [ "$(grep -c '^hint ' out)" = 1 ] && tr -s ' \n' ' ' < out | grep -qF -- "$(sed -n 3p "labs/06-colrow-pair/hints/$1.md")"
 }
-hints=$(find labs/06-*/hints -name '[0-9]*.md' | wc -l)
+hints=$(find labs/06-*/hints -name '*[0-9].md' | wc -l)
 every_hint_in_turn() {
     local n
     for ((n = 1; n <= hints; n++)); do
@@ -76,7 +77,56 @@ reset_keeps_the_work() {
     run make --silent reset LAB=6
     [ "$status" = 0 ] && grep -q mine "$six.1" && line_of 6 '- +not started'
 }
+work_comes_back() { # older than what was built of the start file meanwhile
+    local two
+    copy_solution 2
+    two=$(lab_file 2)
+    cp -p "$two" kept.c
+    sleep 1
+    make --silent start LAB=2 > out 2>&1 || return
+    grade LAB=2
+    says "not started" || return
+    cp -p kept.c "$two"
+    grade LAB=2
+    scores 9/9 || return
+    mv "$two" away.c
+    grade LAB=2
+    says "has no file" || return
+    mv away.c "$two"
+    grade LAB=2
+    scores 9/9
+}
+what_is_included_counts() {
+    local two mine
+    copy_solution 2
+    two=$(lab_file 2) mine=$(dirname "$two")/mine.h
+    echo '#define NOTHING' > "$mine"
+    sed -i '1i #include "mine.h"' "$two"
+    grade LAB=2
+    scores 9/9 || return
+    echo '#error changed' > "$mine"
+    grade LAB=2
+    rm "$mine"
+    says "does not build"
+}
+compiler_has_its_own_files() {
+    mkdir -p "ä b"
+    touch "$(lab_file 1)" && copy_solution 1
+    TMPDIR="$PWD/ä b" grade LAB=1
+    scores 9/9
+}
 check "reset lays the start file, forgets the points and the hints, and keeps the work" reset_keeps_the_work
+
+check "work that comes back with its old date is graded" work_comes_back
+check "a file that the lab includes counts as the lab does" what_is_included_counts
+one_case_alone() { # of a lab that is right
+    copy_solution 11
+    grade LAB=11 CASE=1
+    [ "$status" = 0 ] && ! grep -q '✗' out && says "not in this case" && says "(1 case, " && grep -qE '^Score: ([1-9][0-9]*)/\1$' out
+}
+check "of a single case the checks that it does not look at are neither earned nor missing" one_case_alone
+check "a TMPDIR with a blank is no file that the lab reads" compiler_has_its_own_files
+make --silent start LAB=2 > out 2>&1
 
 resets_one_alone() {
     copy_solution 1
@@ -128,13 +178,13 @@ sed -i 's/shard(0)/shard(1)/' "$two"
 setsid env --default-signal=INT make --silent watch LAB=2 > watched 2>&1 & # what a script puts in the background does not hear Ctrl-C
 watcher=$!
 graded_first() {
-    waits_for "waiting for $two" && grep -q '✗ sharding' watched
+    waits_for "waiting for $(basename "$two")" && grep -q '✗ sharding' watched
 }
 check "watch grades the lab at once" graded_first
 graded_again() {
     : > watched
     cp "$ROOT/solutions/${two#labs/}" "$two.new" && mv "$two.new" "$two"
-    waits_for "waiting for $two" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
+    waits_for "waiting for $(basename "$two")" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
 check "when the file is saved it is graded again, with what has changed" graded_again
 kill -INT -- -"$watcher" 2> /dev/null

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+# shellcheck shell=bash
 # bash margins.sh [SEED...]: how far the solutions stay from what is allowed, over seeds (default 1 to 3): full marks at each, and no
 # error above a quarter of the tolerance. The solutions' runners are built before.
 set -uo pipefail

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+# shellcheck shell=bash
 # mutant.sh FILE: one wrong answer (grader/mutants) or unusual right one (grader/accepts), built below $BUILD/mutants as a
 # student's lab is, and judged. Prints one line: ok or not ok, and what was said. See mutants.sh for the fields of FILE.
 set -uo pipefail

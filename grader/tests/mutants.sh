@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+# shellcheck shell=bash
 # bash mutants.sh [PATTERN...]: the grader's own test. Every file of grader/mutants is a wrong answer that must be rejected, every
 # file of grader/accepts an unusual right one that must not; PATTERN chooses among them by name.
 #
@@ -41,7 +41,8 @@ trap 'rm -f "$results"' EXIT
 printf '%s\n' "${files[@]}" | xargs -P "$side_by_side" -n 1 bash "$here/mutant.sh" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'
-for lab in 1 2 3 4 5 6 7 8 9 10 11; do
+read -ra labs < <(sed -n 's/^LABS = //p' grader/labs.mk)
+for lab in "${labs[@]}"; do
     count() { printf '%s\n' "${files[@]}" | grep -c "/$1/$(printf %02d "$lab")-"; }
     right() { grep -c "^ok - lab $lab $1" "$results"; }
     printf '  %3d   %7d/%-7d  %7d/%d\n' "$lab" "$(right mutant)" "$(count mutants)" "$(right accept)" "$(count accepts)"

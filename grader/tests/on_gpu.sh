@@ -15,8 +15,8 @@ grade LAB=6
 check "a student's file, unchanged, has them too" scores 10/10
 cd "$ROOT" || exit 2
 export BUILD
-bash "$here/mutants.sh" '/01-(f_no_ar|direct_mpi)' '/02-(no_f|own_gather)' '/03-(values_only|vocabulary)' '/04-(no_g|factor_hidden)' \
-    '/05-(one_replaced|up_written_out)' '/06-(two_colwise|in_place_mpi)' '/07-(g_again|pair_written_out)' '/08-(color_mod_D)' \
-    '/09-(gather_world|direct_mpi)' '/10-(dp_rank_wrong)' '/11-(g_no_div|blocking)' | grep -vE '^( |mutation|least|$)' | grep -E '^(not )?ok|^    \|'
+bash "$here/mutants.sh" '/01-f_no_ar' '/02-(no_f|own_gather)' '/03-values_only' '/04-factor_hidden' '/05-one_replaced' \
+    '/06-(two_colwise|in_place_mpi)' '/07-g_again' '/08-color_mod_D' '/09-gather_world' '/10-dp_rank_wrong' '/11-(g_no_div|blocking)' |
+    grep -vE '^( |mutation|least|$)' | grep -E '^(not )?ok|^    \|'
 [ "${PIPESTATUS[0]}" = 0 ] || exit 1
 finish

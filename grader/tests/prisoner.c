@@ -1,6 +1,6 @@
 /* Stands where a runner stands, without its filter of system calls, and tries the walls of its sandbox. It prints a line for
  * each thing that it reached; a sandbox is one where it prints nothing but its last line. argv[1] is the file shared with the
- * judge; KIT the folder of the kit. */
+ * judge; KIT the folder of the kit, HOME that of who runs the test. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static void try_files(void)
     static const char *const outside[] = {"/balise-was-here",         "/etc/balise-was-here",
                                           "/usr/balise-was-here",     "/run/balise-was-here",
                                           "/var/tmp/balise-was-here", "/dev/balise-was-here",
-                                          "/home/balise-was-here",    "/root/balise-was-here",
+                                          "/home/balise-was-here",    HOME "/balise-was-here",
                                           "/sys/balise-was-here",     "/proc/sys/kernel/core_pattern",
                                           "/proc/self/exe",           "/etc/passwd"};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # make report: one case of a lab as a page; right labs, wrong ones, one that hangs, and what is refused.
+# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -33,12 +34,15 @@ done
 check "lab 11: so do the matrices of a whole model" right 11
 check "which is split over two ranks, each with two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
 check "lab 6: one matrix is cut by rows, the other by columns" page is_cut 6
+check "the names of its matrices are whole" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
+check "where all is right the first section is open" page opens_what_is_wrong 6
 check "the calls of each rank follow each other" page has_calls 6
 check "each check is named with its result" page says 6 "forward ✓ right" "sharding ✓ right" "communication ✓ right"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
+check "the sections with something wrong are open, and no others" page opens_what_is_wrong 6
 check "both ranks have wrong elements where nothing was summed" page is_wrong_on 6 0 1
 check "which are addends of a sum" page says 6 "ranks 0, 1: a partial sum, one addend of it"
 check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
@@ -69,10 +73,16 @@ check "a case that hangs is drawn, with the calls that wait" page says 1 "The ra
 check "a call that did not return is one of its own kind, and seen on each rank" page waits_are_seen 1
 check "what was not reached is told, and is not called wrong" page says 1 "matrices were not reached on some rank" "have something wrong, with wrong elements on rank 1."
 
+copy_solution 4
+sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
+report LAB=4 SEED=1
+check "a case that an error has ended is told with the error" page says 4 "The case ended with an error." "does not fit the weight"
+
 if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
     for lab in 1 2 6 11; do
         check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
     done
+    check "of ranks that hold the same, one colour is explained" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"
 else
     echo "skip - a browser draws the pages: there is no chromium"
 fi

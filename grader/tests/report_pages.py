@@ -1,5 +1,6 @@
 """report_pages.py WHAT PAGE [...]: a sentence's truth about a page of make report, by its exit status; for report.sh. What was found is printed."""
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "common/train/tests"))
@@ -81,6 +82,20 @@ def is_drawn(page, path):
     wrong = sum(bool(sheet["runs"]) for sheet in sheets(page))
     found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
     return found == ("yes", None, blocks, wrong) and int(pages.attribute(dom, "data-spans") or 0) > 0, str((found, blocks, wrong))
+
+
+def opens_what_is_wrong(page, path):
+    """The sections with something wrong, or else the first."""
+    sections = re.findall(r"<details( open)?><summary>(.*?)</summary>", page.source)
+    opened, wrong = [bool(state) for state, _ in sections], ["✗" in words for _, words in sections]
+    return len(sections) > 1 and opened == (wrong if any(wrong) else [True] + [False] * (len(sections) - 1)), str(sections)
+
+
+def explains_colours(page, path, *words):
+    """Of the ranks, the legend names those in whose colours something is drawn."""
+    found = re.search(r'<ul[^>]*id="ranks"[^>]*>(.*?)</ul>', pages.drawn(path), re.S)
+    told = re.findall(r"</canvas>([^<]*)</li>", found.group(1)) if found else []
+    return told == list(words), str(told)
 
 
 def has_browser(*_):

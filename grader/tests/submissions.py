@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 
 ROOT = os.environ["ROOT"]
-LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions")))}
+LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions"))) if name[:2].isdigit()}
 FULL = {}
 for line in open(os.path.join(ROOT, "grader", "labs.mk"), encoding="utf-8"):
     if line.startswith("LAB_") and "_CHECKS = " in line:
@@ -81,6 +81,7 @@ def full(*numbers):
 
 
 EVERY = tuple(LABS)
+UNREAD = "cells without points: nobody knows what is in it"
 # name: (is it in the small set, its file name, how it is laid, points by lab ("some": more than 0 and less than all), words)
 KINDS = []
 
@@ -95,11 +96,13 @@ kind(True, "wrong", lambda p: folder(p, labs(1, 2, lab2=replaced("duplication(x,
 kind(True, "does not compile.tgz", lambda p: tar(p, labs(1, 8, lab1=lambda t: t + "#error \x1b[31m\udcff\n")), full(8), "does not build: lab 1")
 kind(True, "=1+2.zip", lambda p: zipped(p, labs(8)), full(8), student="'=1+2")
 kind(True, "Žofie Nováková-天.zip", lambda p: zipped(p, labs(8)), full(8), student="Žofie Nováková-天")
-kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), {}, "leads outside: ../../outside")
-kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), {}, "is a link: labs/passwd")
-kind(True, "empty", os.mkdir, {}, "there is no lab in it", "it is empty")
-kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), {}, "there is no lab in it", "there is collectives.c")
-kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {})
+kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), UNREAD, "leads outside: ../../outside")
+kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), UNREAD, "is a link: labs/passwd")
+kind(True, "empty", os.mkdir, UNREAD, "there is no lab in it", "it is empty")
+kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "there is no lab in it", "there is collectives.c")
+kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {}, "hangs: lab 8")
+
+kind(True, "prints", lambda p: folder(p, labs(8, lab8=lambda text: "#include <stdio.h>\n" + replaced(SPLIT, SPLIT + "\n    puts(\"here\");")(text))), full(8))
 
 kind(False, "all.tar.gz", lambda p: tar(p, labs(*EVERY)), full(*EVERY))
 kind(False, "all.zip", lambda p: zipped(p, labs(*EVERY)), full(*EVERY))
@@ -109,7 +112,7 @@ kind(False, "wrapped.zip", lambda p: zipped(p, {**labs(*EVERY, prefix="balise-ma
 kind(False, "start", lambda p: folder(p, dict(("labs/" + source(n, folder="labs")[0], source(n, folder="labs")[1])
                                              for n in EVERY if n != 9)), {}, "not started: lab 1, 2, 3", "not handed in: lab 9")
 kind(False, "wrong again.zip", lambda p: zipped(p, labs(1, 4, 6, lab4=replaced("shard(1)", "whole()"), lab1=replaced("mesh->world, dy", "mesh->world, tensor_copy(dy)"))), None)
-kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), {2: FULL[2], 3: 2})  # what it had made before is right
+kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), {2: FULL[2], 3: 2}, "crashes: lab 3")  # what it had made before is right
 kind(False, "loops.zip", lambda p: zipped(p, labs(1, 2, lab1=in_g("    for (volatile int go = 1; go;)\n        ;"))), {1: "some or none", 2: FULL[2]})
 kind(False, "leaves.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include <unistd.h>\n#include <stdio.h>\n" + in_g(
     '    puts("Score: 100/100");\n    fflush(stdout);\n    _exit(0);')(t))), {1: "some or none", 8: FULL[8]})
@@ -118,20 +121,20 @@ kind(False, "kills.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include
      {1: "some or none", 8: FULL[8]})
 kind(False, "reads zeros.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: '#include "/dev/zero"\n' + t)), full(8), "does not build: lab 1")
 kind(False, "writes.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: t + '\n#include <stdio.h>\nvoid *w(void)\n{\n    return fopen("/tmp/x", "w");\n}\n')), full(8), "refused: lab 1")
-kind(False, "two places.zip", lambda p: zipped(p, {**labs(1, prefix="a/labs/"), **labs(1, prefix="b/labs/")}), {}, "more than one folder", "a/labs/", "b/labs/")
-kind(False, "outside.zip", lambda p: zipped(p, {"labs/../../outside": b"x", **labs(1)}), {}, "leads outside")
-kind(False, "absolute.tar.gz", lambda p: tar(p, {"/tmp/balise-outside": b"x"}), {}, "leads outside: /tmp/balise-outside")
+kind(False, "two places.zip", lambda p: zipped(p, {**labs(1, prefix="a/labs/"), **labs(1, prefix="b/labs/")}), UNREAD, "more than one folder", "a/labs/", "b/labs/")
+kind(False, "outside.zip", lambda p: zipped(p, {"labs/../../outside": b"x", **labs(1)}), UNREAD, "leads outside")
+kind(False, "absolute.tar.gz", lambda p: tar(p, {"/tmp/balise-outside": b"x"}), UNREAD, "leads outside: /tmp/balise-outside")
 kind(False, "windows.zip", lambda p: zipped(p, {name.replace("/", "\\"): data for name, data in labs(8).items()}), full(8))
-kind(False, "hard link.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.LNKTYPE, "/etc/passwd")]), {}, "is a link")
-kind(False, "device.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.CHRTYPE, "")]), {}, "neither a file nor a folder")
-kind(False, "bomb.zip", lambda p: zipped(p, {**labs(1), "zeros": bytes(100 << 20)}), {}, "larger than 64 MB")
-kind(False, "bomb.tar.gz", lambda p: tar(p, {**labs(1), "zeros": bytes(100 << 20)}), {}, "larger than 64 MB")
-kind(False, "many.zip", lambda p: zipped(p, [(f"f{i}", b"") for i in range(5000)]), {}, "more than 4096 files")
-kind(False, "long lab.zip", lambda p: zipped(p, {"labs/" + source(1)[0]: b" " * (300 << 10)}), {}, "larger than 256 KB")
-kind(False, "twice.tar.gz", lambda p: tar(p, {**labs(1), "./labs/" + source(1)[0]: b"x"}), {}, "twice")
-kind(False, "cut.tar.gz", lambda p: (tar(p, labs(*EVERY)), os.truncate(p, 1000)), {}, "cannot be read")
-kind(False, "all.rar", lambda p: zipped(p, labs(1)), {}, "it is no .zip, .tar.gz or folder")
-kind(False, "link.zip", lambda p: os.symlink("/etc/passwd", p), {}, "it is a link")
+kind(False, "hard link.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.LNKTYPE, "/etc/passwd")]), UNREAD, "is a link")
+kind(False, "device.tar.gz", lambda p: tar(p, labs(1), [("labs/x", tarfile.CHRTYPE, "")]), UNREAD, "neither a file nor a folder")
+kind(False, "bomb.zip", lambda p: zipped(p, {**labs(1), "zeros": bytes(100 << 20)}), UNREAD, "larger than 64 MB")
+kind(False, "bomb.tar.gz", lambda p: tar(p, {**labs(1), "zeros": bytes(100 << 20)}), UNREAD, "larger than 64 MB")
+kind(False, "many.zip", lambda p: zipped(p, [(f"f{i}", b"") for i in range(5000)]), UNREAD, "more than 4096 files")
+kind(False, "long lab.zip", lambda p: zipped(p, {"labs/" + source(1)[0]: b" " * (300 << 10)}), UNREAD, "larger than 256 KB")
+kind(False, "twice.tar.gz", lambda p: tar(p, {**labs(1), "./labs/" + source(1)[0]: b"x"}), UNREAD, "twice")
+kind(False, "cut.tar.gz", lambda p: (tar(p, labs(*EVERY)), os.truncate(p, 1000)), UNREAD, "cannot be read")
+kind(False, "all.rar", lambda p: zipped(p, labs(1)), UNREAD, "it is no .zip, .tar.gz or folder")
+kind(False, "link.zip", lambda p: os.symlink("/etc/passwd", p), UNREAD, "it is a link")
 kind(False, "@sum, \"quoted\"\nname", lambda p: folder(p, labs(8)), full(8))
 
 
@@ -146,6 +149,8 @@ def make(where, size):
 
 
 def fits(lab, expected, cell):
+    if expected is UNREAD:
+        return cell == ""
     points = int(cell or -1)
     want = (expected or {}).get(lab, 0)
     if want == "some":
@@ -173,7 +178,7 @@ def check(where, table, size):
             wrong += [f"lab {n}: {row[f'lab {n}']}" for n in LABS if points is not None and not fits(n, points, row[f"lab {n}"])]
             wrong += [f"remark: {row['remark']}" for word in words if word not in row["remark"]]
             wrong += [] if student in (None, row["student"]) else [f"student: {row['student']}"]
-            wrong += [] if int(row["total"]) == sum(int(row[f"lab {n}"] or 0) for n in LABS) else ["total"]
+            wrong += [] if points is UNREAD and row["total"] == "" or int(row["total"] or -1) == sum(int(row[f"lab {n}"] or 0) for n in LABS) else ["total"]
             wrong += ["a formula"] if any(cell[:1] in ("=", "+", "-", "@") for cell in row.values()) else []
         print(f"not ok - {entry!r}: {wrong}" if wrong else f"ok - {entry!r}: the row is right")
 

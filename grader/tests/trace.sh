@@ -44,6 +44,10 @@ trace LAB=9 SOLUTION=1 CASE=2
 check "the case is chosen" eval "has 'CASE=2:$' && has '^  6 ranks'"
 check "groups side by side that do the same share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'
 
+trace LAB=11 SOLUTION=1 CASE=1
+ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)
+check "buckets are ready in the order of their numbers, as in the lab's text" [ "$ready" = "0 1 2" ]
+
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
 trace LAB=1
@@ -71,6 +75,12 @@ sed -i 's/^#include "balise.h"/#include "balise_mpi.h"/; s/^    return group_all
 trace LAB=1
 check "a lab that is refused says so, and not that it does not build" eval "[ $status != 0 ] && has '^Lab 1 .*: refused' && lacks 'not build'"
 check "the file and line of the call are named" has "MPI_Win_create \($(lab_file 1):$(grep -n MPI_Win_create labs/01-*/*.c | cut -d: -f1)\)"
+
+copy_solution 4
+sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
+trace LAB=4
+check "a case that an error has ended did not come to its end: the error is told, with its HINT" \
+    eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'came to its end'"
 
 trace
 check "without a lab that is asked for" is_refused "which lab"

@@ -2,6 +2,7 @@
 """The slides: what make slides sets, the notes, the numbers on them, and what it says when something is wrong."""
 import glob
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -68,6 +69,42 @@ def check_text():
     check("each lab is announced once, in order, with its file", [n for n, _ in labs] == list(files) and not wrong, labs)
 
 
+def check_color():
+    """A color of group_split is spelled as the argument is; a colour is what one sees."""
+    wrong = [f"{path}: {line.strip()}" for path in CHAPTERS for line in text_of(path).splitlines()
+             if "colour" in line.lower() and re.search(r"\bkey\b|group|split", line, re.I)]
+    check("a color of group_split is spelled as its argument", not wrong, "\n".join(wrong))
+
+
+def mixed(colour, known):
+    """Red, green and blue of TikZ's name or name!per cent."""
+    name, _, share = colour.partition("!")
+    part = float(share or 100) / 100
+    return [part * value + (1 - part) * 255 for value in known[name]]
+
+
+def luminance(rgb):
+    """WCAG 2: of 0 to 1."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in rgb)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def check_contrast():
+    """Digits and words stand on the colours of ranks and parts: as WCAG 2 wants it of small text."""
+    style = text_of("slides/style.tex")
+    known = {name: [int(digits[i:i + 2], 16) for i in (0, 2, 4)] for name, digits in re.findall(r"\\definecolor\{(\w+)\}\{HTML\}\{(\w+)\}", style)}
+    known["white"] = [255] * 3
+    ratios = {}
+    for name, options in re.findall(r"(\w+)/\.style=\{([^}]*)\}", style):
+        option = dict(part.split("=", 1) for part in options.split(",") if "=" in part)
+        if "fill" in option and "text" in option:
+            light, dark = sorted((luminance(mixed(option[key], known)) for key in ("fill", "text")), reverse=True)
+            ratios[name] = (light + 0.05) / (dark + 0.05)
+    low = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 4}
+    check("text on a coloured block can be read: its contrast is 4 at least, 4.5 on what a rank holds",
+          {"r0", "r1", "r2", "r3", "p2", "part1", "talk"} <= set(ratios) and not low and min(ratios[f"r{i}"] for i in range(4)) >= 4.5, low or ratios)
+
+
 UNITS = r"(?:[kMGT]B|bytes?|[GTP]FLOPS?|[GTP]FLOP/s|million|billion|thousand|ms|GB/s|\\%|times less)"
 DIGITS = re.compile(r"(?<![\w.{])\d[\d.,]*(?:\\,|~|\s)*" + UNITS + r"\b")
 
@@ -114,6 +151,8 @@ def check_formulas():
              "small.2x1.tp": "4.46", "small.1x2.dp": "4.28", "small.2x2.sum": "8.75", "small.equal": "490", "base.equal": "2\\,900"}
     wrong = {key: numbers[key] for key, text in shown.items() if numbers[key] != text}
     check("the numbers on the slides are those of the labs' texts", not wrong, wrong)
+    bent = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in (1, -2)]
+    check("GELU's sum on the slide is rounded once, at the end", matrices.numbers()["bend.sum.of"] == f"{sum(bent):.2f}", bent)
 
 
 def check_run():
@@ -240,6 +279,8 @@ def check_without_latex(folder):
 
 def main():
     check_text()
+    check_color()
+    check_contrast()
     check_no_digits()
     check_formulas()
     check_run()

@@ -183,7 +183,7 @@ static Tensor *its_first_row(Tensor *x, const Mesh *of)
 START_TEST(an_own_operation_returns_tensors_of_the_right_shape)
 {
     const Op no_forward = {"mine", nothing, itself}, no_backward = {"mine", itself, nothing},
-             wrong = {"mine", itself, its_first_row};
+             wrong = {"mine", itself, its_first_row}, wrong_forward = {"mine", its_first_row, itself};
     Tensor *x = reals_of(2, 3, 4), *dy = reals_of(2, 3, 4);
     ASSERT_MISUSE(apply(&no_forward, x, &mesh), "mine, forward: it returned NULL");
     next_step(1);
@@ -194,6 +194,11 @@ START_TEST(an_own_operation_returns_tensors_of_the_right_shape)
     x = reals_of(2, 3, 4), dy = reals_of(2, 3, 4);
     y = apply(&wrong, x, &mesh);
     ASSERT_MISUSE((tape_backward(tape, y, dy), 0), "mine, backward: it returned [2,4]", "[2,3,4]");
+    next_step(1);
+    x = reals_of(2, 3, 4), dy = reals_of(2, 4, 1);
+    y = apply(&wrong_forward, x, &mesh);
+    dy->shape = y->shape;
+    ASSERT_MISUSE((tape_backward(tape, y, dy), 0), "mine: forward returned [2,4]", "[2,3,4]");
 }
 END_TEST
 

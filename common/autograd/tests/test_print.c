@@ -37,8 +37,8 @@ START_TEST(a_small_tensor_is_there_in_full)
     rank_up(1, 2);
     print("h", counted(SHAPE(2, 1, 3), shard(2)));
     ck_assert_str_eq(said, "rank 1: h [2,1,3] shard(2)\n"
-                           "  [0,0,:]          0        0.5          1\n"
-                           "  [1,0,:]        1.5          2        2.5\n");
+                           "1 [0,0,:]          0        0.5          1\n"
+                           "1 [1,0,:]        1.5          2        2.5\n");
     tape_down();
 }
 END_TEST
@@ -48,14 +48,14 @@ START_TEST(of_a_large_one_the_middle_is_left_out_and_places_stand_below_each_oth
     tape_up();
     print("w", counted(SHAPE(12, 7), whole()));
     ck_assert_str_eq(said, "rank 0: w [12,7] whole\n"
-                           "  [ 0,:]          0        0.5          1        ...        2.5          3\n"
-                           "  [ 1,:]        3.5          4        4.5        ...          6        6.5\n"
-                           "  [ 2,:]          7        7.5          8        ...        9.5         10\n"
-                           "  [ 3,:]       10.5         11       11.5        ...         13       13.5\n"
-                           "  ...\n"
-                           "  [ 9,:]       31.5         32       32.5        ...         34       34.5\n"
-                           "  [10,:]         35       35.5         36        ...       37.5         38\n"
-                           "  [11,:]       38.5         39       39.5        ...         41       41.5\n");
+                           "0 [ 0,:]          0        0.5          1        ...        2.5          3\n"
+                           "0 [ 1,:]        3.5          4        4.5        ...          6        6.5\n"
+                           "0 [ 2,:]          7        7.5          8        ...        9.5         10\n"
+                           "0 [ 3,:]       10.5         11       11.5        ...         13       13.5\n"
+                           "0 ...\n"
+                           "0 [ 9,:]       31.5         32       32.5        ...         34       34.5\n"
+                           "0 [10,:]         35       35.5         36        ...       37.5         38\n"
+                           "0 [11,:]       38.5         39       39.5        ...         41       41.5\n");
     tape_down();
 }
 END_TEST

@@ -8,7 +8,13 @@
 
 #include "backend/bench/calls.h"
 
-enum { TIMES = 31, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
+enum {
+    TIMES = 31,
+    LEAST_TIMES = 3,
+    LONG = 2, /* seconds after which LEAST_TIMES are enough */
+    IN_A_ROW = 10,
+    MOST_SAMPLES = 1024
+};
 
 static double now(void)
 {
@@ -36,15 +42,17 @@ static void measure(const Call *call, const char *precision, Bench *bench)
     const int calls = on_host(bench) ? 1 : IN_A_ROW;
     call->kernel(bench);
     backend_wait();
-    for (int i = 0; i < TIMES; i++) {
+    int times = 0;
+    for (const double first = now(); times < TIMES && (times < LEAST_TIMES || now() - first < LONG);
+         times++) {
         const double start = now();
         for (int k = 0; k < calls; k++)
             call->kernel(bench);
         backend_wait();
-        seconds[i] = (now() - start) / calls;
+        seconds[times] = (now() - start) / calls;
     }
-    qsort(seconds, TIMES, sizeof *seconds, by_value);
-    const double median = seconds[TIMES / 2];
+    qsort(seconds, (size_t)times, sizeof *seconds, by_value);
+    const double median = seconds[times / 2];
     snprintf(name, sizeof name, "%s%s%s", call->name, *precision ? " " : "", precision);
     printf("%-27s %6ld %10.1f %10.1f %9.1f %s\n", name, (long)bench->hidden, 1e6 * seconds[0], 1e6 * median,
            1e-9 * call->work / median, call->unit);

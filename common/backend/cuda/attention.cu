@@ -2,6 +2,7 @@
 
 #include "backend/cuda/attention_tiles.cuh"
 #include "backend/cuda/near.cuh"
+#include "base/language.h"
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
 
@@ -175,7 +176,7 @@ static void launch_by_size(Arguments a, bool backward)
     if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
         return;
     if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
-        misuse(size > LARGEST_HEAD ? "more HEADS make smaller ones" : "take a smaller BATCH_SIZE",
+        misuse(size > LARGEST_HEAD ? N_("more HEADS make smaller ones") : N_("take a smaller BATCH_SIZE"),
                "attention: on a GPU heads have up to %d numbers, and there are up to %d of them: %lld "
                "samples with %lld of %lld",
                LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "backend/cuda/device.cuh"
+#include "base/language.h"
 #include "base/memory.h"
 #include "base/run.h"
 
@@ -19,7 +20,8 @@ static struct {
     void (*look)(bool begins);
 } device;
 
-static const char no_gpu[] = "make doctor shows what this machine has; BACKEND=cpu computes without a GPU";
+static const char no_gpu[] =
+    N_("make doctor shows what this machine has; BACKEND=cpu computes without a GPU");
 
 /* Slurm's and Open MPI's count of the ranks on a machine; one rank alone needs none. */
 static int local_rank(void)
@@ -58,10 +60,12 @@ static bool count_gpus(int *count, Problem *problem)
     if (error == cudaSuccess && *count > 0)
         return true;
     cudaGetLastError(); /* it is told here */
-    return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s%s%s%s",
-                       error == cudaSuccess ? "there is no GPU" : cudaGetErrorString(error),
-                       visible ? " (CUDA_VISIBLE_DEVICES='" : "", visible ? visible : "",
-                       visible ? "' hides those that it does not name)" : "");
+    const char *what = error == cudaSuccess ? _("there is no GPU") : cudaGetErrorString(error);
+    if (!visible)
+        return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s", what);
+    return problem_set(problem, NULL, no_gpu,
+                       "BACKEND=cuda: %s (CUDA_VISIBLE_DEVICES='%s' hides those that it does not name)", what,
+                       visible);
 }
 
 static bool open_device(Problem *problem)
@@ -186,7 +190,7 @@ void *device_room(DeviceRoom *room, int64_t bytes)
     *room = {};
     room->memory = backend_memory(bytes, DEVICE_MEMORY);
     if (!room->memory)
-        memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS, "kernels to work in", "");
+        memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS, _("kernels to work in"), "");
     room->bytes = bytes;
     return room->memory;
 }
@@ -255,9 +259,9 @@ const char *backend_memory_place(MemoryKind kind)
     static char text[160];
     size_t free = 0, total = 0;
     if (kind == HOST_MEMORY)
-        return "what this machine has of memory that a GPU reaches";
+        return _("what this machine has of memory that a GPU reaches");
     device_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    snprintf(text, sizeof text, "GPU %d (%.80s), of whose %.0f MB %.0f MB are free", device.number,
+    snprintf(text, sizeof text, _("GPU %d (%.80s), of whose %.0f MB %.0f MB are free"), device.number,
              properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
     return text;
 }

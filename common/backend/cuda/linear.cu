@@ -5,6 +5,7 @@
 #include "backend/cuda/column_sums.cuh"
 #include "backend/cuda/device.cuh"
 #include "backend/cuda/rounded.cuh"
+#include "base/language.h"
 #include "base/run.h"
 
 /* cuBLAS stores by columns: its matrices are the transposes of ours, and y^T = W x^T. */
@@ -39,7 +40,7 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
                            "AMP=fp16 needs a GPU of compute capability 7.5 or later");
     if ((wanted == BF16 || wanted == TF32) && device_generation() < 80)
         return problem_set(problem, NULL,
-                           device_generation() < 75 ? "AMP=off runs here" : "AMP=fp16 runs here",
+                           device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
                            "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
     precision = wanted;
     device_changed(); /* copies in the old one */

@@ -7,6 +7,7 @@ set -uo pipefail
 build=$1 backend=$2
 export BUILD=$build
 limit=${LIMIT:-470} # seconds
+slower=${SLOWER:-1} # than a GPU: an emulated one
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -20,8 +21,8 @@ failed() {
 }
 # within SECONDS COMMAND...: but no longer than all of it may take
 within() {
-    local left=$((limit - SECONDS))
-    timeout -k 2 "$((left < 1 ? 1 : left < $1 ? left : $1))" "${@:2}"
+    local left=$((limit - SECONDS)) most=$(($1 * slower))
+    timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"
 }
 bench() { # bench NAME=VALUE...
     within 300 env BACKEND="$backend" ROUNDS=1 "$@" common/train/bench/bench.py "$build" || failed "the bench: $*"

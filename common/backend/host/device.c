@@ -1,5 +1,6 @@
 /* What the processor is as a device of the kernels: see cuda/device.cu for a GPU. */
 #include "backend/backend.h"
+#include "base/language.h"
 
 bool backend_ready(Problem *problem)
 {
@@ -15,5 +16,14 @@ const char *backend_device(void)
 const char *backend_memory_place(MemoryKind kind)
 {
     (void)kind;
-    return "what this machine has";
+    return _("what this machine has");
+}
+
+void backend_range(const char *name)
+{
+    (void)name;
+}
+
+void backend_range_end(void)
+{
 }

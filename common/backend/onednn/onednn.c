@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/language.h"
+
 /** A kind of product as oneDNN prepared it, for every size: preparing takes a hundred times as long as a small product, and
  *  sizes vary from step to step. oneDNN 2 is slower by 1 µs where it learns the sizes late, and by nothing for large ones. */
 typedef struct Prepared {
@@ -22,7 +24,7 @@ static void must(dnnl_status_t status)
 {
     if (status == dnnl_success)
         return;
-    fprintf(stderr, "error: oneDNN failed with status %d\n  HINT: report it with your processor (lscpu)\n",
+    fprintf(stderr, _("error: oneDNN failed with status %d\n  HINT: report it with your processor (lscpu)\n"),
             (int)status);
     abort();
 }

@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$ROOT" || exit 2
 unset MAKEFLAGS MAKELEVEL MFLAGS
 out=$BUILD/tests/gpu_report.out
-EMULATED_GPUS=2 make BUILD="$BUILD" BACKEND=emulated MODELS='2 64 4 16 8' STEPS=4 gpu-report > "$out" 2>&1
+EMULATED_GPUS=2 LIMIT=2400 SLOWER=6 make BUILD="$BUILD" BACKEND=emulated MODELS='2 64 4 16 8' STEPS=4 gpu-report > "$out" 2>&1
 status=$?
 failures=0
 check() {

@@ -21,6 +21,9 @@ if [[ $speed == slow ]]; then limit=3600; else limit=600; fi
 # The environment may force slow kernels, which is no business of a test; waiting threads must not take the other's core.
 unset OPENBLAS_CORETYPE
 export OMP_WAIT_POLICY=passive
+# Sentences in English, whatever the language of who runs this; a test of another language says so itself.
+unset LANGUAGE LC_ALL LC_MESSAGES
+export LANG=C.UTF-8
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # A request for more memory than there is comes back with NULL, as it does without sanitizers.
 export ASAN_OPTIONS=allocator_may_return_null=1
@@ -173,7 +176,7 @@ run_test() {
     fi
     ((failed)) || { ((status == 0)) && ((${plan:-0} != 0 && ${plan:-0} == passed + skipped)); } || failed=-1
     echo "$passed $failed $skipped $status $(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')" \
-        >"$log.result"
+        >"$log.part" && mv "$log.part" "$log.result"
 }
 
 print_details() {
@@ -214,37 +217,58 @@ report() {
     ((failed == 0)) || failures+=$lines$'\n'
 }
 
-# Two at a time, each reported when it has ended, in the order of starting.
+# Two at a time, each reported when it has ended. Scripts begin, which take longest: what is short fills the gaps at the end.
 run_side_by_side() {
     local running=() test
     for test; do
         # shellcheck disable=SC2086 # two words
         run_test $test &
-        running+=("$! $test")
-        if ((${#running[@]} == 2)); then
-            finish_first "${running[0]}"
-            running=("${running[@]:1}")
-        fi
+        running+=("$test")
+        while ((${#running[@]} == 2)); do finish_any; done
     done
-    for test in "${running[@]}"; do finish_first "$test"; done
+    while ((${#running[@]})); do finish_any; done
 }
 
-finish_first() {
-    local pid=${1%% *}
-    wait "$pid"
-    # shellcheck disable=SC2086 # two words
-    report ${1#* }
+# Waits until some test of the array running has ended, and takes out all that have.
+finish_any() {
+    local test left=()
+    wait -n
+    (($? != 127)) || left_alone
+    for test in "${running[@]}"; do
+        if [[ -e $logs/${test/ //}.log.result ]]; then
+            # shellcheck disable=SC2086 # two words
+            report $test
+        else
+            left+=("$test")
+        fi
+    done
+    running=("${left[@]}")
+}
+
+# Nobody is left to wait for, and these never said how they went: they were killed together with who watched them.
+left_alone() {
+    local test result
+    for test in "${running[@]}"; do
+        result=$logs/${test/ //}.log.result
+        [[ -e $result ]] || echo '0 -1 0 137 0.0' >"$result"
+    done
 }
 
 main() {
-    local tests=() alone=() test
+    local scripts=() programs=() alone=() test
     rm -rf "$logs"
     mkdir -p "$logs"
     while read -r test; do
         # shellcheck disable=SC2086 # two words
-        if runs_alone $test; then alone+=("$test"); else tests+=("$test"); fi
+        if runs_alone $test; then
+            alone+=("$test")
+        elif [[ $test == *script\ * ]]; then
+            scripts+=("$test")
+        else
+            programs+=("$test")
+        fi
     done < <(list_tests)
-    run_side_by_side "${tests[@]}"
+    run_side_by_side "${scripts[@]}" "${programs[@]}"
     for test in "${alone[@]}"; do
         # shellcheck disable=SC2086 # two words
         run_test $test

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backend/cuda/device.cuh"
+#include "base/language.h"
 #include "base/run.h"
 
 static Link *links; /* all of this process: an error of one ends the run */
@@ -76,7 +77,7 @@ static void look_inside(void)
     std::lock_guard<std::mutex> lock(inside.one);
     const double waited = seconds_since(inside.since);
     if (inside.link && waited > patience())
-        waited_in_vain(inside.link, waited, " within NCCL");
+        waited_in_vain(inside.link, waited, _(" within NCCL"));
 }
 
 /* In a call of CUDA: what is put on a stream that works, and takes no more, waits. */
@@ -85,7 +86,7 @@ static void look_at_calls(void)
     const double waited = device_call_seconds();
     std::lock_guard<std::mutex> lock(inside.one);
     if (latest && waited > patience())
-        waited_in_vain(latest, waited, " for the GPU to take more");
+        waited_in_vain(latest, waited, _(" for the GPU to take more"));
 }
 
 static void look_on(void)

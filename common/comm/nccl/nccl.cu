@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backend/cuda/device.cuh"
+#include "base/language.h"
 #include "base/run.h"
 #include "comm/nccl/link.cuh"
 
@@ -182,7 +183,7 @@ static int check_version(void)
             "the NCCL that is loaded is %d.%d.%d, older than that which the kit was built with, %d.%d.%d%s",
             version / 10000, version / 100 % 100, version % 100, NCCL_VERSION_CODE / 10000,
             NCCL_VERSION_CODE / 100 % 100, NCCL_VERSION_CODE % 100,
-            version < NCCL_VERSION(2, 18, 0) ? ", and has no ncclCommSplit" : "");
+            version < NCCL_VERSION(2, 18, 0) ? _(", and has no ncclCommSplit") : "");
     return version;
 }
 
@@ -229,7 +230,7 @@ static void describe(const Group *group, const Group *parent, const char *what)
 {
     static bool said;
     if (!said && !parent && group->rank == 0)
-        printf("transport %s\n", what);
+        printf(_("transport %s\n"), what);
     said = true;
 }
 
@@ -242,8 +243,10 @@ void transport_join(Group *group, Group *parent, int color, int key)
     if (gpus < group->size) {
         group->transport = &over_mpi;
         snprintf(text, sizeof text,
-                 "MPI, by way of the host: %d ranks share %d GPU%s, and NCCL takes a rank a GPU", group->size,
-                 gpus, gpus == 1 ? "" : "s");
+                 ngettext("MPI, by way of the host: %d ranks share %d GPU, and NCCL takes a rank a GPU",
+                          "MPI, by way of the host: %d ranks share %d GPUs, and NCCL takes a rank a GPU",
+                          (unsigned long)gpus),
+                 group->size, gpus);
         if (gpus > 0)
             describe(group, parent, text);
         return;
@@ -264,7 +267,7 @@ void transport_join(Group *group, Group *parent, int color, int key)
     link_add(link);
     group->link = link;
     group->transport = &over_nccl;
-    snprintf(text, sizeof text, "NCCL %d.%d.%d, a rank a GPU", version / 10000, version / 100 % 100,
+    snprintf(text, sizeof text, _("NCCL %d.%d.%d, a rank a GPU"), version / 10000, version / 100 % 100,
              version % 100);
     describe(group, parent, text);
 }

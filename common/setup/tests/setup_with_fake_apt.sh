@@ -10,8 +10,9 @@ failures=0
 
 # A copy of setup with its own list: alpha and beta are needed, gamma may be missing.
 setup=$work/setup
-mkdir "$setup"
+mkdir "$setup" "$work/base"
 cp "$root"/common/setup/{setup,probe,apt_install}.sh "$setup"
+cp "$root"/common/base/say.sh "$work/base"
 cat >"$setup/packages" <<'END'
 core   alpha                 cmd:alpha              does the first thing  (module load alphamod)
 core   beta-new/beta-old     cmd:beta,cmd:betac     does the second thing  (module load betamod)

@@ -1,10 +1,10 @@
 // Block pictures: who holds which part of a matrix, drawn as rows by columns (what has more dimensions has all but its last as rows).
 // A sheet is {title, rows, columns, blocks: [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told: [[element, text]]}.
 const RANK_STYLES = [["sky", "plain"], ["orange", "rising"], ["green", "upright"], ["pink", "falling"], ["yellow", "dots"], ["blue", "level"], ["grey", "rising"], ["sky", "falling"]];
-const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [`rank ${r}`, ...RANK_STYLES[r % RANK_STYLES.length]]);
-const ranksText = ranks => (ranks.length > 1 ? "ranks " : "rank ") + ranks.join(", ");
+const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [say("rank {0}", r), ...RANK_STYLES[r % RANK_STYLES.length]]);
+const ranksText = ranks => (ranks.length > 1 ? say("ranks {0}", ranks.join(", ")) : say("rank {0}", ranks[0]));
 
-const COPIES = ["a copy on each rank", "bar", "plain"];
+const copies = () => [say("a copy on each rank"), "bar", "plain"];
 const isOnAll = (block, ranks) => ranks > 1 && block.ranks.length === ranks;
 
 const sheetOf = (sheet, id, ranks) => {
@@ -13,14 +13,14 @@ const sheetOf = (sheet, id, ranks) => {
     const behind = 5 * Math.max(0, sheet.stack - 1); // an addend: those of the other ranks lie behind it
     const wrong = sheet.runs.reduce((sum, [, length]) => sum + length, 0);
     const svg = make("svg", {width: width + 2 + behind, height: height + 2 + behind, viewBox: `-1 ${-1 - behind} ${width + 2 + behind} ${height + 2 + behind}`, role: "img",
-        "aria-label": `${sheet.title}: ${sheet.rows} by ${sheet.columns}` + (wrong ? `, ${wrong} wrong` : "")});
+        "aria-label": say("{0}: {1} by {2}", sheet.title, sheet.rows, sheet.columns) + (wrong ? say(", {0} wrong", wrong) : "")});
     for (let i = sheet.stack - 1; i > 0; i--) svg.append(make("rect", {class: "behind", x: 5 * i, y: -5 * i, width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
-    svg.append(svgFills(id, [...rankKinds(ranks), COPIES]), make("rect", {width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
+    svg.append(svgFills(id, [...rankKinds(ranks), copies()]), make("rect", {width, height, fill: "var(--panel)", stroke: "var(--soft)"}));
     for (const block of sheet.blocks)
         for (const [row, column, rows, columns] of block.rectangles) {
             const x = column * across, y = row * down, w = columns * across, h = rows * down;
             svg.append(make("rect", {class: "block", "data-rank": block.ranks.join(" "), "data-area": rows * columns, x, y, width: w, height: h, fill: `url(#${id}-${isOnAll(block, ranks) ? ranks : block.ranks[0]})`,
-                stroke: "var(--text)"}, make("title", {}, `${ranksText(block.ranks)}: rows ${row} to ${row + rows - 1}, columns ${column} to ${column + columns - 1}`)));
+                stroke: "var(--text)"}, make("title", {}, say("{0}: rows {1} to {2}, columns {3} to {4}", ranksText(block.ranks), row, row + rows - 1, column, column + columns - 1))));
         }
     let squares = "";
     for (let [begin, length] of sheet.runs)
@@ -30,7 +30,7 @@ const sheetOf = (sheet, id, ranks) => {
             begin += part;
             length -= part;
         }
-    if (squares) svg.append(make("path", {class: "wrong", d: squares, fill: "var(--wrong)"}, make("title", {}, `${wrong} wrong`)));
+    if (squares) svg.append(make("path", {class: "wrong", d: squares, fill: "var(--wrong)"}, make("title", {}, say("{0} wrong", wrong))));
     for (const [at, text] of sheet.told)
         svg.append(make("rect", {class: "told", x: at % sheet.columns * across, y: Math.floor(at / sheet.columns) * down, width: Math.max(across, 3), height: Math.max(down, 3),
             fill: "var(--wrong)", stroke: "var(--red)"}, make("title", {}, text)));
@@ -51,9 +51,15 @@ const sheetOf = (sheet, id, ranks) => {
 };
 
 const blocks = data => {
-    const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [["wrong element", "wrong", "plain"]] : [];
-    const copies = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [COPIES] : [];
-    const colour = () => legend(byId("ranks"), [...rankKinds(data.ranks), ...copies, ...swatch]);
+    const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
+    const copied = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [copies()] : [];
+    // Ranks that hold the same are one block, in the colour of the first: others have none, unless they hold something else elsewhere.
+    const holders = data.matrices.flat(2).flatMap(sheet => sheet.blocks).filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
+    const kinds = rankKinds(data.ranks).flatMap((kind, r) => {
+        const texts = new Set(holders.filter(block => block.ranks[0] === r).map(block => ranksText(block.ranks)));
+        return texts.size ? [[texts.size > 1 ? ranksText([r]) : [...texts][0], ...kind.slice(1)]] : [];
+    });
+    const colour = () => legend(byId("ranks"), [...kinds, ...copied, ...swatch]);
     colourings.push(colour);
     colour();
     return () => data.matrices.forEach((sheets, m) => byId(`matrix-${m}`).replaceChildren(...sheets.map((sheet, s) => sheetOf(sheet, `m${m}s${s}`, data.ranks))));

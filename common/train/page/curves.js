@@ -26,9 +26,9 @@ const memory = (section, data) => {
     });
     const most = Math.max(...data.rows.map(row => Math.max(row.peak || 0, ...row.points.map(p => p[1] + p[2] + p[3] + p[4]))));
     return view => data.rows.forEach((row, r) => {
-        const f = frame(holders[r], 170, `memory of ${row.label}`), x = t => f.left + (t - view[0]) / (view[1] - view[0]) * (f.right - f.left);
+        const f = frame(holders[r], 170, say("memory of {0}", row.label)), x = t => f.left + (t - view[0]) / (view[1] - view[0]) * (f.right - f.left);
         f.svg.append(svgFills(`memory${r}`, data.kinds));
-        const y = yAxis(f, 0, most * 1.05, (v, step) => (v / 1e6).toFixed(digits(step / 1e6)) + " MB");
+        const y = yAxis(f, 0, most * 1.05, (v, step) => (v / 1e6).toFixed(digits(step / 1e6)) + " " + say("MB"));
         let from = row.points.findIndex(p => p[0] >= view[0]), to = row.points.findIndex(p => p[0] > view[1]);
         const seen = row.points.slice(Math.max(0, (from < 0 ? row.points.length : from) - 1), to < 0 ? row.points.length : to + 1), base = seen.map(() => 0);
         data.kinds.forEach((kind, k) => {
@@ -49,7 +49,7 @@ const memory = (section, data) => {
 };
 
 const loss = (holder, data) => () => {
-    const f = frame(holder, 240, "loss by step"), points = data.points.filter(p => p[1] !== null);
+    const f = frame(holder, 240, say("loss by step")), points = data.points.filter(p => p[1] !== null);
     if (!points.length) return;
     const values = [...points, ...data.evaluations].map(p => p[1]), low = Math.min(...values), high = Math.max(...values), room = (high - low || Math.abs(high) || 1) * 0.08;
     const begin = points[0][0], end = points[points.length - 1][0], x = s => f.left + (end === begin ? 0.5 : (s - begin) / (end - begin)) * (f.right - f.left - 8);
@@ -58,10 +58,11 @@ const loss = (holder, data) => () => {
         const around = points.slice(Math.max(0, i - reach), i + reach + 1);
         return [p[0], around.reduce((sum, q) => sum + q[1], 0) / around.length];
     });
-    for (const [s, v] of points) f.svg.append(make("rect", {x: x(s) - 1.5, y: y(v) - 1.5, width: 3, height: 3, fill: "var(--sky)"}));
+    const side = clamp(300 / points.length, 3, 6); // few points are the corners of the line, and are to be seen beside it
+    for (const [s, v] of points) f.svg.append(make("rect", {class: "point", x: x(s) - side / 2, y: y(v) - side / 2, width: side, height: side, fill: "var(--sky)"}));
     f.svg.append(make("path", {class: "curve", d: mean.map(([s, v], i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join(""), fill: "none", stroke: "var(--blue)", "stroke-width": 2}));
     for (const [s, v] of data.evaluations)
-        f.svg.append(make("path", {class: "evaluation", d: `M${x(s)} ${y(v) - 6}l6 6l-6 6l-6 -6Z`, fill: "var(--orange)", stroke: "var(--text)"}, make("title", {}, `test loss ${v.toFixed(4)} after step ${s}`)));
+        f.svg.append(make("path", {class: "evaluation", d: `M${x(s)} ${y(v) - 6}l6 6l-6 6l-6 -6Z`, fill: "var(--orange)", stroke: "var(--text)"}, make("title", {}, say("test loss {0} after step {1}", v.toFixed(4), s))));
     const step = Math.max(1, niceStep(end - begin || 1, Math.max(2, f.width / 120)));
     for (let tick = Math.ceil(begin / step) * step; tick <= end; tick += step)
         f.svg.append(make("text", {class: "tick", x: clamp(x(tick), f.left + 8, f.right - 14), y: f.height - 5, "text-anchor": "middle"}, String(tick)));

@@ -4,12 +4,18 @@ import json
 import sys
 from itertools import groupby
 
-from page import count, escape, give_up, make_room, matrix, table, timeline_figure, write
+from page import escape, give_up, make_room, matrix, paragraph, table, timeline_figure, write
+from language import _, counted
 
-KINDS = {"collective": ["collective", "orange", "rising"], "message": ["message", "pink", "falling"], "wait": ["end of what was started", "green", "upright"],
-         "stuck": ["call that did not return", "yellow", "dots"]}
-ENDINGS = {"complete": "The case came to its end.", "crashed": "A rank crashed.", "hung": "The ranks wait for what never comes.", "looped": "A rank computes without an end.",
-           "stopped": "The case was stopped.", "not run": "The case was not run."}
+KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("message"), "pink", "falling"], "wait": [_("end of what was started"), "green", "upright"],
+         "stuck": [_("call that did not return"), "yellow", "dots"]}
+ENDINGS = {"complete": _("The case came to its end."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for what never comes."),
+           "looped": _("A rank computes without an end."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
+# A dimension of a matrix, of what has one dimension or more than two: cut by it, a part of it, an empty part.
+ROWS = _("cut by rows"), _("rows {begin} to {last}"), _("none of the rows")
+COLUMNS = _("cut by columns"), _("columns {begin} to {last}"), _("none of the columns")
+ELEMENTS = _("cut by elements"), _("elements {begin} to {last}"), _("none of the elements")
+OF_MORE = _("cut by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
 
 
 def product(sizes):
@@ -40,7 +46,7 @@ def index_text(at, sizes):
 
 
 def wrong_texts(part):
-    return [(one["at"], f"rank {part['rank']} {index_text(one['at'], part['undivided'])}: is {one['is']}, expected {one['expected']}") for one in part.get("first", [])]
+    return [(one["at"], _("rank {rank} {index}: is {found}, expected {expected}").format(rank=part["rank"], index=index_text(one["at"], part["undivided"]), found=one["is"], expected=one["expected"])) for one in part.get("first", [])]
 
 
 def is_partial(part):
@@ -60,7 +66,7 @@ def sheet(title, parts):
 
 
 def ranks_text(ranks):
-    return ("ranks " if len(ranks) > 1 else "rank ") + ", ".join(map(str, ranks))
+    return (_("ranks {ranks}") if len(ranks) > 1 else _("rank {ranks}")).format(ranks=", ".join(map(str, ranks)))
 
 
 def is_sound(part):
@@ -75,50 +81,54 @@ def sheets_of(one, alike):
     if any(part["placement"] == "shard" for part in parts):
         cut, full = [p for p in parts if p["placement"] == "shard"], [p for p in parts if p["placement"] != "shard"]
         by_dimension = [list(group) for _, group in groupby(sorted(cut, key=lambda p: p["dim"]), lambda p: p["dim"])]
-        return [sheet(f"cut by {dimension_text(group[0]['dim'], len(group[0]['undivided']))}", group) for group in by_dimension] + [sheet(f"whole on rank {p['rank']}", [p]) for p in full]
+        return [sheet(dimension_words(group[0])[0].format(dim=group[0]["dim"]), group) for group in by_dimension] + [sheet(_("whole on rank {rank}").format(rank=p["rank"]), [p]) for p in full]
     if any(map(is_partial, parts)):
-        return [{**sheet(f"rank {part['rank']}{': an addend of a sum' if is_partial(part) else ''}", [part]), "stack": len(parts) if is_partial(part) else 0} for part in parts]
+        return [{**sheet((_("rank {rank}: an addend of a sum") if is_partial(part) else _("rank {rank}")).format(rank=part["rank"]), [part]),
+                 "stack": len(parts) if is_partial(part) else 0} for part in parts]
     if alike and len(parts) == len(one["parts"]) and not any(part["wrong"] for part in parts):
-        return [sheet("a copy" if len(parts) == 1 else "a copy on each rank", parts)]
-    return [sheet(f"{'the copy of ' if alike else ''}rank {part['rank']}", [part]) for part in parts]
+        return [sheet(_("a copy") if len(parts) == 1 else _("a copy on each rank"), parts)]
+    return [sheet((_("the copy of rank {rank}") if alike else _("rank {rank}")).format(rank=part["rank"]), [part]) for part in parts]
 
 
-def dimension_text(dim, rank):
-    return ("rows", "columns")[dim] if rank == 2 else f"elements of dimension {dim}" if rank > 1 else "elements"
+def dimension_words(part):
+    dimensions = len(part["undivided"])
+    return (ROWS, COLUMNS)[part["dim"]] if dimensions == 2 else OF_MORE if dimensions > 1 else ELEMENTS
 
 
 def held_text(part):
     if not part["there"]:
-        return "nothing: not reached"
+        return _("nothing: not reached")
     if not part["fits"]:
-        return f"{part['count']} numbers, of a shape {'×'.join(map(str, part['shape'])) or '1'} that does not fit"
+        return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
-        along = dimension_text(part["dim"], len(part["undivided"]))
-        return f"{along} {part['begin']} to {part['end'] - 1}" if part["end"] > part["begin"] else f"none of the {along}"
-    return "a partial sum, one addend of it" if is_partial(part) else "all of it"
+        return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
+    return _("a partial sum, one addend of it") if is_partial(part) else _("all of it")
 
 
 def state_text(one):
     wrong = [part for part in one["parts"] if part.get("wrong")]
     unfit = [part["rank"] for part in one["parts"] if part["there"] and not part["fits"]]
-    texts = [f"{count(sum(part['wrong'] for part in wrong), 'wrong element')} on {ranks_text([part['rank'] for part in wrong])}"] if wrong else []
+    texts = []
+    if wrong:
+        texts.append(_("{elements} on {ranks}").format(elements=counted("{n} wrong element", "{n} wrong elements", sum(part["wrong"] for part in wrong)),
+                                                       ranks=ranks_text([part["rank"] for part in wrong])))
     if unfit:
-        texts.append(f"of another shape on {ranks_text(unfit)}")
-    return "; ".join(texts)
+        texts.append(_("of another shape on {ranks}").format(ranks=ranks_text(unfit)))
+    return _("; ").join(texts)
 
 
 def lacking_text(one):
     lacking = [part["rank"] for part in one["parts"] if not part["there"]]
-    return f"not reached on {ranks_text(lacking)}" if lacking else ""
+    return _("not reached on {ranks}").format(ranks=ranks_text(lacking)) if lacking else ""
 
 
 def counts_text(members):
     """Of some matrices: how many are wrong, not reached, right."""
     wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
-    words = [f'<span class="bad">✗ {wrong} of {len(members)} with something wrong</span>'] if wrong else []
+    words = ['<span class="bad">✗ ' + _("{n} of {all} with something wrong").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
     if lacking:
-        words.append(f'<span class="soft">– {lacking} of {len(members)} not reached on some rank</span>')
-    return " ".join(words) or f'<span class="soft">✓ {len(members)}, all elements right</span>'
+        words.append('<span class="soft">– ' + _("{n} of {all} not reached on some rank").format(n=lacking, all=len(members)) + "</span>")
+    return " ".join(words) or '<span class="soft">✓ ' + _("{n}, all elements right").format(n=len(members)) + "</span>"
 
 
 def matrix_section(number, one):
@@ -126,28 +136,35 @@ def matrix_section(number, one):
     shape = "×".join(map(str, one["shape"])) or "1"
     holders = [(text, [part["rank"] for part in parts]) for text, parts in
                ((text, list(parts)) for text, parts in groupby(sorted(one["parts"], key=lambda p: (held_text(p), p["rank"])), held_text))]
+    held = _("; ").join(_("{ranks}: {parts}").format(ranks=ranks_text(ranks), parts=text) for text, ranks in sorted(holders, key=lambda h: h[1]))
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)
-    listing = "".join(f"<li>{escape(text)}</li>" for text in told) + (f"<li>and {more} more</li>" if more > 0 else "")
+    listing = "".join(f"<li>{escape(text)}</li>" for text in told) + ("<li>" + _("and {n} more").format(n=more) + "</li>" if more > 0 else "")
     return f"""<div class="matrix"><h3>{escape(one['name'])} <span class="soft">{shape}</span>{f' <span class="bad">✗ {escape(state)}</span>' if state else ''}{f' <span class="soft">– {escape(lacking_text(one))}</span>' if lacking_text(one) else ''}</h3>
-<p class="soft">{escape('; '.join(f'{ranks_text(ranks)}: {text}' for text, ranks in sorted(holders, key=lambda h: h[1])))}</p>
+<p class="soft">{escape(held)}</p>
 <div class="sheets" id="matrix-{number}"></div>{f'<ul class="told">{listing}</ul>' if listing else ''}</div>"""
 
 
+def capitalised(text):
+    return text[:1].upper() + text[1:]
+
+
 def matrices_text(found):
-    lines = []
+    """A section a check: those with something wrong are open, or else the first."""
+    sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}
     for number, one in numbered:
-        groups.setdefault("Parameters as they begin, and who holds what of them" if one["kind"] == "parameter" else one["check"][:1].upper() + one["check"][1:], []).append((number, one))
-    for i, (title, members) in enumerate(groups.items()):
+        groups.setdefault(_("Parameters as they begin, and who holds what of them") if one["kind"] == "parameter" else capitalised(_(one["check"])), []).append((number, one))
+    for title, members in groups.items():
         members.sort(key=lambda member: not state_text(member[1])) # what is wrong comes first, else in the order of the case
         bad = [one for _, one in members if state_text(one)]
-        words = counts_text([one for _, one in members])
+        words, marked = counts_text([one for _, one in members]), bool(bad)
         if members[0][1]["kind"] == "parameter" and any(check["name"] == "sharding" and check["status"] == "wrong" for check in found["checks"]):
-            words += ' <span class="bad">✗ sharding</span>'
-        lines.append(f'<details{" open" if bad or i == 0 else ""}><summary>{escape(title)} {words}</summary><div class="grid">{"".join(matrix_section(number, one) for number, one in members)}</div></details>')
-    return "\n".join(lines)
+            words, marked = words + ' <span class="bad">✗ ' + _("sharding") + "</span>", True
+        sections.append((marked, f'><summary>{escape(title)} {words}</summary><div class="grid">{"".join(matrix_section(number, one) for number, one in members)}</div></details>'))
+    shown = [marked for marked, _ in sections] if any(marked for marked, _ in sections) else [i == 0 for i in range(len(sections))]
+    return "\n".join(("<details open" if one else "<details") + text for one, (_, text) in zip(shown, sections))
 
 
 def timeline_of(found):
@@ -164,7 +181,7 @@ def timeline_of(found):
             length = (call["end"] if call["end"] >= call["begin"] else end) - call["begin"]
             words = ", ".join(filter(None, (call["group"] if call["group"] != "{}" else "", call["what"], call["where"], call["line"])))
             spans.append([(call["begin"] - zero) / 1000, max(length, 1) / 1000, used.index(call["kind"]), names.setdefault(call["name"], len(names)), words])
-        rows.append({"label": f"rank {number}", "spans": spans})
+        rows.append({"label": _("rank {rank}").format(rank=number), "spans": spans})
     marks = []
     for where, group in groupby(found["ranks"][0]["calls"], lambda call: call["where"]):
         group = list(group)
@@ -182,59 +199,70 @@ def amounts_of(found):
 
 
 def checks_table(found):
-    signs = {"right": "✓ right", "wrong": "✗ wrong", "to do": "– to do", "not looked at": "– not looked at in this case"}
+    signs = {"right": "✓ " + _("right"), "wrong": "✗ " + _("wrong"), "to do": "– " + _("to do"), "not looked at": "– " + _("not looked at in this case")}
     why = any(check["reason"] for check in found["checks"])
-    rows = [[check["name"], signs[check["status"]], *([check["reason"].split("\n")[0]] if why else [])] for check in found["checks"]]
-    return table("What the judge says of this case.", ["check", "result", "why"][:3 if why else 2], rows, (1, 2))
+    rows = [[_(check["name"]), signs[check["status"]], *([check["reason"].split("\n")[0]] if why else [])] for check in found["checks"]]
+    return table(_("What the judge says of this case."), [_("check"), _("result"), _("why")][:3 if why else 2], rows, (1, 2))
 
 
 def calls_text(found, line):
     if not line:
-        return "<p>No rank called MPI.</p>"
-    lost = [f"of rank {number} the first {rank['before']} calls are not kept" for number, rank in enumerate(found["ranks"]) if rank["before"]]
-    return f"""<p>What lies between two calls is the lab's and the kit's own work. One clock for all ranks.{escape(' Not all is here: ' + '; '.join(lost) + '.') if lost else ''} In some cases the judge makes one
-rank come late to each pass.</p>{timeline_figure("calls of MPI of each rank")}"""
+        return paragraph(_("No rank called MPI."))
+    lost = [_("of rank {rank} the first {n} calls are not kept").format(rank=number, n=rank["before"]) for number, rank in enumerate(found["ranks"]) if rank["before"]]
+    words = [_("What lies between two calls is the lab's and the kit's own work. One clock for all ranks."), _("Not all is here: {what}.").format(what=_("; ").join(lost)) if lost else "",
+             _("In some cases the judge makes one rank come late to each pass.")]
+    return paragraph(" ".join(filter(None, words))) + timeline_figure(_("calls of MPI of each rank"))
 
 
 def summary(found):
     bad = [one for one in found["matrices"] if state_text(one)]
     total = len(found["matrices"])
-    failed = [check["name"] for check in found["checks"] if check["status"] == "wrong"]
-    words = f'<p class="bad">✗ Wrong in this case: {", ".join(failed)}.</p>' if failed else ""
+    failed = [_(check["name"]) for check in found["checks"] if check["status"] == "wrong"]
+    words = paragraph("✗ " + _("Wrong in this case: {checks}.").format(checks=", ".join(failed)), "bad") if failed else ""
     lacking = sum(bool(lacking_text(one)) for one in found["matrices"])
     if lacking:
-        words += f'<p>– {lacking} of {count(total, "matrix") if total == 1 else f"{total} matrices"} were not reached on some rank.</p>'
+        words += paragraph("– " + _("{n} of {matrices} were not reached on some rank.").format(n=lacking, matrices=counted("{n} matrix", "{n} matrices", total)))
     if lacking and not bad:
         return words
     if not bad:
-        return words + (f'<p class="good">✓ All elements of {total} matrices are right on each rank.</p>' if total else "<p>This case looks at no matrix.</p>")
+        good = "✓ " + _("All elements of {n} matrices are right on each rank.").format(n=total)
+        return words + (paragraph(good, "good") if total else paragraph(_("This case looks at no matrix.")))
     ranks = sorted({part["rank"] for one in bad for part in one["parts"] if part.get("wrong")})
-    return words + f'<p class="bad">✗ {len(bad)} of {total} matrices have something wrong{f", with wrong elements on {ranks_text(ranks)}" if ranks else ""}.</p>'
+    text = _("{n} of {all} matrices have something wrong, with wrong elements on {ranks}.") if ranks else _("{n} of {all} matrices have something wrong.")
+    return words + paragraph("✗ " + text.format(n=len(bad), all=total, ranks=ranks_text(ranks)), "bad")
 
 
 def body_of(found, line):
-    story = "\n".join(filter(None, (f"The case ends at {found['todo']}; what comes after it was not run." if found["todo"] else "", found["story"] if found["ending"] != "complete" else "")))
-    author = {"solution": "the reference solution", "mine": "your lab, on your own earlier ones"}.get(found["author"], "your lab")
+    story = "\n".join(filter(None, (_("The case ends at {todo}; what comes after it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["story"] if found["ending"] != "complete" else "")))
+    of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
     again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
-    layout = count(found["world"], "rank") + (f" in {groups} groups of {found['tp']}" if groups > 1 else "")
-    return f"""<h1>Lab {found['lab']} {escape(found['title'])}: one case on {layout}</h1>
-<p>{escape(found['sizes'])}. It is {author}, {escape(file)}. Again: <code>{escape(again)}</code></p>
+    ranks = counted("{n} rank", "{n} ranks", found["world"])
+    layout = _("{ranks} in {n} groups of {tp}").format(ranks=ranks, n=groups, tp=found["tp"]) if groups > 1 else ranks
+    run_again, holding, calls, sending = _("Again:"), _("Who holds which part of each matrix"), _("Calls of MPI"), _("Who sends to whom")
+    off, beyond = _("The blocks are drawn by JavaScript, which is off here."), _("What is wrong is so by more than the judge allows for rounding.")
+    what_is_held = _("As the ranks hold them. A number in a block is the rank that has it; of a tensor with more than two dimensions all but the last are rows.")
+    copies = _("What is not cut is a copy on each rank, and all copies must be alike.") if found["alike"] else _("What is not cut is each rank's own, and need not be alike.")
+    heading = _("Lab {lab} {title}: one case on {layout}").format(lab=found["lab"], title=_(found["title"]), layout=layout)
+    amount = _("Bytes of this case.")
+    to_whom = _("Of an exchange each part is told with its receiver. A reduction says how much each rank brings, and not to whom it goes: the least that has to be sent is "
+                "given to the other ranks of the group alike. A call that did not return counts nothing.")
+    return f"""<h1>{escape(heading)}</h1>
+<p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(again)}</code></p>
 <p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(story)}</pre>' if story else ''}
 {summary(found)}
 {checks_table(found)}
-<h2>Who holds which part of each matrix</h2>
-<p>As the ranks hold them. A number in a block is the rank that has it; of a tensor with more than two dimensions all but the last are rows. {"What is not cut is a copy on each rank, and all copies must be alike."
- if found['alike'] else "What is not cut is each rank's own, and need not be alike."} What is wrong is so by more than the judge allows for rounding.</p>
-<p class="needs-script">The blocks are drawn by JavaScript, which is off here.</p>
+<h2>{holding}</h2>
+<p>{what_is_held} {copies} {beyond}</p>
+<p class="needs-script">{off}</p>
 <ul class="legend" id="ranks"></ul>
 {matrices_text(found)}
-<h2>Calls of MPI</h2>
+<h2>{calls}</h2>
 {calls_text(found, line)}
-<h2>Who sends to whom</h2>
-<p>Of an exchange each part is told with its receiver. A reduction says how much each rank brings, and not to whom it goes: the least that has to be sent is given to the other ranks of the group alike. A call that did not return counts nothing.</p>
-{matrix("Bytes of this case.", amounts_of(found))}"""
+<h2>{sending}</h2>
+<p>{to_whom}</p>
+{matrix(amount, amounts_of(found))}"""
 
 
 def main(arguments):
@@ -245,10 +273,10 @@ def main(arguments):
         with open(arguments[0], encoding="utf-8") as file:
             found = json.load(file)
     except (OSError, ValueError) as error:
-        give_up(f"{arguments[0]}: {error}", "make report LAB=6 writes it")
+        give_up(f"{arguments[0]}: {error}", _("make report LAB=6 writes it"))
     line = timeline_of(found)
     data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "ranks": found["world"], **({"timeline": line} if line else {})}
-    write(arguments[1], f"Lab {found['lab']} {found['title']}", body_of(found, line), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])
+    write(arguments[1], _("Lab {lab} {title}").format(lab=found["lab"], title=_(found["title"])), body_of(found, line), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])
 
 
 main(sys.argv[1:])

@@ -2,15 +2,19 @@
 import html
 import json
 import os
+import re
 import string
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../../base"))
+from language import LANGUAGE, _  # pylint: disable=wrong-import-position
+
 MARK = '<meta name="generator" content="Balise">'
 
 
 def give_up(what, hint):
-    print(f"error: {what}\n  HINT: {hint}", file=sys.stderr)
+    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)
 
 
@@ -28,34 +32,53 @@ def make_room(path):
     """Before the run: can the page be written? An earlier page goes, so that none stands for a run that failed; anything else stays."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
-        give_up(f"there is no folder {folder}", "mkdir makes it, or OUT= names a file in another one")
+        give_up(_("there is no folder {folder}").format(folder=folder), _("mkdir makes it, or OUT= names a file in another one"))
     if os.path.isdir(path) or os.path.lexists(path) and not os.path.isfile(path):
-        give_up(f"{path} is no file", "OUT=page.html")
+        give_up(_("{path} is no file").format(path=path), "OUT=page.html")
     try:
         if os.path.isfile(path):
             if not is_page(path) and os.path.getsize(path):
-                give_up(f"{path} is there already, and is no page of make report or REPORT=1", "OUT= names another file")
+                give_up(_("{path} is there already, and is no page of make report or REPORT=1").format(path=path), _("OUT= names another file"))
             os.unlink(path)
         with open(path + ".new", "w", encoding="utf-8"):
             pass
         os.unlink(path + ".new")
     except OSError as error:
-        give_up(f"the page {path} cannot be written: {error.strerror}", "OUT= names a file in a folder that can be written")
+        refuse_to_write(path, error)
+
+
+def refuse_to_write(path, error):
+    give_up(_("the page {path} cannot be written: {why}").format(path=path, why=error.strerror), _("OUT= names a file in a folder that can be written"))
+
+
+def words_of(scripts):
+    """What the scripts say, as say("SENTENCE", ...), in the reader's language where that is another one."""
+    return {sentence: _(sentence) for sentence in re.findall(r'\bsay\("([^"]+)"', scripts) if _(sentence) != sentence}
+
+
+def spaced(text):
+    """No line begins with a sign before which French has a blank."""
+    return re.sub(" (?=[:;?!»])|(?<=«) ", "\u00a0", text) if LANGUAGE == "fr" else text
 
 
 def write(path, title, body, data, scripts):
-    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    page = string.Template(text_of("page.html")).substitute(title=html.escape(title), css=text_of("page.css"), body=body, data=embedded, js="\n".join(map(text_of, scripts)))
+    js = "\n".join(map(text_of, scripts))
+    embedded = json.dumps({**data, "words": words_of(js)}, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    page = string.Template(text_of("page.html")).substitute(lang=LANGUAGE, title=html.escape(title), css=text_of("page.css"), body=spaced(body), data=embedded, js=js)
     try:
         with open(path + ".new", "w", encoding="utf-8") as file:
             file.write(page)
         os.replace(path + ".new", path)
     except OSError as error:
-        give_up(f"the page {path} cannot be written: {error.strerror}", "OUT= names a file in a folder that can be written")
-    print(f"page      {path}")
+        refuse_to_write(path, error)
+    print(_("page      {path}").format(path=path))
 
 
 escape = html.escape
+
+
+def paragraph(text, kind=""):
+    return (f'<p class="{kind}">' if kind else "<p>") + escape(text, quote=False) + "</p>"
 
 
 def table(caption, head, rows, texts=()):
@@ -68,33 +91,32 @@ def table(caption, head, rows, texts=()):
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
-def count(number, word):
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def size_text(amount):
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+    for limit, unit in ((1e9, _("GB")), (1e6, _("MB")), (1e3, _("kB"))):
         if amount >= limit:
             return f"{amount / limit:.3g} {unit}" if amount < 999.5 * limit else f"{amount / limit:.0f} {unit}"
-    return f"{amount:.0f} B"
+    return f"{amount:.0f} " + _("B")
 
 
 def matrix(caption, amounts):
     """Who sends to whom: amounts[from][to] in bytes, with a bar as long as its share of the largest."""
     most = max(map(max, amounts)) or 1
-    ranks = range(len(amounts))
+    ranks, corner, to_rank, rank = range(len(amounts)), _("from, to rank"), _("to {rank}"), _("rank {rank}")
     lines = ['<div class="scrolls" tabindex="0"><table class="matrix-of-ranks">', f"<caption>{escape(caption)}</caption>",
-             '<thead><tr><th scope="col" class="text">from, to rank</th>' + "".join(f'<th scope="col">to {r}</th>' for r in ranks) + "</tr></thead><tbody>"]
+             '<thead><tr><th scope="col" class="text">' + corner + "</th>" + "".join(f'<th scope="col">{to_rank.format(rank=r)}</th>' for r in ranks) + "</tr></thead><tbody>"]
     for r in ranks:
         cells = [f'<td class="self">{"·" if r == to else "0"}</td>' if not amounts[r][to] else
                  f'<td class="heat" style="--share:{100 * amounts[r][to] / most:.1f}%">{size_text(amounts[r][to])}</td>' for to in ranks]
-        lines.append(f'<tr><th scope="row">rank {r}</th>' + "".join(cells) + "</tr>")
+        lines.append(f'<tr><th scope="row">{rank.format(rank=r)}</th>' + "".join(cells) + "</tr>")
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
 def timeline_figure(label):
-    return f"""<figure class="timeline" id="timeline"><p class="needs-script">The timeline is drawn by JavaScript, which is off here.</p>
+    keys = _("plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span")
+    off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, and it is told here.")
+    zoom = _("Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.")
+    return f"""<figure class="timeline" id="timeline"><p class="needs-script">{off}</p>
 <ul class="legend"></ul><div class="buttons"></div>
-<canvas tabindex="0" role="application" aria-label="{escape(label)}: plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span"></canvas>
-<p class="readout" aria-live="polite">Point at a span, or press n, and it is told here.</p>
-<figcaption>Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.</figcaption></figure>"""
+<canvas tabindex="0" role="application" aria-label="{escape(label)}: {keys}"></canvas>
+<p class="readout" aria-live="polite">{point}</p>
+<figcaption>{zoom}</figcaption></figure>"""

@@ -9,9 +9,11 @@ const make = (tag, attributes = {}, ...children) => {
     node.append(...children);
     return node;
 };
+// A sentence in the reader's language (data.words), with values for {0}, {1}, ...
+const say = (sentence, ...values) => values.reduce((text, value, i) => text.replaceAll(`{${i}}`, value), data.words[sentence] || sentence);
 const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 const timeText = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1000 ? (us / 1000).toFixed(us >= 1e5 ? 1 : 3) + " ms" : us.toFixed(us >= 100 ? 0 : 1) + " µs";
-const bytesText = b => b >= 1e9 ? (b / 1e9).toFixed(2) + " GB" : b >= 1e6 ? (b / 1e6).toFixed(2) + " MB" : b >= 1e3 ? (b / 1e3).toFixed(1) + " kB" : b + " B";
+const bytesText = b => b >= 1e9 ? `${(b / 1e9).toFixed(2)} ${say("GB")}` : b >= 1e6 ? `${(b / 1e6).toFixed(2)} ${say("MB")}` : b >= 1e3 ? `${(b / 1e3).toFixed(1)} ${say("kB")}` : `${b} ${say("B")}`;
 const niceStep = (span, parts) => {
     const raw = span / parts, power = 10 ** Math.floor(Math.log10(raw));
     return power * [1, 2, 5, 10].find(x => x * power >= raw);
@@ -109,12 +111,12 @@ const timeline = (figure, data, onView) => {
         canvas.dataset.spans = drawn;
         if (onView) onView(view);
     };
-    const say = span => {
+    const tell = span => {
         hovered = span;
         if (!span) return;
         const row = data.rows.find(r => r.spans.includes(span)), extra = span[4];
-        readout.textContent = `${row.label}: ${data.names[span[3]]} — ${data.kinds[span[2]][0]}, ${timeText(span[1])} from ${timeText(span[0])} on` +
-            (typeof extra === "number" ? `, ${bytesText(extra)} sent` : extra ? `, ${extra}` : "");
+        readout.textContent = say("{0}: {1} — {2}, {3} from {4} on", row.label, data.names[span[3]], data.kinds[span[2]][0], timeText(span[1]), timeText(span[0])) +
+            (typeof extra === "number" ? say(", {0} sent", bytesText(extra)) : extra ? `, ${extra}` : "");
     };
     const to = (begin, end) => {
         const size = clamp(end - begin, (whole[1] - whole[0]) / 1e5, whole[1] - whole[0]), from = clamp(begin, whole[0], whole[1] - size);
@@ -127,13 +129,13 @@ const timeline = (figure, data, onView) => {
     const along = direction => { // from span to span of a row, without a mouse
         const row = data.rows.find(r => r.spans.includes(hovered)) || data.rows[0], at = row.spans.indexOf(hovered);
         const seen = at >= 0 ? at + direction : row.spans.findIndex(s => s[0] + s[1] > view[0]), span = row.spans[clamp(seen, 0, row.spans.length - 1)];
-        say(span);
+        tell(span);
         if (span && (span[0] < view[0] || span[0] + span[1] > view[1])) to(span[0] - (view[1] - view[0]) / 2, span[0] + (view[1] - view[0]) / 2);
         draw();
     };
     const otherRow = direction => {
         const r = data.rows.findIndex(row => row.spans.includes(hovered)), row = data.rows[clamp(r + direction, 0, data.rows.length - 1)], at = hovered ? hovered[0] : view[0];
-        say(row.spans.find(s => s[0] + s[1] > at) || null);
+        tell(row.spans.find(s => s[0] + s[1] > at) || null);
         draw();
     };
     const actions = {"+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), Home: () => to(...whole),
@@ -161,19 +163,19 @@ const timeline = (figure, data, onView) => {
             return;
         }
         const row = data.rows[Math.floor((event.offsetY - HEAD) / (ROW + GAP))], at = t(event.offsetX);
-        say(row && event.offsetX > left ? row.spans.find(s => s[0] <= at && at < s[0] + s[1]) || null : null);
+        tell(row && event.offsetX > left ? row.spans.find(s => s[0] <= at && at < s[0] + s[1]) || null : null);
         draw();
     });
     const buttons = figure.querySelector(".buttons");
     const button = (text, title, action) => { const b = make("button", {type: "button", title}, text); b.addEventListener("click", action); buttons.append(b); };
-    button("+", "zoom in", () => zoom(0.5));
-    button("−", "zoom out", () => zoom(2));
-    button("◀", "to the left", () => pan(-0.5));
-    button("▶", "to the right", () => pan(0.5));
+    button("+", say("zoom in"), () => zoom(0.5));
+    button("−", say("zoom out"), () => zoom(2));
+    button("◀", say("to the left"), () => pan(-0.5));
+    button("▶", say("to the right"), () => pan(0.5));
     if (data.marks.length) {
-        button(data.all ? "previous pass" : "previous step", "the one before", () => goTo(mark - 1));
-        button(data.all ? "next pass" : "next step", "the one after", () => goTo(mark + 1));
+        button(data.all ? say("previous pass") : say("previous step"), say("the one before"), () => goTo(mark - 1));
+        button(data.all ? say("next pass") : say("next step"), say("the one after"), () => goTo(mark + 1));
     }
-    button("all", "all of it", () => to(...whole));
+    button(say("all"), say("all of it"), () => to(...whole));
     return {draw, colours: () => { colours(); draw(); }};
 };

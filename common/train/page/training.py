@@ -4,13 +4,17 @@ what make train TRACE= and METRICS= have written."""
 import json
 import sys
 
-from page import count, give_up, make_room, matrix, escape, size_text, table, timeline_figure, write
+from page import give_up, make_room, matrix, paragraph, escape, size_text, table, timeline_figure, write
+from language import _, counted
 
-KINDS = {"forward": ["forward", "sky", "plain"], "backward": ["backward", "blue", "plain"], "tp": ["exchange over tp", "orange", "rising"],
-         "dp": ["reduction over dp, not hidden", "pink", "falling"], "dp under way": ["reduction over dp, under way", "pink", "level"],
-         "waiting": ["waiting for other ranks", "ground", "empty"], "optimiser": ["optimiser", "green", "upright"], "reading": ["reading the batch", "grey", "dots"]}
-CATEGORIES = {"weights": ["weights", "blue", "plain"], "gradients": ["gradients", "orange", "rising"], "optimiser": ["optimiser", "green", "upright"],
-              "activations": ["activations", "sky", "dots"]}
+KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), "blue", "plain"], "tp": [_("exchange over tp"), "orange", "rising"],
+         "dp": [_("reduction over dp, not hidden"), "pink", "falling"], "dp under way": [_("reduction over dp, under way"), "pink", "level"],
+         "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
+CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
+              "activations": [_("activations"), "sky", "dots"]}
+# Spans that are no call of an operation.
+WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
+        "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
 class Rank:
@@ -27,7 +31,7 @@ def read_trace(path):
         for event in trace["traceEvents"]:
             rank = ranks[event["pid"]]
             if event["ph"] == "M" and event["name"] == "process_name":
-                rank.name = event["args"]["name"]
+                rank.name = event["args"]["name"].replace("rank ", _("rank {rank}").format(rank=""), 1)
             elif event["ph"] == "M" and event["name"] == "balise_rank":
                 rank.groups = {"tp": event["args"]["tp_group"], "dp": event["args"].get("dp_group", [])}
                 rank.unknown = [group for group in ("tp", "dp") if event["args"][f"waiting_unknown_{group}"]]
@@ -36,9 +40,9 @@ def read_trace(path):
             elif event["ph"] == "X":
                 (rank.steps if event["cat"] == "step" else rank.spans).append(event)
     except OSError as error:
-        give_up(f"{path}: {error.strerror}", "make train REPORT=1 makes the trace and the page")
+        give_up(f"{path}: {error.strerror}", _("make train REPORT=1 makes the trace and the page"))
     except (ValueError, KeyError, IndexError, TypeError):
-        give_up(f"{path} is no trace of this kit", "make train TRACE=run.json writes one")
+        give_up(_("{path} is no trace of this kit").format(path=path), _("make train TRACE=run.json writes one"))
     return trace["otherData"], ranks
 
 
@@ -47,9 +51,9 @@ def read_metrics(path):
         with open(path, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
     except OSError as error:
-        give_up(f"{path}: {error.strerror}", "make train METRICS=run.jsonl writes one")
+        give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     except ValueError:
-        give_up(f"{path} holds lines that are no metrics", "was it cut short? make train METRICS=run.jsonl writes one")
+        give_up(_("{path} holds lines that are no metrics").format(path=path), _("was it cut short? make train METRICS=run.jsonl writes one"))
     return lines
 
 
@@ -63,6 +67,10 @@ def loss_of(lines):
     return {"points": points, "evaluations": evaluations}
 
 
+def number_of(step):
+    return step["name"].split()[-1]
+
+
 def timeline_of(ranks):
     names, kinds = {}, list(KINDS)
     used = [kind for kind in kinds if any(span["cat"] == kind for rank in ranks for span in rank.spans)]
@@ -71,10 +79,10 @@ def timeline_of(ranks):
         spans = []
         for span in rank.spans:
             sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for group in ("tp", "dp"))
-            entry = [span["ts"], span["dur"], used.index(span["cat"]), names.setdefault(span["name"], len(names))]
-            spans.append(entry + [sent] if sent else entry + ["in an exchange over " + span["args"]["for"]] if span["cat"] == "waiting" else entry)
-        rows.append({"label": f"rank {number}", "spans": spans})
-    marks = [[step["ts"], step["ts"] + step["dur"], step["name"]] for step in ranks[0].steps]
+            entry = [span["ts"], span["dur"], used.index(span["cat"]), names.setdefault(WORK.get(span["name"], span["name"]), len(names))]
+            spans.append(entry + [sent] if sent else entry + [_("in an exchange over {group}").format(group=span["args"]["for"])] if span["cat"] == "waiting" else entry)
+        rows.append({"label": _("rank {rank}").format(rank=number), "spans": spans})
+    marks = [[step["ts"], step["ts"] + step["dur"], _("step {step}").format(step=number_of(step))] for step in ranks[0].steps]
     return {"kinds": [KINDS[kind] for kind in used], "names": list(names), "rows": rows, "marks": marks}
 
 
@@ -96,33 +104,35 @@ def time_table(ranks):
         steps = max(1, len(rank.steps))
         each = [sum(span["dur"] for span in rank.spans if span["cat"] == kind) / steps / 1000 for kind in used]
         rows.append([rank.name, *(f"{ms:.2f}" for ms in each), f"{sum(each):.2f}"])
-    return table("Milliseconds of a step, by what they were spent on: the mean of the steps that are drawn.", ["rank", *(KINDS[kind][0] for kind in used), "in all"], rows)
+    return table(_("Milliseconds of a step, by what they were spent on: the mean of the steps that are drawn."), [_("rank"), *(KINDS[kind][0] for kind in used), _("in all")], rows)
 
 
 def summary_table(summary):
     number = lambda value, form: "—" if value is None else format(value, form)
-    rows = [[f"rank {one['rank']}", number(one["loss"], ".4f"), number(one["accuracy"], ".4f"), f"{one['parameters'] / 1e6:.2f}", f"{1e3 * one['step_s']:.1f}",
+    rows = [[_("rank {rank}").format(rank=one["rank"]), number(one["loss"], ".4f"), number(one["accuracy"], ".4f"), f"{one['parameters'] / 1e6:.2f}", f"{1e3 * one['step_s']:.1f}",
              size_text(one["comm_bytes_tp"]), size_text(one["comm_bytes_dp"])] for one in summary]
-    return table("The whole run: the last loss and accuracy, the median step, bytes sent in all steps.",
-                 ["rank", "loss", "accuracy", "parameters held, M", "step, ms", "sent over tp", "sent over dp"], rows)
+    return table(_("The whole run: the last loss and accuracy, the median step, bytes sent in all steps."),
+                 [_("rank"), _("loss"), _("accuracy"), _("parameters held, M"), _("step, ms"), _("sent over tp"), _("sent over dp")], rows)
 
 
 def memory_table(summary):
-    rows = [[f"rank {one['rank']}", f"{one['peak_bytes'] / 1e6:.2f}", *(f"{one['peak'][category] / 1e6:.2f}" for category in CATEGORIES)] for one in summary]
-    return table("The peak of the whole run in MB, and what it was made of.", ["rank", "peak", *CATEGORIES], rows)
+    rows = [[_("rank {rank}").format(rank=one["rank"]), f"{one['peak_bytes'] / 1e6:.2f}", *(f"{one['peak'][category] / 1e6:.2f}" for category in CATEGORIES)] for one in summary]
+    return table(_("The peak of the whole run in MB, and what it was made of."), [_("rank"), _("peak"), *(words for words, *_style in CATEGORIES.values())], rows)
 
 
 def traced_text(ranks):
-    steps = [step["name"].split()[-1] for step in ranks[0].steps]
-    return "no step" if not steps else f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+    steps = [number_of(step) for step in ranks[0].steps]
+    if len(steps) > 1:
+        return _("Steps {first} to {last} of this run.").format(first=steps[0], last=steps[-1])
+    return _("Step {step} of this run.").format(step=steps[0]) if steps else _("No step of this run.")
 
 
 def matrices_text(ranks, other):
     parts = []
-    for group, degree, what in (("tp", other["tp"], "over the ranks that split a model (tp)"), ("dp", other["dp"], "over the replicas (dp)")):
+    for group, degree, what in (("tp", other["tp"], _("Bytes of a step over the ranks that split a model (tp).")), ("dp", other["dp"], _("Bytes of a step over the replicas (dp)."))):
         if degree > 1:
-            parts.append(f"<div>{matrix(f'Bytes of a step {what}.', sent_over(ranks, group))}</div>")
-    return f'<div class="side">{"".join(parts)}</div>' if parts else "<p>One rank sends nothing.</p>"
+            parts.append(f"<div>{matrix(what, sent_over(ranks, group))}</div>")
+    return f'<div class="side">{"".join(parts)}</div>' if parts else paragraph(_("One rank sends nothing."))
 
 
 def body_of(other, ranks, summary, lines):
@@ -130,36 +140,50 @@ def body_of(other, ranks, summary, lines):
     tests = [line for line in lines if "test_loss" in line]
     interrupted = any(line.get("interrupted") for line in lines)
     unknown = sorted({group for rank in ranks for group in rank.unknown})
-    facts = [count(len(losses), "step") + (" before it was interrupted" if interrupted else ""), f"kernels: {other['kernels']}"]
+    facts = [counted("{n} step before it was interrupted", "{n} steps before it was interrupted", len(losses)) if interrupted else counted("{n} step", "{n} steps", len(losses)),
+             _("kernels: {kernels}").format(kernels=other["kernels"])]
     if losses and losses[0] is not None and losses[-1] is not None:
-        facts.insert(1, f"loss from {losses[0]:.4f} to {losses[-1]:.4f}")
+        facts.insert(1, _("loss from {first:.4f} to {last:.4f}").format(first=losses[0], last=losses[-1]))
     if tests and tests[-1]["test_loss"] is not None:
-        facts.insert(2, f"test loss {tests[-1]['test_loss']:.4f}, accuracy {tests[-1]['test_accuracy']:.4f} on {count(tests[-1]['test_rows'], 'row')}")
+        rows = counted("{n} row", "{n} rows", tests[-1]["test_rows"])
+        facts.insert(2, _("test loss {loss:.4f}, accuracy {accuracy:.4f} on {rows}").format(loss=tests[-1]["test_loss"], accuracy=tests[-1]["test_accuracy"], rows=rows))
     notes = []
     if other["device"]:
-        notes.append("The ranks computed on GPUs, and the spans are those of the host: what is queued counts where the host waits for it, not where it was computed.")
+        notes.append(_("The ranks computed on GPUs, and the spans are those of the host: what is queued counts where the host waits for it, not where it was computed."))
     if unknown:
-        notes.append(f"The ranks of a group made different numbers of exchanges over {' and '.join(unknown)}: what was waited there is not known, and is part of the exchange.")
-    evaluations = table("Evaluations.", ["after epoch", "test loss", "test accuracy", "rows"],
+        notes.append(_("The ranks of a group made different numbers of exchanges over {groups}: what was waited there is not known, and is part of the exchange.")
+                     .format(groups=_(" and ").join(unknown)))
+    evaluations = table(_("Evaluations."), [_("after epoch"), _("test loss"), _("test accuracy"), _("rows")],
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
-    return f"""<h1>Training on {count(other['ranks'], 'rank')}: tensor parallel {other['tp']}, data parallel {other['dp']}</h1>
-<p>{escape('; '.join(facts))}</p>
+    notes, facts = " ".join(notes), _("; ").join(facts)
+    doing, memory, sending, losing = _("What each rank does when"), _("Memory"), _("Who sends to whom"), _("Loss")
+    no_curves, no_curve = _("The curves are drawn by JavaScript, which is off here."), _("The curve is drawn by JavaScript, which is off here.")
+    timeline = timeline_figure(_("timeline of each rank"))
+    heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}").format(ranks=counted("{n} rank", "{n} ranks", other["ranks"]), tp=other["tp"], dp=other["dp"])
+    clocks = _("Each rank's clock was set to 0 as it left one barrier; between machines of a cluster rows may be some tens of microseconds apart. Of an exchange, what a rank spent "
+               "above the least that a rank of its group did is waiting; it is drawn before the rest.")
+    held = _("Bytes of tensors that somebody holds, after each piece of work, in the stretch of time that is shown above. The dashed line is the peak of the whole run, which may lie "
+             "within a piece of work.")
+    shares = _("A collective says what a rank's share of the bytes is, and not to whom they go: it is given to the other members of the group alike. How much a rank sends in all is exact.")
+    points = _("A point is the loss of a step on its batch, the line the mean of the points around it, a diamond the loss on the test rows. Below: the number of the step.") if tests else \
+        _("A point is the loss of a step on its batch, the line the mean of the points around it. Below: the number of the step.")
+    return f"""<h1>{escape(heading)}</h1>
+<p>{escape(facts)}</p>
 {summary_table(summary)}
-<h2>What each rank does when</h2>
-<p>{escape(traced_text(ranks))[:1].upper() + escape(traced_text(ranks))[1:]} of this run. {escape(' '.join(notes))} Each rank's clock was set to 0 as it left one barrier; between
-machines of a cluster rows may be some tens of microseconds apart. Of an exchange, what a rank spent above the least that a rank of its group did is waiting; it is drawn before the rest.</p>
-{timeline_figure("timeline of each rank")}
+<h2>{doing}</h2>
+<p>{escape(traced_text(ranks))} {escape(notes)} {clocks}</p>
+{timeline}
 {time_table(ranks)}
-<h2>Memory</h2>
-<p>Bytes of tensors that somebody holds, after each piece of work, in the stretch of time that is shown above. The dashed line is the peak of the whole run, which may lie within a piece of work.</p>
-<div id="memory"><p class="needs-script">The curves are drawn by JavaScript, which is off here.</p><ul class="legend"></ul><div class="multiples"></div></div>
+<h2>{memory}</h2>
+<p>{held}</p>
+<div id="memory"><p class="needs-script">{no_curves}</p><ul class="legend"></ul><div class="multiples"></div></div>
 {memory_table(summary)}
-<h2>Who sends to whom</h2>
-<p>A collective says what a rank's share of the bytes is, and not to whom they go: it is given to the other members of the group alike. How much a rank sends in all is exact.</p>
+<h2>{sending}</h2>
+<p>{shares}</p>
 {matrices_text(ranks, other)}
-<h2>Loss</h2>
-<figure><div id="loss"><p class="needs-script">The curve is drawn by JavaScript, which is off here.</p></div>
-<figcaption>A point is the loss of a step on its batch, the line the mean of the points around it{', a diamond the loss on the test rows' if tests else ''}. Below: the number of the step.</figcaption></figure>
+<h2>{losing}</h2>
+<figure><div id="loss"><p class="needs-script">{no_curve}</p></div>
+<figcaption>{points}</figcaption></figure>
 {evaluations}"""
 
 
@@ -172,10 +196,10 @@ def main(arguments):
     lines = read_metrics(metrics_path)
     summary = next((line["ranks"] for line in reversed(lines) if "ranks" in line), None)
     if not summary or len(summary) != len(ranks):
-        give_up(f"{metrics_path} is not of the run of {trace_path}", "make train REPORT=1 makes both, and the page")
+        give_up(_("{metrics} is not of the run of {trace}").format(metrics=metrics_path, trace=trace_path), _("make train REPORT=1 makes both, and the page"))
     memory = {"kinds": list(CATEGORIES.values()), "rows": [{"label": rank.name, "peak": one["peak_bytes"], "points": rank.memory} for rank, one in zip(ranks, summary)]}
     data = {"timeline": timeline_of(ranks), "memory": memory, "loss": loss_of(lines)}
-    write(out, f"Training, tp {other['tp']}, dp {other['dp']}", body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
+    write(out, _("Training, tp {tp}, dp {dp}").format(tp=other["tp"], dp=other["dp"]), body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
 
 
 main(sys.argv[1:])

@@ -2,6 +2,10 @@
 import os
 import shutil
 import subprocess
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../base"))
+from language import _  # pylint: disable=wrong-import-position
 
 TERMINALS = {".svg": 'svg size {width},{height} font "sans,12" background "white"', ".png": 'pngcairo size {width},{height} font "sans,12"'}
 
@@ -21,10 +25,10 @@ def is_there():
 def run(program):
     """What gnuplot prints."""
     if not is_there():
-        raise Trouble("there is no gnuplot here", "make setup installs it")
+        raise Trouble(_("there is no gnuplot here"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Trouble(f"gnuplot ended with {done.returncode}: {done.stderr.strip()[:300]}", "is the disk full?")
+        raise Trouble(_("gnuplot ended with {status}: {words}").format(status=done.returncode, words=done.stderr.strip()[:300]), _("is the disk full?"))
     return done.stdout
 
 

@@ -8,14 +8,16 @@ import shutil
 import sys
 
 import gnuplot
+from language import TRANSLATION, _ # which gnuplot has found
 
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
-NAMES = {"loss": "loss", "accuracy": "accuracy", "lr": "learning rate", "step_s": "seconds a step", "tokens_per_s": "tokens a second",
-         "comm_bytes": "bytes sent by rank 0", "comm_s": "seconds of communication"}
+NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds a step"), "tokens_per_s": _("tokens a second"),
+         "comm_bytes": _("bytes sent by rank 0"), "comm_s": _("seconds of communication")}
+MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
 
 
 def give_up(what, hint):
-    print(f"error: {what}\n  HINT: {hint}", file=sys.stderr)
+    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)
 
 
@@ -32,11 +34,11 @@ def read(path):
                     elif "test_loss" in found:
                         evaluations.append({**found, "step": steps[-1]["step"] if steps else 0})
                 except (ValueError, TypeError):
-                    give_up(f"{path}:{number} is no line of metrics", "make train METRICS=run.jsonl writes such a file; was it cut short?")
+                    give_up(_("{path}:{line} is no line of metrics").format(path=path, line=number), _("make train METRICS=run.jsonl writes such a file; was it cut short?"))
     except OSError as error:
-        give_up(f"{path}: {error.strerror}", "make train METRICS=run.jsonl writes one")
+        give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     if not steps:
-        give_up(f"{path} has no steps", "make train METRICS=run.jsonl writes one")
+        give_up(_("{path} has no steps").format(path=path), _("make train METRICS=run.jsonl writes one"))
     return steps, evaluations
 
 
@@ -57,23 +59,24 @@ def curves_of(runs, field, terminal):
         marks = [(one["step"], one[OF_AN_EVALUATION[field]]) for one in evaluations] if field in OF_AN_EVALUATION else []
         if not points:
             known = sorted(key for key, value in steps[0].items() if isinstance(value, (int, float)) and key not in ("step", "epoch"))
-            give_up(f"the steps of {title} have no '{field}'", f"Y is some of: {' '.join(known)}")
+            give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y is some of: {fields}").format(fields=" ".join(known)))
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
+        width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # of runs that agree, as layouts do, each is seen under the next
         name, quoted = f"{field}{i}", title.replace('"', "'")
         data += block(f"{name}points", points) + block(f"{name}line", line) + block(f"{name}marks", marks)
         if not terminal:
             parts.append(f'${name}points using 1:2 with points pointtype 7 pointsize 0.25 linecolor {i + 1} notitle')
-        parts.append(f'${name}line using 1:2 with lines linewidth 2 linecolor {i + 1} title "{quoted}" noenhanced')
+        parts.append(f'${name}line using 1:2 with lines linewidth {width:.1f} linecolor {i + 1} title "{quoted}" noenhanced')
         if marks:
-            parts.append(f'${name}marks using 1:2 with points pointtype 7 pointsize 1.2 linecolor {i + 1} '
-                         f'title "{quoted}, {OF_AN_EVALUATION[field].replace("_", " ")}" noenhanced')
+            parts.append(f'${name}marks using 1:2 with points pointtype 7 pointsize {0.5 + 0.35 * width:.2f} linecolor {i + 1} '
+                         f'title "{MARKED[field].format(run=quoted)}" noenhanced')
     return data, f'set ylabel "{"" if terminal else NAMES.get(field, field)}" noenhanced\n' + ("" if not terminal else f'set title "{NAMES.get(field, field)}" noenhanced\n') \
         + "plot " + ", ".join(parts) + "\n"
 
 
 def program_of(runs, fields, terminal):
     data, plots = zip(*(curves_of(runs, field, terminal) for field in fields))
-    return "".join(data) + 'set xlabel "step"\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
+    return "".join(data) + 'set xlabel "' + TRANSLATION.pgettext("of a training", "step") + '"\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
         + (f"set multiplot layout {len(fields)},1\n" if len(fields) > 1 and not terminal else "") + "".join(plots)
 
 
@@ -93,20 +96,20 @@ def in_the_terminal(runs, fields):
 def main():
     paths, fields, out = shlex.split(os.environ.get("METRICS", "")), os.environ.get("Y", "").split() or ["loss"], os.environ.get("OUT", "")
     if not paths:
-        give_up("which runs?", 'make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one')
+        give_up(_("which runs?"), _('make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one'))
     if out and os.path.splitext(out)[1] not in gnuplot.TERMINALS:
-        give_up(f"a picture cannot be '{out}'", f"a name that ends with {' or '.join(gnuplot.TERMINALS)}")
+        give_up(_("a picture cannot be '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
     if out and not os.path.isdir(os.path.dirname(out) or "."):
-        give_up(f"there is no folder {os.path.dirname(out)}", "mkdir makes it")
+        give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("mkdir makes it"))
     runs = dict(zip(titles_of(paths), map(read, paths)))
     try:
         if out:
             gnuplot.draw(out, program_of(runs, fields, False), 900, 120 + 360 * len(fields))
-            print(f"drawn in {out}")
+            print(_("drawn in {file}").format(file=out))
         else:
             in_the_terminal(runs, fields)
     except (gnuplot.Trouble, OSError) as error:
-        give_up(str(error), getattr(error, "hint", "may it be written there?"))
+        give_up(str(error), getattr(error, "hint", _("may it be written there?")))
 
 
 main()

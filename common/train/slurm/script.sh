@@ -67,8 +67,8 @@ write_look() {
 blind=\$(srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none \\
     sh -c 'test -x "\$0" || hostname'$(words "$PROGRAM") 2> /dev/null)
 if [ -n "\$blind" ]; then
-    printf 'error: %s is not there on node %s\n  HINT: %s\n'$(words "$PROGRAM") "\$blind" \\
-        'keep the kit in a folder that all nodes share'
+    printf $(words "$(say 'error: ')$(say '%s is not there on node %s')\n$(say '  HINT: ')%s\n" "$PROGRAM" | cut -c 2-) "\$blind" \\
+       $(words "$(say 'keep the kit in a folder that all nodes share')")
     exit 2
 fi
 END
@@ -108,16 +108,17 @@ write_end() {
         cat << END
 
 if [ "\$reason" = time ] && [ "\$status" = 0 ]; then
-    echo "the time is over: job \$SLURM_JOB_ID goes back into the queue, and on from the checkpoint in"$(words "$1")
+    printf $(words "$(say 'the time is over: job %s goes back into the queue, and on from the checkpoint in %s')\n" | cut -c 2-) "\$SLURM_JOB_ID"$(words "$1")
     trap '' TERM
     scontrol requeue "\$SLURM_JOB_ID" && exit 0
 fi
 END
     else
-        cat << 'END'
+        cat << END
 
-if [ "$reason" = time ]; then
-    printf 'error: the time is over\n  HINT: %s\n' 'a longer TIME; or SAVE=DIR RESUME=DIR, which goes back into the queue until it is done'
+if [ "\$reason" = time ]; then
+    printf $(words "$(say 'error: ')$(say 'the time is over')\n$(say '  HINT: ')%s\n" | cut -c 2-) \\
+       $(words "$(say 'a longer TIME; or SAVE=DIR RESUME=DIR, which goes back into the queue until it is done')")
     exit 1
 fi
 END

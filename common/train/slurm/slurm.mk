@@ -3,17 +3,17 @@
 SITE ?= site.mk
 ifneq ($(filter command%,$(origin SITE)),)
 ifeq ($(wildcard $(SITE)),)
-$(error there is no file '$(SITE)'. HINT: SITE names a file as common/train/slurm/site-example.mk)
+$(error $(shell $(TELL) stop "there is no file '%s'" "SITE names a file as common/train/slurm/site-example.mk" $(call quoted,$(SITE))))
 endif
 endif
 -include $(SITE)
 
 ifneq ($(filter-out slurm,$(ON))$(filter-out 0 1,$(words $(ON))),)
-$(error nothing is graded on '$(ON)'. HINT: make grade ON=slurm, or without ON on this machine)
+$(error $(shell $(TELL) stop "nothing is graded on '%s'" "make grade ON=slurm, or without ON on this machine" $(call quoted,$(ON))))
 endif
 ifneq ($(ON),)
 ifneq ($(filter-out grade,$(MAKECMDGOALS)),)
-$(error ON is for make grade alone. HINT: make grade ON=slurm; make sbatch trains on a cluster)
+$(error $(shell $(TELL) stop "ON is for make grade alone" "make grade ON=slurm; make sbatch trains on a cluster"))
 endif
 endif
 

@@ -29,7 +29,7 @@ choose_start() {
     case $JOB_START in
     srun | mpirun) ;;
     '') if srun --mpi=list 2>&1 | grep -qw pmix; then JOB_START=srun; else JOB_START=mpirun; fi ;;
-    *) give_up "START cannot be '$JOB_START'" "srun or mpirun; without it, srun where Slurm knows pmix" ;;
+    *) give_up "$(said "START cannot be '%s'" "$JOB_START")" "$(say 'srun or mpirun; without it, srun where Slurm knows pmix')" ;;
     esac
 }
 
@@ -41,37 +41,37 @@ choose_layout() {
     fi
     if [ -n "$JOB_GPUS" ] && [ -z "$JOB_NODES" ]; then JOB_NODES=$(((tasks + JOB_GPUS - 1) / JOB_GPUS)); fi
     [ -n "$JOB_NODES" ] || return 0
-    ((tasks % JOB_NODES == 0)) || give_up "NTASKS=$tasks cannot be shared out evenly over NODES=$JOB_NODES" \
-        "choose NODES (or GPUS, the GPUS of a node) so that each node has as many ranks"
+    ((tasks % JOB_NODES == 0)) || give_up "$(said 'NTASKS=%s cannot be shared out evenly over NODES=%s' "$tasks" "$JOB_NODES")" \
+        "$(say 'choose NODES (or GPUS, the GPUS of a node) so that each node has as many ranks')"
     JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
     [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
-        "$JOB_TASKS_A_NODE ranks a node, and GPUS=$JOB_GPUS: a rank takes a GPU of its own" "more NODES, or more GPUS a node"
+        "$(said '%s ranks a node, and GPUS=%s: a rank takes a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS a node')"
 }
 
 hint_on_refusal() {
     case $1 in
-    *account*) echo "ACCOUNT=name; sacctmgr show associations user=\$USER lists yours" ;;
-    *[qQ][oO][sS]*) echo "QOS=name; sacctmgr show qos lists them" ;;
-    *time\ limit*) echo "a shorter TIME, or another PARTITION: sinfo shows their limits" ;;
-    *gres*) echo "GPUS=n is the number of GPUs of a node: sinfo -o '%P %G' shows where there are any" ;;
-    *) echo "PARTITION, NODES, NTASKS, CPUS, GPUS and CONSTRAINT must fit a node: sinfo -o '%P %D %c %G %f' shows them" ;;
+    *account*) say "ACCOUNT=name; sacctmgr show associations user=\$USER lists yours" ;;
+    *[qQ][oO][sS]*) say 'QOS=name; sacctmgr show qos lists them' ;;
+    *time\ limit*) say 'a shorter TIME, or another PARTITION: sinfo shows their limits' ;;
+    *gres*) say "GPUS=n is the number of GPUs of a node: sinfo -o '%P %G' shows where there are any" ;;
+    *) say "PARTITION, NODES, NTASKS, CPUS, GPUS and CONSTRAINT must fit a node: sinfo -o '%P %D %c %G %f' shows them" ;;
     esac
 }
 
 # What is set in the environment for sbatch would go before the script's own lines.
 submit() {
-    local said
+    local answer
     if [ -n "$JOB_PARTITION" ]; then unset SBATCH_PARTITION; fi
     if [ -n "$JOB_ACCOUNT" ]; then unset SBATCH_ACCOUNT; fi
     if [ -n "$JOB_TIME" ]; then unset SBATCH_TIMELIMIT; fi
     if [ -n "$JOB_QOS" ]; then unset SBATCH_QOS; fi
     if [ -n "$JOB_CONSTRAINT" ]; then unset SBATCH_CONSTRAINT; fi
-    if ! said=$(sbatch --parsable "$SCRIPT" 2>&1); then
-        said=$(sed -n 's/^sbatch: error: //; s/^Batch job submission failed: //; /./p' <<< "$said" | tail -n 1)
-        give_up "Slurm refuses the job: $said" "$(hint_on_refusal "$said")"
+    if ! answer=$(sbatch --parsable "$SCRIPT" 2>&1); then
+        answer=$(sed -n 's/^sbatch: error: //; s/^Batch job submission failed: //; /./p' <<< "$answer" | tail -n 1)
+        give_up "$(said 'Slurm refuses the job: %s' "$answer")" "$(hint_on_refusal "$answer")"
     fi
-    said=$(tail -n 1 <<< "$said")
-    wait_for_job "${said%%;*}"
+    answer=$(tail -n 1 <<< "$answer")
+    wait_for_job "${answer%%;*}"
 }
 
 begin() {
@@ -126,7 +126,7 @@ case ${1:-} in
 train | grade) "$@" ;;
 wait)
     check_slurm
-    [[ $2 =~ ^[1-9][0-9]*$ ]] || give_up "JOB cannot be '$2'" "it is the number of a job: squeue --me lists yours"
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || give_up "$(said "JOB cannot be '%s'" "$2")" "$(say 'it is the number of a job: squeue --me lists yours')"
     wait_for_job "$2"
     ;;
 esac

@@ -22,14 +22,14 @@ leave_status() {
 
 # Asks Slurm about the job. A controller that is busy is asked again; one that does not know the job ends this.
 ask_slurm() {
-    local said
-    if said=$(scontrol show job --oneliner "$job" 2>&1); then
-        line=$said
-    elif [[ $said == *'Invalid job id'* ]]; then
+    local answer
+    if answer=$(scontrol show job --oneliner "$job" 2>&1); then
+        line=$answer
+    elif [[ $answer == *'Invalid job id'* ]]; then
         leave_status
-        give_up "Slurm knows no job $job (any more)" "squeue --me lists yours; what it printed would be in $FOLDER"
+        give_up "$(said 'Slurm knows no job %s (any more)' "$job")" "$(said 'squeue --me lists yours; what it printed would be in %s' "$FOLDER")"
     else
-        show_status "job $job  Slurm does not answer; it is asked again"
+        show_status "$(said 'job %s  Slurm does not answer; it is asked again' "$job")"
     fi
 }
 
@@ -43,19 +43,30 @@ field() {
 # Slurm's one word, with what it means where that is not plain.
 reason_in_words() {
     case $1 in
-    None | '') echo 'Slurm has not looked at it yet' ;;
-    Priority) echo 'Priority: others come first' ;;
-    Resources) echo 'Resources: waits for nodes that are busy' ;;
-    PartitionConfig) echo 'PartitionConfig: the partition has not that many nodes or cores now' ;;
-    BeginTime) echo 'BeginTime: starts again in a moment' ;;
-    Partition*Down | Partition*Inactive) echo "$1: the partition is shut" ;;
+    None | '') say 'Slurm has not looked at it yet' ;;
+    Priority) say 'Priority: others come first' ;;
+    Resources) say 'Resources: waits for nodes that are busy' ;;
+    PartitionConfig) say 'PartitionConfig: more nodes, cores or TIME than the partition gives now' ;;
+    BeginTime) say 'BeginTime: starts again in a moment' ;;
+    Partition*Down | Partition*Inactive) said '%s: the partition is shut' "$1" ;;
     *) echo "$1" ;;
     esac
 }
 
+# What a job in the nodes does, of which few are seen long.
+state_in_words() {
+    case $(field JobState) in
+    RUNNING) say 'running' ;;
+    COMPLETING) say 'completing' ;;
+    *) field JobState | tr '[:upper:]' '[:lower:]' ;;
+    esac
+}
+
 show_files() {
-    printf 'job %s  script  %s\n' "$job" "$(shown_path "$(field Command)")"
-    printf 'job %s  output  %s\n' "$job" "$(shown_path "$(field StdOut)")"
+    said 'job %s  script  %s' "$job" "$(shown_path "$(field Command)")"
+    echo
+    said 'job %s  output  %s' "$job" "$(shown_path "$(field StdOut)")"
+    echo
 }
 
 # As the user would write it.
@@ -79,11 +90,14 @@ show_pending() {
         leave_status
         scancel "$job"
         if [[ $reason == *requeued_held ]]; then never_began; fi
-        give_up "job $job could never start: $reason; it is out of the queue again" \
-            "sinfo -o '%P %D %c %l' shows nodes, cores and time limits of the partitions"
+        give_up "$(said 'job %s could never start: %s; it is out of the queue again' "$job" "$reason")" \
+            "$(say "sinfo -o '%P %D %c %l' shows nodes, cores and time limits of the partitions")"
     fi
-    [[ $start == *T* ]] && start=", expected at ${start/T/ }" || start=''
-    show_status "job $job  pending, $(reason_in_words "$reason")$start"
+    if [[ $start == *T* ]]; then
+        show_status "$(said 'job %s  pending, %s, expected at %s' "$job" "$(reason_in_words "$reason")" "${start/T/ }")"
+    else
+        show_status "$(said 'job %s  pending, %s' "$job" "$(reason_in_words "$reason")")"
+    fi
 }
 
 show_output() {
@@ -97,8 +111,8 @@ show_output() {
 
 # A folder that only this machine sees: the job had nowhere to write to.
 never_began() {
-    give_up "node $(field BatchHost) does not see $(field WorkDir): the job could not write its output there" \
-        "keep the kit in a folder that all nodes share"
+    give_up "$(said 'node %s does not see %s: the job could not write its output there' "$(field BatchHost)" "$(field WorkDir)")" \
+        "$(say 'keep the kit in a folder that all nodes share')"
 }
 
 # The status of the job that is over.
@@ -109,13 +123,13 @@ end_status() {
     case $state in
     COMPLETED) return 0 ;;
     FAILED)
-        printf 'job %s ended with exit status %s\n' "$job" "$((${code%%:*} + (${code##*:} ? 128 + ${code##*:} : 0)))" >&2
+        printf '%s\n' "$(said 'job %s ended with exit status %s' "$job" "$((${code%%:*} + (${code##*:} ? 128 + ${code##*:} : 0)))")" >&2
         ((${code##*:} == 0)) || return $((128 + ${code##*:}))
         return "${code%%:*}"
         ;;
-    CANCELLED) printf 'error: job %s was cancelled\n  HINT: what it saved before is in SAVE; RESUME goes on from there\n' "$job" >&2 ;;
-    TIMEOUT) printf 'error: job %s ran longer than its time\n  HINT: a longer TIME\n' "$job" >&2 ;;
-    *) printf 'error: job %s ended as %s\n  HINT: scontrol show job %s says more\n' "$job" "$state" "$job" >&2 ;;
+    CANCELLED) complain "$(said 'job %s was cancelled' "$job")" "$(say 'what it saved before is in SAVE; RESUME goes on from there')" ;;
+    TIMEOUT) complain "$(said 'job %s ran longer than its time' "$job")" "$(say 'a longer TIME')" ;;
+    *) complain "$(said 'job %s ended as %s' "$job" "$state")" "$(said 'scontrol show job %s says more' "$job")" ;;
     esac
     return 1
 }
@@ -123,10 +137,12 @@ end_status() {
 # The batch script's TERM lets the ranks save, whatever started them.
 end_job() {
     if [ "$(field JobState)" = RUNNING ]; then
-        printf 'job %s is asked to end (training saves first); once more ends it at once\n' "$job"
+        said 'job %s is asked to end (training saves first); once more ends it at once' "$job"
+        echo
         scancel --batch --signal=TERM "$job"
     else
-        printf 'job %s is taken out of the queue\n' "$job"
+        said 'job %s is taken out of the queue' "$job"
+        echo
         scancel "$job"
     fi
 }
@@ -140,14 +156,16 @@ on_interrupt() {
         end_job
     else
         interrupted=$SECONDS
-        printf 'job %s stays in the queue; Ctrl-C again within 5 seconds ends it\n' "$job"
+        said 'job %s stays in the queue; Ctrl-C again within 5 seconds ends it' "$job"
+        echo
     fi
 }
 
 # leave STATUS: this command ends, the job does not.
 leave() {
     leave_status
-    printf 'job %s goes on. make sbatch JOB=%s waits for it again, scancel %s ends it\n' "$job" "$job" "$job"
+    said 'job %s goes on. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
+    echo
     exit "$1"
 }
 
@@ -157,6 +175,7 @@ wait_for_job() {
     job=$1
     trap on_interrupt INT
     trap 'leave 143' TERM HUP
+    set +e # Ctrl-C ends what this script has just called, too
     ask_slurm
     show_files
     while :; do
@@ -169,7 +188,7 @@ wait_for_job() {
         '') ;;
         PENDING | CONFIGURING | REQUEUE* | SPECIAL_EXIT) show_pending ;;
         RUNNING | COMPLETING | SUSPENDED | STOPPED | RESIZING | SIGNALING | STAGE_OUT)
-            [ "$shown" != 0 ] || show_status "job $job  $(field JobState | tr '[:upper:]' '[:lower:]') on $(field NodeList)"
+            [ "$shown" != 0 ] || show_status "$(said 'job %s  %s on %s' "$job" "$(state_in_words)" "$(field NodeList)")"
             show_output
             ;;
         *) break ;;
@@ -177,7 +196,8 @@ wait_for_job() {
         sleep 1 || true
     done
     trap '' INT
-    [ "$shown" != 0 ] || [ "$(field JobState)" = CANCELLED ] || show_status "job $job  ran on $(field NodeList)"
+    set -e
+    [ "$shown" != 0 ] || [ "$(field JobState)" = CANCELLED ] || show_status "$(said 'job %s  ran on %s' "$job" "$(field NodeList)")"
     sleep 1 # what nodes write comes over a network
     show_output
     leave_status

@@ -46,11 +46,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rest = [t for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "film") if t != token]
         refused(f"a vocabulary without {token} is refused", [token], 1, "--vocab",
                 file_with(folder, "vocab.txt", "\n".join(rest).encode()))
-    refused("SEQ below 2 is refused", ["seq", "'1'"], 2, "--tp", 2, "--seq", 1)
+    refused("SEQ below 2 is refused", ["SEQ", "'1'"], 2, "--tp", 2, "--seq", 1)
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
     refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
-    refused("a precision that there is not is refused", ["--amp", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
+    refused("a precision that there is not is refused", ["AMP", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
     for amp in ("fp16", "tf32"):
         refused(f"{amp} is refused: it needs a GPU", [f"AMP={amp}", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", amp)
     broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))

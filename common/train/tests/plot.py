@@ -58,6 +58,12 @@ def main(folder):
         texts = [re.sub(r"<[^>]*>|\s+", " ", node.toxml()).strip() for node in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
     check(done.returncode == 0 and all(text in texts for text in ("falls", "rises", "falls, test loss", "rises, test accuracy", "loss", "accuracy", "step")),
           "an SVG has a curve a run and its evaluations, with their names", f"{done.stderr} {texts}")
+    same = written(folder, "same.jsonl", lambda step: 1 / step)
+    plot(folder, METRICS=f"{falls} {same}", OUT=picture)
+    with open(picture, encoding="utf-8") as file:
+        strokes = re.findall(r'stroke="rgb\(([\d, ]+)\)" stroke-width="([\d.]+)"', file.read())
+    widths = {colour: max(float(width) for other, width in strokes if other == colour) for colour, _ in strokes}
+    check(len(widths) == 2 and list(widths.values())[0] > list(widths.values())[1] + 1, "of two runs that agree, as layouts do, the second is narrower than the first, so that both are seen", str(widths))
     picture = os.path.join(folder, "curves.png")
     plot(folder, METRICS=falls, OUT=picture)
     with open(picture, "rb") as file:

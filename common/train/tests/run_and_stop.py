@@ -62,3 +62,23 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         kept = [json.loads(line) for line in file]
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
 check(len(kept) > 3 and kept[-1]["interrupted"] is True, "what was written before Ctrl-C is kept, and the summary follows")
+
+# An evaluation that takes much longer than a step, asked to end in its middle.
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    path, saved = os.path.join(folder, "metrics.jsonl"), os.path.join(folder, "saved")
+    large = ["--layers", 4, "--hidden-dim", 256, "--heads", 4, "--batch-size", 6, "--seq", 256]
+    job = subprocess.Popen(command(3, "--tp", 1, *large, "--samples", 6, "--epochs", 2, "--metrics", path, "--save", saved), cwd=ROOT,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    output = ""
+    while "evaluating" not in output and (line := job.stdout.readline()):
+        output += line
+    time.sleep(0.2)
+    os.kill(job.pid, signal.SIGTERM)
+    rest, _ = job.communicate(timeout=120)
+    output += rest
+    with open(path) as file:
+        kept = [json.loads(line) for line in file]
+    check(job.returncode == 0 and "interrupted" in output and not any("test_accuracy" in line for line in kept),
+          "a signal ends an evaluation between two of its batches, with the table", output[-600:])
+    check(kept[-1].get("interrupted") is True and "step-000001" in os.listdir(saved), "and a checkpoint",
+          str(os.listdir(saved)))

@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 
-from runs import check
+from runs import ROOT, check
 from slurm_cluster import cluster, missing
 
 
@@ -34,6 +34,11 @@ def main():
         says(one, "a Slurm without PMIx is told to start ranks by mpirun", r"^  ! srun --mpi=pmix +none .*mpirun", PATH=none)
         alone = with_srun(one, folder, "echo pmix; echo ranks=1; echo ranks=1")
         says(one, "ranks that are alone are told, with a way out", r"(?s)each rank is alone.*HINT: .*START = mpirun", PATH=alone)
+        with open(f"{folder}/site.mk", "w") as site:
+            site.write(open(f"{ROOT}/common/train/slurm/site-example.mk").read())
+        status, text = one.made("doctor", f"SITE={folder}/site.mk")
+        check(status == 0 and "there is no partition 'cpu'" in text and "HINT: PARTITION in site.mk" in text,
+              "a site.mk that nobody has edited is told with what to edit", text)
         one.ask("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=test")
         says(one, "where no node is free, that is told", r"^    srun --mpi=pmix +not tried")
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+from pages import Page
 from runs import ROOT, check, losses_of
 from slurm_cluster import SCRIPTS, cluster, missing
 
@@ -53,7 +54,8 @@ def losses_in_part(path):
 
 
 def trains_on_two_nodes(one, folder, start):
-    status, text = one.made(*ON_TWO_NODES, f"NAME=two-{start}", f"START={start}", "STEPS=10", "MAP=1", f"METRICS={folder}/{start}.jsonl")
+    status, text = one.made(*ON_TWO_NODES, f"NAME=two-{start}", f"START={start}", "STEPS=10", "MAP=1", f"METRICS={folder}/{start}.jsonl", "REPORT=1",
+                            f"OUT={folder}/{start}.html")
     local = losses_of(1, "--layers", 1, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32, "--steps", 10)
     there = losses_in(f"{folder}/{start}.jsonl") if status == 0 else []
     check(status == 0 and len(there) == 10 and apart(local, there) < 1e-4,
@@ -62,6 +64,8 @@ def trains_on_two_nodes(one, folder, start):
     rows = [line for line in text.splitlines() if line[:4].strip().isdigit() and len(line.split()) == 9]
     check(len(rows) == 4 and re.search(r"(running|ran) on n\[1-2\]", text),
           f"where it runs and then the table are printed, by {start}", text)
+    page = Page(f"{folder}/{start}.html") if os.path.exists(f"{folder}/{start}.html") else None
+    check(page and page.data and not page.unclosed and all(f"rank {r}" in json.dumps(page.data) for r in range(4)), f"REPORT=1 makes a page of the ranks on both nodes, by {start}", text)
 
 
 def script_stands_alone(one):

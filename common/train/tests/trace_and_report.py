@@ -2,7 +2,9 @@
 """make train TRACE= and REPORT=1: spans without gaps that add up to the steps, the same exchanges on all ranks of a group, memory below its peak,
 a page in one file that a real browser draws; what is refused."""
 import json
+import math
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -82,6 +84,32 @@ def look_at_memory(trace, metrics):
     check(good, "memory by category never exceeds the peak that the table gives, comes near it and falls again", str(seen))
 
 
+def is_time(value):
+    return isinstance(value, (int, float)) and math.isfinite(value) and value >= 0
+
+
+def look_at_format(trace, sentence):
+    """The Trace Event Format, as far as it is used: complete events (X), counters (C) and metadata (M) in an object."""
+    events, wrong = trace["traceEvents"], []
+    named = {name: {(event["pid"], event.get("tid")) for event in events if event["ph"] == "M" and event["name"] == name} for name in ("process_name", "thread_name")}
+    series, at = {}, {}
+    for event in events:
+        good = event["ph"] in ("X", "C", "M") and isinstance(event["name"], str) and isinstance(event["pid"], int) and isinstance(event.get("args", {}), dict)
+        good = good and (event["pid"], None) in named["process_name"]
+        if event["ph"] != "M":
+            row = (event["pid"], event.get("tid"), event["ph"])
+            good = good and is_time(event["ts"]) and event["ts"] >= at.get(row, 0)
+            at[row] = event["ts"]
+        if event["ph"] == "X":
+            good = good and isinstance(event["tid"], int) and is_time(event["dur"]) and isinstance(event["cat"], str) and (event["pid"], event["tid"]) in named["thread_name"]
+        if event["ph"] == "C":
+            good = good and all(map(is_time, event["args"].values())) and series.setdefault((event["pid"], event["name"]), list(event["args"])) == list(event["args"])
+        if event["ph"] == "M" and event["name"].endswith("_name"):
+            good = good and isinstance(event["args"]["name"], str)
+        wrong += [] if good else [event]
+    check(trace["displayTimeUnit"] in ("ms", "ns") and events and not wrong, sentence, str(wrong[:3]))
+
+
 def look_at_page(path, sentence_of):
     page = pages.Page(path)
     check(not page.unclosed, f"{sentence_of}: each element is closed", str(page.unclosed))
@@ -98,6 +126,8 @@ def looked_at_in_browser(path, ranks):
     check(int(pages.attribute(dom, "data-spans") or 0) > 20 * ranks, "the timeline has spans", str(pages.attribute(dom, "data-spans")))
     check(dom.count('class="area"') == 4 * ranks, "memory is drawn by category on each rank", str(dom.count('class="area"')))
     check(dom.count('class="curve"') == 1, "the loss is drawn")
+    sides = re.findall(r'class="point"[^>]* width="([\d.]+)"', dom)
+    check(len(sides) == 6 and min(map(float, sides)) > 3, "and the points of a short run are seen beside the line", str(sides))
 
 
 HANDS = """<script>
@@ -152,6 +182,7 @@ def refused(sentence, words, done):
 def main(folder):
     trace, metrics = traced(folder, 4, 2, 14)
     check(trace["otherData"]["tp"] == 2 and trace["otherData"]["dp"] == 2 and not trace["otherData"]["device"], "the trace says the layout")
+    look_at_format(trace, "a trace is in the Trace Event Format: names, processes and threads, times that do not go back, durations, counters")
     look_at_spans(trace, metrics, 4)
     look_at_groups(trace, metrics, 4)
     look_at_memory(trace, metrics)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
+
 static const struct {
     const char *name;
     FormatWriter *writer;
@@ -38,7 +40,7 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
     char again[160];
     size_t used = strlen(text);
     repeat_check(verdict, lab, check, again);
-    snprintf(text + used, size - used, "\nagain: %s", again);
+    snprintf(text + used, size - used, "\n%s%s", _("again: "), again);
 }
 
 int next_check(const LabResult *lab, int check)

@@ -1,4 +1,5 @@
 /* Gradescope's results.json (gradescope-autograders.readthedocs.io, "Autograder Specifications"). */
+#include "base/language.h"
 #include "grader/judge/formats/formats.h"
 
 static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check check)
@@ -21,8 +22,8 @@ char *gradescope_text(const Verdict *verdict)
         for (int check = -1; (check = next_check(&verdict->labs[i], check)) >= 0;)
             json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
     tell_isolation(verdict, isolation);
-    snprintf(output, sizeof output, "seed %llu%s\n%s", (unsigned long long)verdict->seed,
-             verdict_is_complete(verdict) ? "" : "; the grader was interrupted, some labs were not run",
+    snprintf(output, sizeof output, "%s %llu%s\n%s", _("seed"), (unsigned long long)verdict->seed,
+             verdict_is_complete(verdict) ? "" : _("; the grader was interrupted, some labs were not run"),
              isolation);
     return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score", verdict_points(verdict),
                                "execution_time", (int)verdict->seconds, "output", output, "output_format",

@@ -1,0 +1,47 @@
+#include "base/language.h"
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char domain[] = "balise";
+
+static const char *asked_for(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
+void language_begin(void)
+{
+    const char *folder = getenv("TEXTDOMAINDIR"), *asked = asked_for();
+    /* gettext looks for no sentence while the locale is "C", and a locale that is not installed leaves it at that. */
+    bool installed = setlocale(LC_MESSAGES, "") != NULL;
+    if ((!installed || !asked) && setlocale(LC_MESSAGES, "C.UTF-8") && asked)
+        setenv("LANGUAGE", asked, 0);
+    if (!folder || !*folder)
+        return;
+    bindtextdomain(domain, folder);
+    bind_textdomain_codeset(domain, "UTF-8");
+    textdomain(domain);
+    (void)gettext("error: ");
+}
+
+int characters_of(const char *text)
+{
+    int characters = 0;
+    for (; *text; text++)
+        characters += (*text & 0xc0) != 0x80; /* other bytes go on a character */
+    return characters;
+}
+
+int padded_to(const char *text, int columns)
+{
+    return columns + (int)strlen(text) - characters_of(text);
+}

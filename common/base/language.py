@@ -1,0 +1,19 @@
+"""Sentences in the reader's language, by the rule of common/base/language.h, in scripts; LANGUAGE is the language's code."""
+import gettext
+import os
+
+
+def sentences():
+    """gettext's; in the locale C none is looked for."""
+    locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return gettext.translation("balise", os.environ.get("TEXTDOMAINDIR", ""), ["C"] if locale in ("C", "POSIX") else None, fallback=True)
+
+
+TRANSLATION = sentences()
+LANGUAGE = TRANSLATION.info().get("language", "en")
+_ = TRANSLATION.gettext
+
+
+def counted(one, many, number):
+    """"{n} rank" or "{n} ranks"."""
+    return TRANSLATION.ngettext(one, many, number).format(n=number)

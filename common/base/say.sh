@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# Sourced by scripts that speak to people. say SENTENCE: it in the reader's language (see common/base/language.h); English where there is no gettext.
+say() {
+    local asked=${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} languages=${LANGUAGE:-}
+    case $asked in C | POSIX) languages=en ;; esac
+    LC_ALL=C.UTF-8 LANGUAGE=${languages:-$asked} gettext "$1" 2> /dev/null || printf '%s' "$1"
+}
+
+# padded COLUMNS TEXT: with blanks behind it, so that it fills as many columns; printf counts bytes, and an accent has two.
+padded() {
+    local LC_ALL=C.UTF-8
+    printf '%s%*s' "$2" $(($1 > ${#2} ? $1 - ${#2} : 0)) ''
+}
+
+# said FORMAT ARGUMENTS...: a sentence in the reader's language.
+said() {
+    local format
+    format=$(say "$1")
+    shift
+    # shellcheck disable=SC2059 # the format is a sentence
+    printf "$format" "$@"
+}

@@ -1,0 +1,296 @@
+#!/usr/bin/python3
+"""The kit in French: every sentence that it says and every text of the labs is there, and what programs read is the same in each language.
+"""
+# Runs beside other tests.
+import ast
+import glob
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
+for variable in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # what is made here is made as by hand
+    os.environ.pop(variable, None)
+CLEAN = {name: value for name, value in os.environ.items() if not re.match(r"LANG|LC_", name)}
+os.chdir(ROOT)
+
+
+def check(sentence, wrong):
+    """`wrong` lists what contradicts the sentence."""
+    print(("not ok - " if wrong else "ok - ") + sentence)
+    for line in wrong[:20]:
+        print("    " + str(line))
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+# ---- what the kit says
+
+def unquoted(literals):
+    return "".join(part.encode().decode("unicode_escape").encode("latin-1").decode("utf-8")
+                   for part in re.findall(r'"((?:[^"\\]|\\.)*)"', literals))
+
+
+def messages(po):
+    """{sentence: its translation} of a .po file; what is fuzzy or obsolete is none."""
+    found = {}
+    for entry in text_of(po).split("\n\n"):
+        match = re.search(r'^msgid ((?:".*"\n?)+)(?:msgid_plural ((?:".*"\n?)+))?', entry, re.M)
+        said = re.findall(r'^msgstr(?:\[\d\])? ((?:".*"\n?)+)', entry, re.M)
+        if match and said and not re.search(r"^#,.*fuzzy", entry, re.M):
+            found[unquoted(match[1])] = all(unquoted(text) for text in said)
+    found.pop("", None)
+    return found
+
+
+def sentences_are_translated():
+    template = f"{BUILD}/generated/balise.pot"
+    done = subprocess.run(["make", "--silent", template], capture_output=True, text=True)
+    check("the sentences can be gathered", [] if done.returncode == 0 else [done.stderr])
+    said, french = messages(template), messages("common/base/fr.po")
+    check("there are sentences to gather", [] if len(said) > 300 else [len(said)])
+    check("every sentence is in French", [text for text in said if not french.get(text)])
+    check("every French sentence is still said", [text for text in french if text not in said])
+    compiled = subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "common/base/fr.po"], capture_output=True, text=True)
+    check("the numbers and names in a sentence are those of the English one", [compiled.stderr] if compiled.returncode else [])
+    return said
+
+
+# Read by programs, or the names of things: options, files, commands of make and of gdb; what a picture's page reads as JSON.
+NO_SENTENCE = re.compile(r"^(--|#|/|make [a-z]+ LAB=|set \w+ off|shell )|\.c$|^not looked at$")
+
+
+def literals_of(path):
+    """What stands in quotes, adjacent pieces joined, with the words before it."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text_of(path), flags=re.S)
+    for match in re.finditer(r'((?:"(?:[^"\\\n]|\\.)*"[ \t\n]*(?:PRI[dux]\d+[ \t\n]*)?)+)', code):
+        yield code[max(0, match.start() - 60):match.start()], match[1], code.count("\n", 0, match.start()) + 1
+
+
+# Keys: compared, or the name of an entry.
+COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|strstr|strspn|strcspn|strchr|fopen|getenv|json_\w+|popen|system|execl\w*)\s*\(|"
+                      r"snprintf\(name|char start\[\] =)[^;]*$")
+
+
+def nothing_is_unmarked(said):
+    """A text with blanks between words, in the grader's sources, is a sentence that the catalogue knows, or compared with something."""
+    unmarked = []
+    for path in sorted(glob.glob("grader/judge/*.c")):
+        for before, literal, line in literals_of(path):
+            try:
+                text = unquoted(literal)
+            except (UnicodeDecodeError, UnicodeEncodeError):
+                continue
+            words = re.findall(r"(?<![%\w.=-])[a-z]{2,}(?= )", re.sub(r"%[-+ #0-9.*]*[hlzjt]*[a-zA-Z]", "%", text))
+            if len(words) >= 2 and text not in said and not COMPARED.search(before) and not NO_SENTENCE.search(text) and "#include" not in before[-12:]:
+                unmarked.append(f"{path}:{line}: {text[:100]!r}")
+    check("no sentence of the judge is said without being marked for translation", unmarked)
+
+
+def is_sentence(text):
+    """Words with blanks between them: no name of a thing, no code."""
+    text = re.sub(r"<[^<>]*>|%[-+ #0-9.*]*[hlzjt]*[a-zA-Z]|\$?\{[^{}]*\}|\$\w+|\$\(\w+\)|\\\w", "%", text)
+    return len(re.findall(r"(?<![%\w.=/<-])[a-z]{2,}(?= [a-z%'(])", text)) >= 1 and not CODE.search(text)
+
+
+# Commands that are shown as such; styles, and gnuplot's words.
+CODE = re.compile(r'^(make [a-z]+ LAB=|[0-9]+px |use strict$|(svg|pngcairo) size )|noenhanced|linecolor|linewidth|pointsize|^[%"\s]*(set|module|#) | # ')
+
+
+def lines_of(pattern):
+    for path in sorted(glob.glob(pattern)):
+        joined = re.sub(r"\\\n", lambda _: "  ", text_of(path)) if path.endswith((".mk", "Makefile")) else text_of(path)
+        for number, line in enumerate(joined.splitlines(), 1):
+            yield path, number, line
+
+
+SPEAKING = re.compile(r"""\b(?:echo|printf|fail|give_up|complain|hint|under|row(?: \w+)?|mpi_fails|show_status)\b""")
+
+
+def no_script_is_unmarked(said):
+    """What a shell script prints in quotes is say's, said's or tell's; and what these have in quotes is in the catalogue."""
+    unmarked, unknown = [], []
+    scripts = [pattern for pattern in ("grader/*.sh", "grader/handout/changed.sh", "common/base/*.sh", "common/train/*.sh", "common/train/slurm/*.sh", "common/setup/*.sh", "data/*.sh")]
+    for path, number, line in (found for pattern in scripts for found in lines_of(pattern)):
+        if re.match(r"\s*(#|END)", line) or "#!/bin" in line or "#SBATCH" in line:
+            continue
+        marked = r"""\b(?:say|said|tell) (?:'([^']*)'|"((?:[^"\\$]|\\.)*)")"""
+        for match in re.finditer(marked, line):
+            text = match[1] if match[1] is not None else re.sub(r"\\(.)", r"\1", match[2])
+            if text.strip() and text not in said and "$" not in text.replace("$USER", "").replace("$HOME", ""):
+                unknown.append(f"{path}:{number}: {text!r}")
+        rest = re.sub(r"\$\(\(.*?\)\)", "%", re.sub(marked, "", line))
+        speaks = SPEAKING.search(rest)
+        for match in re.finditer(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", rest[speaks.end():] if speaks else ""):
+            if is_sentence(re.sub(r"\$\([^()]*\)", "%", match[1] or match[2] or "")):
+                unmarked.append(f"{path}:{number}: {match[0]}")
+    check("no sentence of the shell scripts is said without being marked for translation", unmarked)
+    check("every sentence of the shell scripts was gathered", unknown)
+
+
+def no_makefile_is_unmarked(said):
+    unmarked = []
+    for path, number, line in (found for pattern in ("Makefile", "grader/*.mk", "grader/loop/*.mk", "common/*/*.mk", "common/train/slurm/*.mk") for found in lines_of(pattern)):
+        if line.startswith("#") or path.endswith(("tests.mk", "words.mk")):
+            continue
+        told = re.findall(r'\(TELL\) \w+ "([^"]*)" "([^"]*)"', line)
+        unmarked += [f"{path}:{number}: {text!r} was not gathered" for pair in told for text in pair if text and text not in said]
+        if re.search(r"\$\((error|warning|info) (?!\$\(shell \$\(TELL\))", line) or line.count("(TELL)") != len(told) or \
+                any(is_sentence(match[1]) for match in re.finditer(r"\b(?:echo|printf) ['\"]([^'\"$][^'\"]*)", line)):
+            unmarked.append(f"{path}:{number}: {line.strip()[:120]}")
+    check("no sentence of a makefile is said without being marked for translation", unmarked)
+
+
+def no_python_is_unmarked(said):
+    """Outside of _(), a text with words is none that anybody reads; inside, it is in the catalogue, which knows nothing of what stands in an f-string."""
+    unmarked = []
+    for path in sorted(path for pattern in ("grader/loop/*.py", "common/train/page/*.py", "common/train/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
+        tree = ast.parse(text_of(path))
+        quiet = set()
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+                quiet.add(id(node.body[0].value))
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("_", "counted", "pgettext"):
+                texts = [argument for argument in node.args if isinstance(argument, ast.Constant) and isinstance(argument.value, str)]
+                quiet |= {id(text) for text in texts}
+                unmarked += [f"{path}:{text.lineno}: {text.value!r} was not gathered" for text in texts[:1] if node.func != "pgettext" and text.value not in said and
+                             getattr(node.func, "attr", "") != "pgettext"]
+            if isinstance(node, (ast.Dict, ast.Subscript, ast.Compare)): # keys
+                quiet |= {id(key) for key in (node.keys if isinstance(node, ast.Dict) else ast.walk(node))}
+        unmarked += [f"{path}:{node.lineno}: {node.value!r}" for node in ast.walk(tree)
+                     if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet and is_sentence(node.value) and node.value not in said]
+    check("no sentence of the loop, of a page or of a plot is said without being marked for translation", unmarked)
+
+
+def no_page_is_unmarked(said):
+    unmarked = []
+    for path, number, line in lines_of("common/train/page/*.js"):
+        line = re.sub(r"//.*", "", line)
+        unmarked += [f"{path}:{number}: {text!r} was not gathered" for text in re.findall(r'\bsay\("([^"]*)"', line) if text not in said]
+        unmarked += [f"{path}:{number}: {text!r}" for text in re.findall(r'"([^"]*)"|`([^`]*)`', re.sub(r'\bsay\("[^"]*"', "", line)) if any(map(is_sentence, text))]
+    check("no sentence of a page's scripts is said without being marked for translation", unmarked)
+
+
+# ---- what the labs' texts say
+
+def outline(path):
+    """What a translation keeps: headings by level, tables by their columns, code by its commands, links."""
+    kept, code = [], False
+    for line in text_of(path).splitlines():
+        if line.startswith("```"):
+            code = not code
+        elif re.match(r"#+ ", line) and not code:
+            kept.append("heading " + line.split()[0])
+        elif line.startswith("|"):
+            kept.append(f"row of {line.count('|') - line.count(chr(92) + '|')}")
+        command = re.match(r"    ((?:make|build/\w+|cd|cp|less|tar|git) [^#]*)", line)
+        if command:
+            kept.append("command " + re.sub(r"NAME=.*", "NAME=", command[1]).replace(".fr.md", ".md").strip())
+        kept += ["link " + target.replace(".fr.md", ".md") for target in re.findall(r"\]\(([^)]*)\)", line)]
+    return sorted(kept)
+
+
+def texts_are_translated():
+    texts = sorted(glob.glob("labs/*/README.md") + glob.glob("labs/*/hints/*.md") + ["grader/handout/README.md", "solutions/README.md"])
+    texts = [path for path in texts if not path.endswith(".fr.md")]
+    french = {path: path.replace(".md", ".fr.md") for path in texts}
+    check("every text and hint is there in French", [path for path in texts if not os.path.exists(french[path])])
+    there = [path for path in texts if os.path.exists(french[path])]
+    wrong = []
+    for path in there:
+        english, other = outline(path), outline(french[path])
+        for line in sorted(set(english + other)):
+            if english.count(line) != other.count(line):
+                wrong.append(f"{french[path]}: {other.count(line)} x {line}, and {english.count(line)} in English")
+    check("a French text has the headings, tables, commands and links of the English one", wrong)
+    same = [french[path] for path in there for paragraph in text_of(path).split("\n\n")
+            if len(re.findall(r"\b(the|of|and|is|it)\b", paragraph)) > 4 and paragraph in text_of(french[path])]
+    check("no paragraph was left in English", same)
+
+
+# ---- what comes out
+
+def graded(folder, lab="LAB=2", **environment):
+    """make grade's words, and the verdict as JSON."""
+    done = subprocess.run(["make", "--silent", "grade", lab, "SOLUTION=1", "SEED=3", "FORMAT=json", f"OUT={folder}/verdict.json"], capture_output=True,
+                          text=True, encoding="utf-8", env={**CLEAN, **environment})
+    verdict = f"{folder}/verdict.json"
+    return done.stdout + done.stderr, json.loads(text_of(verdict)) if os.path.exists(verdict) else None
+
+
+def what_comes_out(folder):
+    english, english_verdict = graded(folder, LANG="C.UTF-8")
+    french, french_verdict = graded(folder, LANG="fr_FR.UTF-8")
+    by_language, _ = graded(folder, LANG="en_US.UTF-8", LANGUAGE="fr:en")
+    plain, _ = graded(folder, LC_ALL="C", LANG="fr_FR.UTF-8")
+
+    def timeless(text):
+        return re.sub(r"\d+\.\d s", "", text)
+    check("in a French locale, installed or not, the grader speaks French", [] if "passe avant" in french and "forward" not in french else [french])
+    check("LANGUAGE says it too", [] if timeless(by_language) == timeless(french) else [by_language])
+    def hint(**environment):
+        return subprocess.run(["make", "--silent", "hint", "LAB=99"], capture_output=True, text=True, encoding="utf-8", env={**CLEAN, **environment}).stderr
+    wrong = [f"{environment}: {hint(**environment)}" for environment, french_is_read in (
+        ({"LANG": "fr_FR.UTF-8"}, True), ({"LANGUAGE": "fr"}, True), ({"LANG": "C", "LANGUAGE": "fr"}, False), ({"LC_ALL": "C", "LANG": "fr_FR.UTF-8"}, False))
+        if ("erreur" in hint(**environment)) != french_is_read or ("erreur" in graded(folder, lab="LAB=99", **environment)[0]) != french_is_read]
+    check("C and Python choose the language by one rule", wrong)
+    check("LC_ALL goes before LANG", [] if timeless(plain) == timeless(english) and "forward" in english else [plain, english])
+    check("points and Score: are the same in French", [] if re.findall(r"\d+/\d+|Score: .*", english) == re.findall(r"\d+/\d+|Score: .*", french) else [french])
+
+    def keys(json_value):
+        if isinstance(json_value, dict):
+            return {key: keys(value) if key not in ("remark", "reason", "note", "title", "isolation", "stack", "printed", "seconds", "story", "description") else None
+                    for key, value in json_value.items() if key != "seconds"}
+        return [keys(value) for value in json_value] if isinstance(json_value, list) else json_value if not isinstance(json_value, float) else None
+    check("what programs read of a verdict is the same in French", [] if keys(english_verdict) == keys(french_verdict) else [english_verdict, french_verdict])
+
+
+def said_by_make(*arguments, **environment):
+    done = subprocess.run(["make", "--silent", *arguments], capture_output=True, text=True, encoding="utf-8", env={**CLEAN, **environment}, check=False)
+    return done.stdout + done.stderr
+
+
+def pages_come_out(folder):
+    texts = []
+    for language in ("C.UTF-8", "fr_FR.UTF-8"):
+        said_by_make("report", "LAB=6", "SOLUTION=1", "SEED=3", f"OUT={folder}/page.html", LANG=language)
+        page = text_of(f"{folder}/page.html")
+        texts.append(page)
+        os.unlink(f"{folder}/page.html")
+    english, french = texts
+    check("a page says its language", [] if '<html lang="en">' in english and '<html lang="fr">' in french else [english[:60], french[:60]])
+    visible = html.unescape(re.sub(r"<(style|script|code)[^>]*>.*?</\1>|<[^>]+>", "\n", french, flags=re.S))
+    check("nothing of a French page is English", [line for line in visible.splitlines() if re.search(r"\b(the|of|and|is|rank|right|first|step|cut)\b", line.replace("first.", ""))])
+    check("what a page's scripts say comes with it", [] if '"rank {0}":"rang {0}"' in french and '"words":{}' in english else [french[-600:]])
+    for words, arguments in (("empilement", ("grade", "STACK=x")), ("réglage", ("grade", "NOWHERE=1")), ("numéro d'une balise", ("train", "UPTO=99"))):
+        words_said = said_by_make(*arguments, LANG="fr_FR.UTF-8")
+        check(f"make {' '.join(arguments)} is refused in French", [] if words in words_said and "INDICE" in words_said else [words_said])
+
+
+def doctor_comes_out():
+    lines = said_by_make("doctor", LANG="fr_FR.UTF-8").splitlines()
+    check("the doctor speaks French", [] if "Nécessaire aux balises" in lines else lines)
+    check("the doctor's French table fits 80 columns", [line for line in lines if len(line) > 80])
+    rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41 and line[26] == " "] # a longer name moves its row
+    check("and its columns begin one below the other, whatever their accents", [line for line in rows if line[40] != " " or line[41] == " "])
+
+
+texts_are_translated()
+if not shutil.which("xgettext"):
+    print("skip - the sentences are in French: there is no xgettext")
+    sys.exit()
+everything_said = sentences_are_translated()
+for nothing_is_left_out in (nothing_is_unmarked, no_script_is_unmarked, no_makefile_is_unmarked, no_python_is_unmarked, no_page_is_unmarked):
+    nothing_is_left_out(everything_said)
+with tempfile.TemporaryDirectory() as place:
+    what_comes_out(place)
+    pages_come_out(place)
+doctor_comes_out()

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# run.sh runs what is executable: a script among the tests that begins with #! and is not would never be run.
+set -uo pipefail
+cd -- "${ROOT:?}" || exit 2
+sentence="every script among the tests that begins with #! is executable, and so is run"
+forgotten=
+for path in common/*/tests/*.{sh,py} {grader,data,slides}/tests/*.{sh,py}; do
+    if [[ -f $path && ! -x $path && $(head -c 2 "$path") == '#!' ]]; then forgotten+=" $path"; fi
+done
+if [ -z "$forgotten" ]; then
+    echo "ok - $sentence"
+else
+    printf 'not ok - %s\n    chmod +x%s\n' "$sentence" "$forgotten"
+    exit 1
+fi

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What stands behind make NAME=... is a setting, and what is in the way of every command is said once.
+# Runs beside other tests.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/../../../grader/tests/tree.sh"
+make_tree settings
+unset MAKELEVEL # what students type is no command of another make
+
+stops() { # stops WORDS COMMAND...: before it has begun, with one sentence and a HINT
+    local words=$1
+    shift
+    ! "$@" > out 2>&1 && [ "$(grep -c '\*\*\*' out)" = 1 ] && grep -qF -- "$words" out && grep -q 'HINT: ' out
+}
+refused() {
+    local word=$1
+    shift
+    check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
+}
+refused SOLUTON grade SOLUTON=1 LAB=2
+refused lab grade lab=1
+refused EPOCH train EPOCH=2
+check "a value with an apostrophe is told as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
+an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a shell's
+    local words=$1
+    shift
+    ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out
+}
+check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
+check "a stack for training with one, too" an_error "'m'ien'" make --silent train "STACK=m'ien"
+check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
+check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
+
+every_setting() {
+    local unknown
+    mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)
+    unknown=$(common/setup/settings.sh "${names[@]}" BUILD V CC CFLAGS CUDA OPTIMISE LANG LC_ALL SITE BARE_FULL REAL_DATA)
+    echo "${#names[@]} names; unknown: $unknown" > out
+    [ "${#names[@]}" -gt 40 ] && [ -z "$unknown" ]
+}
+check "every setting that the help names is one" every_setting
+check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is no folder that can be written" env TMPDIR=/nonexistent make grade LAB=1
+check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
+check "a build folder that cannot be made is told" stops "nothing can be written into the folder /proc/build" make grade LAB=1 BUILD=/proc/build
+finish

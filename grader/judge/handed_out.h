@@ -1,0 +1,15 @@
+/** @file
+ * What of a student's file is as it was handed out.
+ */
+#ifndef BALISE_GRADER_HANDED_OUT_H
+#define BALISE_GRADER_HANDED_OUT_H
+
+#include "grader/judge/grade.h"
+
+/** Is all of it, and is there nothing to be judged? Then the result says so. */
+bool is_untouched(LabResult *result, const Options *o);
+
+/** Checks that failed, and whose functions (WRITES in labs.mk) are as in the start file, become "to do". */
+void look_for_handed_out(LabResult *result, const Options *o);
+
+#endif
