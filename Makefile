@@ -80,7 +80,11 @@ ifeq ($(MAKELEVEL),0)
 SET_BY_HAND := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 NO_SETTING := $(if $(SET_BY_HAND),$(shell common/setup/settings.sh $(SET_BY_HAND)))
 ifneq ($(NO_SETTING),)
-$(error $(shell $(TELL) stop "there is no setting %s" "make help lists them; they are in capitals" '$(firstword $(NO_SETTING))'))
+MEANT := $(shell common/setup/settings.sh near $(call quoted,$(firstword $(NO_SETTING))))
+ifneq ($(MEANT),)
+$(error $(shell $(TELL) stop "there is no setting %s" "%s is one; make help lists them" $(call quoted,$(firstword $(NO_SETTING))) $(MEANT)))
+endif
+$(error $(shell $(TELL) stop "there is no setting %s" "make help lists them; they are in capitals" $(call quoted,$(firstword $(NO_SETTING)))))
 endif
 endif
 ifneq ($(filter-out mine solutions serial,$(STACK)),)
@@ -300,18 +304,15 @@ include grader/loop/loop.mk
 # The calls of MPI of one case, ranks as columns.
 .PHONY: trace
 trace: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
-	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) \
-	    $(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE)))
+	$(BUILD)/grade --trace $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) $(SHOWN)
 
-# One case as a page: who holds what, which elements are wrong, who calls what. The one that failed last, where none is named.
+# One case as a page: who holds what, which elements are wrong, who calls what.
 .PHONY: report
 report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
-	$(BUILD)/grade --report $(BUILD)/report/lab.json $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) \
-	    $(if $(or $(SEED),$(FAILED)),--seed $(call quoted,$(or $(SEED),$(word 1,$(FAILED))))) $(if $(or $(CASE),$(FAILED)),--case $(call quoted,$(or $(CASE),$(word 2,$(FAILED)))))
+	$(BUILD)/grade --report $(BUILD)/report/lab.json $(GPU_OPTION) --author $(AUTHOR) --runners $(RUNNERS) $(if $(LAB),--lab $(call quoted,$(LAB))) $(SHOWN)
 	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
-FAILED = $(if $(SOLUTION),,$(FAILING))
 
 # A lab number that does not exist is one error; nothing else is built for it.
 UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
@@ -358,7 +359,7 @@ hand-in: $(BUILD)/hand-in $(START_FILES)
 .PHONY: handout list-labs
 list-labs:
 	echo '$(foreach lab,$(LABS),$(call lab_file,$(lab)))'
-handout: $(START_FILES)
+handout: $(START_FILES) | $(CATALOGUES)
 	GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS)) -Icommon $(MPI_CFLAGS)' GIVEN_EXPORTS='$(LAB_1_EXPORTS)' grader/handout/handout.sh $(BUILD) $(INDEPENDENT)
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt

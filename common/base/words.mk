@@ -13,7 +13,7 @@ SAID_IN_C = $(sort $(filter-out $(wildcard common/*/tests/*.c common/*/bench/*.c
               $(wildcard $(addprefix grader/,judge/*.c judge/formats/*.c plays/*.c runner/*.c gradebook/*.c)))
 SAID_IN_PYTHON = $(sort $(wildcard grader/loop/*.py common/train/page/*.py common/train/plot/*.py data/archive_to_csv.py))
 SAID_IN_PAGES = $(wildcard common/train/page/*.js)
-SAID_IN_SHELL = $(sort $(wildcard grader/*.sh grader/handout/changed.sh common/base/*.sh common/train/*.sh common/train/slurm/*.sh common/setup/*.sh data/*.sh))
+SAID_IN_SHELL = $(sort $(wildcard grader/*.sh grader/handout/*.sh common/base/*.sh common/train/*.sh common/train/slurm/*.sh common/setup/*.sh data/*.sh))
 SAID_IN_MAKE = Makefile common/backend/backend.mk common/train/slurm/slurm.mk
 GATHER = xgettext --from-code=UTF-8 --no-location
 # The labs' titles, and what packages are for and where a cluster has them; whoever prints them looks them up.

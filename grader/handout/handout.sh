@@ -10,8 +10,10 @@ trap 'rm -rf "$work"' EXIT
 stage=$work/$name
 labs=$(make --no-print-directory -s list-labs)
 
+# shellcheck source-path=SCRIPTDIR source=../../common/base/say.sh
+source "$(dirname "$0")/../../common/base/say.sh"
 give_up() {
-    printf 'error: %s\n  HINT: %s\n' "$1" "$2" >&2
+    printf '%s%s\n%s%s\n' "$(say 'error: ')" "$1" "$(say '  HINT: ')" "$2" >&2
     exit 2
 }
 
@@ -68,14 +70,14 @@ put_labs() {
 # The solved lab 1 for this kind of machine, compiled like any lab, without lines.
 put_given() { # put_given MACHINE PREFIX
     local tools=$work/tools-$1 out=$stage/grader/given/$1 tool
-    command -v "$2gcc" > /dev/null || give_up "there is no compiler for $1: $2gcc" \
-        "apt-get install gcc-${2%-}, or without INDEPENDENT=1 each lab stands on the student's own"
+    command -v "$2gcc" > /dev/null || give_up "$(said 'there is no compiler for %s: %s' "$1" "$2gcc")" \
+        "$(said "apt-get install gcc-%s, or without INDEPENDENT=1 each lab stands on the student's own" "${2%-}")"
     mkdir -p "$tools" "$out"
     for tool in objcopy objdump size addr2line strip; do
         ln -sf "$(command -v "$2$tool")" "$tools/$tool"
     done
     PATH=$tools:$PATH CC="$2gcc" CFLAGS="$GIVEN_CFLAGS${2:+ -I/usr/${2%-}/include}" grader/compile-lab.sh 1 "solutions/${labs%% *}" "$out/1.o" "$GIVEN_EXPORTS" ||
-        give_up "lab 1 does not compile for $1: $(cat "$out/1.o.failed")" "make grade SOLUTION=1 LAB=1"
+        give_up "$(said 'lab 1 does not compile for %s: %s' "$1" "$(cat "$out/1.o.failed")")" "make grade SOLUTION=1 LAB=1"
     "$tools/strip" -g "$out/1.o"
 }
 
@@ -90,11 +92,12 @@ pack() {
     mv "$work/out.zip" "$build/$name.zip.new"
     for archive in "$build/$name.tar.gz" "$build/$name.zip"; do
         mv "$archive.new" "$archive"
-        printf '%-32s %4d kB, %d files\n' "$archive" $(($(stat -c %s "$archive") / 1000)) "$(find "$stage" -type f | wc -l)"
+        said '%-32s %4d kB, %d files' "$archive" $(($(stat -c %s "$archive") / 1000)) "$(find "$stage" -type f | wc -l)"
+        echo
     done
 }
 
-command -v zip > /dev/null || give_up "there is no zip" "make setup installs it"
+command -v zip > /dev/null || give_up "$(say 'there is no zip')" "$(say 'make setup installs it')"
 put_runtime
 put_labs
 if [ -n "$independent" ]; then

@@ -12,11 +12,11 @@
 #include "grader/judge/verdict.h"
 #include "grader/plays/lab11.h"
 
-/* Do its ranks have something to say to each other? To be drawn, of lab 11 only what has matrices that are split, in replicas. */
+/* Do its ranks have something to say to each other? Of lab 11 replicas that train, to be drawn with matrices that are split. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
-    if (drawn && c->lab == 11)
-        return c->kind == WHOLE_MODEL && c->tp > 1 && replicas_of(c) > 1;
+    if (c->lab == 11)
+        return c->kind == WHOLE_MODEL && replicas_of(c) > 1 && (c->tp > 1 || !drawn);
     return c->tp > 1;
 }
 

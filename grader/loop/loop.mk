@@ -18,11 +18,13 @@ progress: $(START_FILES)
 reset: start
 	$(in_loop) grader/loop/forget.py
 
-# gdb on a rank of the case that failed last, or of the one that is named; of labs that are not optimised, so that it finds every variable.
-FAILING = $(if $(or $(SEED),$(CASE)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
+# The case that trace, report and debug show: the one that is named, else the one that failed last, of a student's lab.
+FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
+SHOWN = $(or $(if $(FAILED),--seed $(word 1,$(FAILED)) --case $(word 2,$(FAILED))),$(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE))))
+
+# gdb on a rank of it; of labs that are not optimised, so that it finds every variable.
 .PHONY: debug runners-for-gdb
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
 debug: $(BUILD)/grade
 	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
-	$(BUILD)/grade --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS)-for-gdb $(if $(LAB),--lab $(call quoted,$(LAB))) \
-	    $(if $(or $(SEED),$(FAILING)),--seed $(call quoted,$(or $(SEED),$(word 1,$(FAILING))))) $(if $(or $(CASE),$(FAILING)),--case $(call quoted,$(or $(CASE),$(word 2,$(FAILING)))))
+	$(BUILD)/grade --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS)-for-gdb $(if $(LAB),--lab $(call quoted,$(LAB))) $(SHOWN)

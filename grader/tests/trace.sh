@@ -44,6 +44,12 @@ trace LAB=9 SOLUTION=1 CASE=2
 check "the case is chosen" eval "has 'CASE=2:$' && has '^  6 ranks'"
 check "groups side by side that do the same share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'
 
+trace LAB=11 SOLUTION=1
+buckets_before_waits() { # in the first step
+    awk '/^-- step 1/ { inside = 1 } /^-- step 2/ { exit } inside && /start of all_reduce/ { starts++; if (waits) late++ } inside && /^   wait / { waits++ }
+        END { exit !(starts > 2 && waits == starts && !late) }' out
+}
+check "of lab 11 replicas that train are shown: buckets start one after the other, and are waited for at the end" buckets_before_waits
 trace LAB=11 SOLUTION=1 CASE=1
 ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)
 check "buckets are ready in the order of their numbers, as in the lab's text" [ "$ready" = "0 1 2" ]
@@ -58,6 +64,14 @@ check "who waits where is said, a line a rank" has '^rank 1 waits in all_gather 
 check "and where they went different ways" has '^first difference: rank 0 is in all_reduce #4'
 grade LAB=1 CASE=5
 check "the report of a hang leads to the table" says "calls: make trace LAB=1 SEED=1 CASE=5"
+
+copy_solution 1
+sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (group_size(mesh->world) == 3)\n        return x;\n&/' "$(lab_file 1)"
+grade LAB=1
+make --silent trace LAB=1 > out 2>&1
+check "without SEED and CASE it is the case that failed last" eval "has '^Lab 1 .*SEED=1 CASE=' && has '^  3 ranks'"
+make --silent trace LAB=1 SOLUTION=1 > out 2>&1
+check "but not of the reference" has '^  2 ranks'
 
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        *(volatile int *)8 = 1;\n&/' "$(lab_file 1)"

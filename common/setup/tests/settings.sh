@@ -18,8 +18,13 @@ refused() {
     check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
 }
 refused SOLUTON grade SOLUTON=1 LAB=2
+check "the setting that was meant is named" grep -qF 'HINT: SOLUTION is one' out
 refused lab grade lab=1
+check "in small letters, too" grep -qF 'HINT: LAB is one' out
 refused EPOCH train EPOCH=2
+check "with one letter more" grep -qF 'HINT: EPOCHS is one' out
+refused QQQ grade QQQ=2
+check "none is where none is near" grep -qF 'HINT: make help lists them' out
 check "a value with an apostrophe is told as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
 an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a shell's
     local words=$1
