@@ -4,7 +4,7 @@
 # in $BUILD/tests/log, the lines below in $BUILD/tests/summary.txt. Exit status: 0 if nothing failed.
 #
 # A test is a program (build/tests/<path of its source>, plain and again with sanitizers; *_ranksN under mpirun; those in
-# ON_GPU and OVER_NCCL both ways on the emulated GPU too) or a script. On a real GPU (BACKEND=cuda) compute-sanitizer's tools named by
+# ON_GPU and OVER_NCCL on the emulated GPU too, and with sanitizers there if the tests are slow ones or a GPU's) or a script. On a real GPU (BACKEND=cuda) compute-sanitizer's tools named by
 # SANITIZER look at the first launches of the tests of kernels, or with SANITIZER=all at all of them; with SANITIZER=off none does.
 # Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
 # says nothing has failed.
@@ -56,7 +56,12 @@ list_tests() {
     fi
     for path in common/*/tests/* grader/tests/* data/tests/* slides/tests/*; do
         [[ $path == *"$name"* && $path != common/base/tests/run.sh ]] || continue
-        if is_slow "$path"; then [[ $speed == slow ]] || continue; else [[ $speed == fast ]] || continue; fi
+        if is_slow "$path"; then
+            [[ $speed == slow ]] || continue
+        elif [[ $speed == slow ]]; then
+            [[ $path != */test_*.c ]] || list_on_gpu emulated "$path" -sanitized # the way that takes longest
+            continue
+        fi
         case $path in
         */test_*.c)
             echo "program ${path%.c}"
@@ -72,20 +77,21 @@ list_tests() {
     done
 }
 
-# list_on_gpu BACKEND PATH: how a program is run there.
+# list_on_gpu BACKEND PATH [-sanitized]: how a program is run there.
 list_on_gpu() {
     local on
     for on in "$1" "$1-nccl"; do
         if [[ $on == *-nccl ]]; then [[ " ${OVER_NCCL:-} " == *" $2 "* ]] || continue; else [[ " ${ON_GPU:-} " == *" $2 "* ]] || continue; fi
-        echo "$on ${2%.c}"
-        [[ $1 != emulated || ${SANITIZER:-} == off ]] || echo "$on-sanitized ${2%.c}"
+        echo "$on${3:-} ${2%.c}"
     done
 }
 
 list_gpu_tests() {
     local path tool
     for path in $ON_GPU; do
-        [[ $path != *"$name"* ]] || list_on_gpu "$BACKEND" "$path"
+        [[ $path == *"$name"* ]] || continue
+        list_on_gpu "$BACKEND" "$path"
+        [[ $BACKEND != emulated || ${SANITIZER:-} == off ]] || list_on_gpu emulated "$path" -sanitized
     done
     for path in common/*/tests/on_gpu.* grader/tests/on_gpu.*; do
         [[ $path != *"$name"* ]] || echo "script $path"

@@ -28,7 +28,7 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 
 # The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for rows of zeros, and
 # what takes long.
-RUN_ON_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_table_rows_ranks2.c \
+RUN_ON_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_stall.c %/test_table_rows_ranks2.c \
     common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/tensor/tests/test_pool.c common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
 tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
 TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
@@ -86,6 +86,7 @@ SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has to be seen by the make
 # that uses it.
+# On the emulated GPU sanitizers are for make test-slow.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test docs $(if $*,slurm)
@@ -105,13 +106,13 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
 
 test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
-test-programs: test-programs-emulated $(TESTS_FLOAT) $(TESTS_DOUBLE) $(EMULATION_TEST) $(DUMP_MODEL)
+test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
 run-tests-fast run-tests-slow: run-tests-%:
-	$(MAKE) $(SIDE_BY_SIDE) build test-programs $(BUILD)/generated/grading.sh
+	$(MAKE) $(SIDE_BY_SIDE) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
-	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
+	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
 	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
 
 # What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.
