@@ -71,9 +71,10 @@ typedef struct RankHeader {
 
 /** What the judge tells the ranks. */
 typedef struct Control {
-    _Atomic int32_t posted; /**< how many cases have been posted; -1: leave */
-    int32_t debugged;       /**< somebody looks on with a debugger */
-    Case current;           /**< the case that was posted last */
+    _Atomic int32_t
+        posted; /**< how many cases have been posted, each when all had left the one before; -1: leave */
+    int32_t debugged; /**< somebody looks on with a debugger */
+    Case current;     /**< the case that was posted last */
 } Control;
 
 /** What an entry of a stream is about. */

@@ -87,6 +87,21 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
+/* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
+ * play it a second time, alone. */
+static void wait_for_all(Crew *crew, int ranks, int cases)
+{
+    enum { LOOKS = 600000 }; /* a minute at least */
+    for (int r = 0, look = 0; r < ranks && look < LOOKS && !crew_has_ended(crew);) {
+        if (atomic_load(&crew->launch->rank[r].done_cases) >= cases) {
+            r++;
+        } else {
+            nap(100);
+            look++;
+        }
+    }
+}
+
 static const double slower = 8; /* a rank with sanitizers */
 
 /* Plays cases from `first` on in one launch; returns the number of the next case that is to be played. */
@@ -105,6 +120,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     int i = first, failures = 0;
     for (; i < runs->count && failures == 0; i++) {
         Outcome *outcome = &runs->outcome[i];
+        wait_for_all(&crew, ranks, i - first);
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);

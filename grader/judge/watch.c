@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/language.h"
 #include "grader/judge/calls.h"
@@ -25,6 +26,7 @@ static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
+static const double long_silence = 2;  /* seconds of the clock after which somebody who looks on may wonder */
 static const double look_delay = 0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
 
 static double wall_now(void)
@@ -51,17 +53,19 @@ double watch_cpu_limit(const Case *c)
     return floor_of_limit + plain_layers * (cpu_now() - begin);
 }
 
+/* CPU seconds that a rank may compute. */
+static double most_seconds(Watch *watch)
+{
+    if (watch->cpu_limit <= 0 && watch->derived == 0)
+        watch->derived = watch_cpu_limit(&watch->c);
+    return (watch->cpu_limit > 0 ? watch->cpu_limit : watch->derived) * watch->patience;
+}
+
 /* May a rank compute on that has computed for so long? */
 static bool is_too_long(Watch *watch, double cpu)
 {
     double least = (watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit) * watch->patience;
-    if (cpu <= least)
-        return false;
-    if (watch->cpu_limit > 0)
-        return true;
-    if (watch->derived == 0)
-        watch->derived = watch_cpu_limit(&watch->c);
-    return cpu > watch->derived * watch->patience;
+    return cpu > least && cpu > most_seconds(watch);
 }
 
 /* Has a rank slept all the time, and long? */
@@ -238,6 +242,19 @@ static void append_where(const Watch *watch, int rank, char *story, size_t size)
         append(story, size, _(": it is at %s"), line);
 }
 
+/* Whoever looks on shall know why nothing happens: once, since the cases after it are as slow. */
+static void tell_what_lasts(Watch *watch, int rank, double silence)
+{
+    static bool told;
+    if (told || silence < long_silence || !isatty(STDERR_FILENO))
+        return;
+    told = true;
+    fprintf(stderr,
+            _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may compute for "
+              "%.0f s\n"),
+            rank, silence, most_seconds(watch));
+}
+
 static Ending look_at_computing(Watch *watch, double silence, char *story, size_t size)
 {
     for (int r = 0; r < watch->c.world; r++) {
@@ -250,8 +267,10 @@ static Ending look_at_computing(Watch *watch, double silence, char *story, size_
         }
         count_sleep(watch, r, process.state);
         bool too_long = is_too_long(watch, cpu_since(watch, r, &process));
-        if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process))
+        if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process)) {
+            tell_what_lasts(watch, r, silence);
             continue;
+        }
         tell_now(watch, false, story, size);
         append(story, size, _(". Rank %d did not come back in the time allowed"), r);
         append_where(watch, r, story, size);

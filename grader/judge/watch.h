@@ -34,7 +34,8 @@ double watch_cpu_limit(const Case *c);
 Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
                   double patience);
 
-/** COMPLETE while there is hope; HUNG or LOOPED, with the story of who waits where, when there is none. */
+/** COMPLETE while there is hope; HUNG or LOOPED, with the story of who waits where, when there is none. What lasts is told on
+ *  stderr, where that is a terminal. */
 Ending watch_look(Watch *watch, char *story, size_t size);
 
 /** The story of a case whose ranks have ended before it. */

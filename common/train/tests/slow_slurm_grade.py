@@ -1,6 +1,10 @@
 #!/usr/bin/python3
 """make grade ON=slurm: the verdicts of a node are those of this machine, as a job of its own and within an allocation."""
+import contextlib
+import csv
+import os
 import re
+import shutil
 import subprocess
 
 from runs import BUILD, ROOT, check
@@ -53,6 +57,21 @@ def report_is_written(one):
         check(status == 0 and "ok 1" in file.read(), "a report is written where it was asked for", text)
 
 
+def a_class(one):
+    """As a step of one task: the gradebook starts the ranks there itself."""
+    folder = f"{one.folder}/submissions/Ada/labs/01-duplication-allreduce"
+    os.makedirs(folder)
+    shutil.copy(f"{ROOT}/solutions/01-duplication-allreduce/collectives.c", folder)
+    done = subprocess.run(["srun", "--quiet", "-p", "second", "--ntasks=1", "--cpus-per-task=2", "make", f"BUILD={BUILD}", "gradebook",
+                           f"DIR={one.folder}/submissions", f"OUT={one.folder}/grades.csv", "JOBS=1"],
+                          env=one.environment, cwd=ROOT, capture_output=True, text=True)
+    with contextlib.suppress(OSError), open(f"{one.folder}/grades.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+        check(done.returncode == 0 and len(rows) == 1 and rows[0]["name"] == "Ada" and rows[0]["lab01"] == "8", "srun grades a class on a node", f"{rows}")
+        return
+    check(False, "srun grades a class on a node", done.stdout + done.stderr)
+
+
 def main():
     why = missing()
     if why:
@@ -66,6 +85,7 @@ def main():
         within_an_allocation(one)
         sandbox_is_told(one)
         report_is_written(one)
+        a_class(one)
 
 
 main()

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# A rank that gets no core for a while, as on a machine that is asked too much: it plays each case that it has part in, and plays it once.
+# Runs beside other tests.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree late-rank
+grade SOLUTION=1 LAB=11 # makes the runner
+
+descendants() { # descendants PID: each with what it was called with
+    local child
+    for child in $(pgrep -P "$1"); do
+        echo "$child $(tr '\0' ' ' 2> /dev/null < "/proc/$child/cmdline")"
+        descendants "$child"
+    done
+}
+the_last_rank() { # the_last_rank JUDGE: once all are there
+    local processes ranks
+    processes=$(descendants "$1" 2> /dev/null)
+    ranks=$(sed -nE '0,/mpirun/ s/.* mpirun --quiet -n ([0-9]+) .*/\1/p' <<< "$processes")
+    processes=$(grep -E '^[0-9]+ [^ ]*11-solution ' <<< "$processes" | sort -n)
+    [ "$(wc -l <<< "$processes")" != "$ranks" ] || tail -1 <<< "$processes" | cut -d' ' -f1
+}
+
+# Of lab 11, which has many cases of few ranks. Sets stops, status, and how often ranks were started once more.
+stops=0 launches=0 status=0
+grade_with_a_late_rank() { # grade_with_a_late_rank SEED
+    local judge last='' until=$((stops + 100))
+    build/grade --lab 11 --author solution --runners build/runners --seed "$1" > "out.$1" 2>&1 &
+    judge=$!
+    until [ -n "$last" ] || ! kill -0 "$judge" 2> /dev/null; do last=$(the_last_rank "$judge"); done
+    while [ $stops -lt $until ] && kill -STOP "$last" 2> /dev/null; do
+        sleep 0.03
+        kill -CONT "$last" 2> /dev/null
+        stops=$((stops + 1))
+    done
+    while kill -0 "$last" 2> /dev/null; do sleep 0.1; done
+    launches=$((launches + $(descendants "$judge" 2> /dev/null | grep -c ' mpirun --quiet')))
+    wait "$judge" || status=1
+}
+for seed in 1 2 3 4; do grade_with_a_late_rank $seed; done
+{
+    echo "stopped $stops times; started again $launches times"
+    cat out.*
+} > out
+check "a right answer has full marks though a rank comes late" [ $status = 0 -a $stops -gt 100 ]
+check "no case is played twice, which would be a hang: the ranks are started once" [ $launches = 0 ]
+finish
