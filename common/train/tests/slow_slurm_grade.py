@@ -67,7 +67,7 @@ def a_class(one):
                           env=one.environment, cwd=ROOT, capture_output=True, text=True)
     with contextlib.suppress(OSError), open(f"{one.folder}/grades.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-        check(done.returncode == 0 and len(rows) == 1 and rows[0]["name"] == "Ada" and rows[0]["lab01"] == "8", "srun grades a class on a node", f"{rows}")
+        check(done.returncode == 0 and len(rows) == 1 and rows[0]["student"] == "Ada" and rows[0]["lab 1"] == "9", "srun grades a class on a node", f"{rows}")
         return
     check(False, "srun grades a class on a node", done.stdout + done.stderr)
 
