@@ -7,6 +7,7 @@
 #include "grader/judge/crew.h"
 #include "grader/judge/grade.h"
 #include "grader/judge/judge.h"
+#include "grader/judge/processes.h"
 #include "grader/judge/stamp.h"
 #include "grader/judge/watch.h"
 
@@ -87,13 +88,19 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
+static bool has_gone(const Crew *crew, int rank)
+{
+    char state = process_state(crew->pid[rank]).state;
+    return state == 0 || state == 'Z';
+}
+
 /* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
  * play it a second time, alone. */
 static void wait_for_all(Crew *crew, int ranks, int cases)
 {
     enum { LOOKS = 600000 }; /* a minute at least */
     for (int r = 0, look = 0; r < ranks && look < LOOKS && !crew_has_ended(crew);) {
-        if (atomic_load(&crew->launch->rank[r].done_cases) >= cases) {
+        if (atomic_load(&crew->launch->rank[r].done_cases) >= cases || has_gone(crew, r)) {
             r++;
         } else {
             nap(100);
