@@ -80,7 +80,7 @@ ifeq ($(MAKELEVEL),0)
 SET_BY_HAND := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 NO_SETTING := $(if $(SET_BY_HAND),$(shell common/setup/settings.sh $(SET_BY_HAND)))
 ifneq ($(NO_SETTING),)
-MEANT := $(shell common/setup/settings.sh near $(call quoted,$(firstword $(NO_SETTING))))
+MEANT := $(shell common/setup/settings.sh --near $(call quoted,$(firstword $(NO_SETTING))))
 ifneq ($(MEANT),)
 $(error $(shell $(TELL) stop "there is no setting %s" "%s is one; make help lists them" $(call quoted,$(firstword $(NO_SETTING))) $(MEANT)))
 endif

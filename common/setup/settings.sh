@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # settings.sh NAME...: says which of these names, given to make on its command line, is none that a makefile asks for or the help lists.
-# settings.sh near NAME: the setting of the help that NAME was meant to be, where one is written much like it.
+# settings.sh --near NAME: the setting of the help that NAME was meant to be, where one is written much like it.
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
-if [ "${1:-}" = near ]; then
+if [ "${1:-}" = --near ]; then
     grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u |
         python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.stdin.read().split(), 1))' "$2"
     exit

@@ -23,6 +23,7 @@ refused lab grade lab=1
 check "in small letters, too" grep -qF 'HINT: LAB is one' out
 refused EPOCH train EPOCH=2
 check "with one letter more" grep -qF 'HINT: EPOCHS is one' out
+refused near grade near=2
 refused QQQ grade QQQ=2
 check "none is where none is near" grep -qF 'HINT: make help lists them' out
 check "a value with an apostrophe is told as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
