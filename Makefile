@@ -102,7 +102,7 @@ DOUBLE := $(filter-out %_main.c common/autograd/pairs.c common/autograd/raw.c co
              common/base/*.c common/tensor/*.c $(addprefix common/backend/,*.c host/*.c reference/*.c) common/autograd/*.c common/comm/*.c common/comm/only_mpi/*.c common/model/*.c \
              common/train/buckets.c common/train/table_rows.c common/data/permutation.c))
 JUDGE := $(wildcard grader/judge/*.c grader/judge/formats/*.c)
-PLAYS := $(wildcard grader/plays/*.c)
+SCENARIOS := $(wildcard grader/labs/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
 
 float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
@@ -121,7 +121,7 @@ ifeq ($(V),)
 endif
 
 # What an editor (clangd) has to know of each file: it finds this one in build/.
-EDITED = $(foreach lab,$(LABS),$(wildcard labs/$(call lab_file,$(lab)) solutions/$(call lab_file,$(lab)))) $(RUNTIME) $(JUDGE) $(PLAYS) $(RUNNER)
+EDITED = $(foreach lab,$(LABS),$(wildcard labs/$(call lab_file,$(lab)) solutions/$(call lab_file,$(lab)))) $(RUNTIME) $(JUDGE) $(SCENARIOS) $(RUNNER)
 UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fopenmp
 command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS),$(CFLAGS) $(CPPFLAGS))) -c $(1)"}
 $(BUILD)/compile_commands.json: Makefile grader/labs.mk
@@ -131,7 +131,7 @@ $(BUILD)/compile_commands.json: Makefile grader/labs.mk
 .PHONY: build all
 all: build | $(CATALOGUES)
 	common/setup/help.sh
-build: $(BUILD)/compile_commands.json $(BUILD)/grade $(if $(HANDOUT),,$(BUILD)/train) $(BUILD)/tokenize $(BUILD)/checkpoint
+build: $(BUILD)/compile_commands.json $(BUILD)/generated/labs.json $(if $(HANDOUT),,$(BUILD)/train) $(BUILD)/tokenize $(BUILD)/checkpoint
 
 include common/backend/backend.mk
 
@@ -151,9 +151,16 @@ $(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
 	rm -f $@
 	ar rcs $@ $^
 
-$(BUILD)/generated/labs.h: grader/labs.mk grader/labs.awk
-	mkdir -p $(@D)
-	awk -f grader/labs.awk grader/labs.mk > $@
+# What grader/labs.mk says, for the records in grader/labs.
+define lab_declarations
+#define LAB_FILES_$(call nn,$(1)) .number = $(1), .folder = "$(LAB_$(1)_FOLDER)", .file = "$(LAB_$(1)_FILE)", .needs = "$(LAB_$(1)_NEEDS)"
+ScenarioFunction scenario_$(call nn,$(1));
+extern Lab lab_$(call nn,$(1));
+
+endef
+$(BUILD)/generated/labs.h: grader/labs.mk Makefile
+	$(shell mkdir -p $(@D))$(file >$@,$(foreach lab,$(LABS),$(call lab_declarations,$(lab))))
+	echo '#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),)' >> $@
 
 # ---- the labs: start files, objects, runners ------------------------------------------------------------------------
 
@@ -174,9 +181,6 @@ $(BUILD)/double/start/%.o: $(BUILD)/start/%.c
 # lab's folder may be included.
 # A lab's object: compiled with the student in mind, only its exports visible, its code in a section of its own. What goes
 # wrong is written to NN.failed, for the judge to say; for a solution it ends make.
-# Lab 9 is lab 1 on other groups: both have one play.
-play_source = grader/plays/lab$(call nn,$(if $(filter 9,$(1)),1,$(1))).c
-
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 define lab_rules
 $(LAB_OBJECTS)/student/$(1).sources: always
@@ -189,12 +193,6 @@ $(LAB_OBJECTS)/student/$(1).o: $(LAB_OBJECTS)/student/$(1).sources grader/compil
 $(LAB_OBJECTS)/solution/$(1).o: solutions/$(call lab_file,$(1)) grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
 	mkdir -p $$(@D)
 	CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)' grader/compile-lab.sh $(1) $$< $$@ '$(LAB_$(1)_EXPORTS)' || { cat $$@.failed; false; }
-$(BUILD)/float/play-$(1).o: $(call play_source,$(1))
-	mkdir -p $$(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
-$(BUILD)/double/play-$(1).o: $(call play_source,$(1))
-	mkdir -p $$(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -DPLAY=play_case_$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
 
@@ -222,15 +220,12 @@ $(LAB_OBJECTS)/missing/$(1).o:
 endef
 $(if $(HANDOUT),$(foreach lab,$(LABS),$(eval $(call stand_in_rules,$(lab)))))
 
-PLAY_PARTS = grader/plays/play.c grader/plays/draws.c grader/plays/layer.c grader/plays/lab01-shared.c \
-             grader/plays/groups.c grader/plays/lab11-shared.c grader/plays/room.c \
-             grader/plays/stamp.c grader/plays/work.c
 # What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
-PROTOCOL := grader/protocol.h grader/calls.h $(wildcard grader/plays/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
+PROTOCOL := grader/protocol.h grader/calls.h $(wildcard grader/labs/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
 $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
 	mkdir -p $(@D)
 	printf '#define PROTOCOL_CHECKSUM "%.16s"\n' "$$(cat $^ | sha256sum)" > $@
-$(call float,grader/plays/stamp.c) $(call double,grader/plays/stamp.c): $(BUILD)/generated/protocol_checksum.h
+$(call float,grader/labs/stamp.c) $(call double,grader/labs/stamp.c): $(BUILD)/generated/protocol_checksum.h
 # The kernels whose multiply-adds the grader counts, in the runner and in the judge.
 COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) $(addprefix kernel_attention_,forward backward)
 comma := ,
@@ -238,7 +233,11 @@ counted = $(addprefix -Wl$(comma)--wrap=,$(COUNTED_KERNELS))
 # gold, of the same package, needs half of ld's time, and a student waits for it after each edit.
 FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(counted) -Wl,--wrap=tensor_data -Wl,--export-dynamic-symbol=sched_yield
-RUNNER_PARTS = $(call float,$(RUNNER) $(PLAY_PARTS) $(if $(filter 11,$(1)),grader/plays/model.c))
+# Of the scenarios a runner takes that of its lab.
+$(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
+	rm -f $@
+	ar rcs $@ $^
+RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
 RUNNERS = $(BUILD)/runners$(OF_BACKEND)$(FOR_GDB)
 # What a program is linked of may change without any of it being newer (make start): the list has a file of its own.
 .PHONY: always
@@ -251,7 +250,7 @@ endef
 define runner_rules
 $(call list_rule,$(RUNNERS)/$(call nn,$(1))-$(2),$(3))
 $(RUNNERS)/$(call nn,$(1))-$(2): $(RUNNERS)/$(call nn,$(1))-$(2).list $(LAB_OBJECTS)/$(if $(filter solution,$(2)),solution,student)/$(1).o $(3) \
-        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(call RUNNER_PARTS,$(1)) $(LIBRARY) grader/link-runner.sh
+        $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(RUNNER_PARTS) $(LIBRARY) grader/link-runner.sh
 	mkdir -p $$(@D)
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' grader/link-runner.sh $(1) $$@ $$(filter %.o %.a,$$^)
 endef
@@ -263,14 +262,21 @@ $(foreach lab,$(LABS),$(eval $(call runner_rules,$(lab),mine,$(call mine_labs,$(
 endif
 
 SUSPECT_WORDS = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
-LAYER_LABS = 2 3 4 5 6 7
 $(BUILD)/grade $(BUILD)/train $(BUILD)/gradebook $(BUILD)/hand-in: | $(CATALOGUES)
-$(BUILD)/grade: $(call double,$(JUDGE) $(SERIAL) $(PLAY_PARTS) grader/plays/model.c) \
-        $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
-        $(foreach lab,5 7 11,$(call start_object,$(lab),double)) $(BUILD)/libbalise-double.a
-	$(CC) $(LDFLAGS) $(counted) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS)) $^ -o $@ $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm
+# All but its main: the gradebook and the hand-in know the labs and their checks by it.
+$(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
+        $(foreach lab,5 7 11,$(call start_object,$(lab),double))
+	rm -f $@
+	ar rcs $@ $^
+JUDGE_LDFLAGS = $(LDFLAGS) $(counted) $(addprefix -Wl$(comma)--wrap=,$(SUSPECT_WORDS))
+JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
+$(BUILD)/grade: $(call double,grader/judge/main.c) $(JUDGE_PARTS)
+	$(CC) $(JUDGE_LDFLAGS) $< -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@ $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm
+# The labs with their titles and points, for scripts.
+$(BUILD)/generated/labs.json: $(BUILD)/grade
+	$(BUILD)/grade --list > $@
 $(call double,$(wildcard grader/judge/formats/*.c)): CPPFLAGS += $(XML_CFLAGS)
-$(call double,$(JUDGE)): | $(BUILD)/generated/labs.h
+$(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/generated/labs.h
 
 # ---- grading --------------------------------------------------------------------------------------------------------
 
@@ -330,20 +336,19 @@ start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 
 # ---- handing in, grading many -----------------------------------------------------------------------------------------
 
-BOOK_PARTS = $(call double,grader/judge/labs.c grader/judge/tokens.c grader/judge/verdict.c grader/judge/output.c \
-    common/base/problem.c common/base/language.c grader/gradebook/manifest.c grader/gradebook/files.c)
-BOOK_LIBS = -larchive -ljansson -lxxhash -lcsv -lutf8proc
+BOOK_LIBS = -larchive -ljansson -lxml2 -lxxhash -lcsv -lutf8proc $(MPI_LIBS) -lm
 # Whose labs and words: a handout that is older than its instructor's points, start files or header is told from the one of today.
-$(BUILD)/generated/kit_version.h: grader/labs.mk common/balise.h common/balise_mpi.h $(START_FILES)
+$(BUILD)/generated/kit_version.h: $(wildcard grader/labs/lab[0-9]*.c) grader/labs.mk common/balise.h common/balise_mpi.h $(START_FILES)
 	mkdir -p $(@D)
 	printf '#define BALISE_VERSION "$(VERSION)+%.8s"\n' "$$(cat $^ | sha256sum)" > $@
 $(call double,$(wildcard grader/gradebook/*.c)): $(BUILD)/generated/kit_version.h
 $(call double,$(wildcard grader/gradebook/*.c)): CPPFLAGS += -include $(BUILD)/generated/kit_version.h
-$(BUILD)/hand-in: $(call double,grader/gradebook/hand_in.c) $(BOOK_PARTS)
-	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS)
-$(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c))) $(filter-out %/manifest.o %/files.o,$(BOOK_PARTS)) \
-        $(call double,$(patsubst %,grader/judge/%.c,cases gpus local crew keeper limits page printed processes sandbox sandbox_files)) $(BUILD)/libbalise-double.a
-	$(CC) $(LDFLAGS) $^ -o $@ $(BOOK_LIBS) $(MPI_LIBS) -lm
+HAND_IN = $(call double,$(addprefix grader/gradebook/,hand_in.c manifest.c files.c))
+$(BUILD)/hand-in: $(HAND_IN) $(JUDGE_PARTS)
+	$(CC) $(JUDGE_LDFLAGS) $(HAND_IN) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@ $(BOOK_LIBS)
+GRADEBOOK = $(call double,$(filter-out grader/gradebook/hand_in.c,$(wildcard grader/gradebook/*.c)))
+$(BUILD)/gradebook: $(GRADEBOOK) $(JUDGE_PARTS)
+	$(CC) $(JUDGE_LDFLAGS) $(GRADEBOOK) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@ $(BOOK_LIBS)
 
 # All that a verdict depends on beside the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh grader/gradebook/grade-one.sh \

@@ -44,8 +44,9 @@ for object in "$@"; do
     *) parts+=("$object") ;;
     esac
 done
+scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
-if ! "$CC" $LDFLAGS "${parts[@]}" -o "$out" $LDLIBS 2> "$out.words"; then
+if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out" $LDLIBS 2> "$out.words"; then
     missing=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.words" | sort -u | head -3 | tr '\n' ' ')
     {
         said 'lab %s calls what is not there: %s' "$lab" "${missing:-$(say 'see below')}"

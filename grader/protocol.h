@@ -88,8 +88,8 @@ typedef enum EntryKind {
     NOT_STARTED, /**< a TODO ended the case: its balise and function */
     LEFT_OVER, /**< what of MPI was made on a line, more than once, and not given back: its name; how many */
     FINISHED,  /**< the case came to its end */
-    WORK,      /**< what a pass of a layer has multiplied and held: see grader/plays/work.h */
-    DEALT, /**< the rows that a sampler dealt: the returned length, the room, what was written; see plays/lab11.h */
+    WORK,      /**< what a pass of a layer has multiplied and held: see grader/labs/work.h */
+    DEALT, /**< the rows that a sampler dealt: the returned length, the room, what was written; see labs/replicas.h */
 } EntryKind;
 
 /** A header in a stream; `count` doubles or, for texts, bytes follow, padded to 8 bytes. */

@@ -1,6 +1,6 @@
 # What the grader's own tests need of make: how a lab is compiled and linked, as variables of a shell. Included by the Makefile.
 test_objects = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-    $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(BUILD)/float/play-$(1).o $(RUNNER_PARTS) $(LIBRARY)
+    $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(RUNNER_PARTS) $(LIBRARY)
 GRADING = $(BUILD)/generated/grading$(OF_BACKEND).sh
 define test_lab
 FILE_$(1)='$(call lab_file,$(1))' EXPORTS_$(1)='$(LAB_$(1)_EXPORTS)' OBJECTS_$(1)='$(call test_objects,$(1))'

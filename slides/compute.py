@@ -123,7 +123,7 @@ def of_clusters():
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
-    return {"width": WIDTH, "state": STATE, "classes": CLASSES, "labs": len(formulas.MANIFEST["LABS"].split()),
+    return {"width": WIDTH, "state": STATE, "classes": CLASSES, "labs": len(formulas.labs()),
             "largest": f"{max(formulas.memory(large, tp) for tp in (1, 2, 4, 8)) / 1e9:.1f}",
             **of_preset("base", base), **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **ring}
 

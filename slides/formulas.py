@@ -1,12 +1,15 @@
 """What the slides say of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times are those of common/train/bench/cost.py; what may be sent is the budget of grader/labs.mk, which the grader holds a lab to.
+Sizes and times are those of common/train/bench/cost.py; what may be sent is the budget in grader/labs, which the grader holds a lab to.
 """
+import functools
+import json
 import os
-import re
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
 import cost
 import model as bench
@@ -19,32 +22,22 @@ NO_MATTER = cost.Link(0.0, 1.0)
 ON_PAPER = cost.Cluster(1.0, 1.0, 1.0, 1.0, NO_MATTER, NO_MATTER)  # for what does not depend on rates
 
 
-def manifest():
-    """{name: value} of grader/labs.mk."""
-    with open(os.path.join(ROOT, "grader/labs.mk"), encoding="utf-8") as file:
-        return dict(re.findall(r"^(\w+) =[ \t]*(.*)$", file.read(), re.M))
+@functools.cache
+def labs():
+    """{number: what grader/labs knows of the lab}, as build/grade lists it."""
+    text = subprocess.run([GRADE, "--list"], check=True, capture_output=True, text=True).stdout
+    return {lab["number"]: lab for lab in json.loads(text)}
 
 
-MANIFEST = manifest()
-
-
-def evaluated(expression, letters):
-    """A C expression of the manifest; its ?: is the only word that Python says otherwise."""
-    while True:
-        inner = re.search(r"\(([^()?]*)\?([^():]*):([^()]*)\)", expression)
-        if not inner:
-            break
-        expression = expression.replace(inner[0], f"({evaluated(inner[2] if evaluated(inner[1], letters) else inner[3], letters)})")
-    test, question, rest = expression.partition("?")
-    if question:
-        yes, no = rest.split(":", 1)
-        return evaluated(yes if evaluated(test, letters) else no, letters)
-    return eval(expression.replace("||", " or ").replace("&&", " and ").strip(), {"__builtins__": {}}, letters)  # pylint: disable=eval-used
+@functools.cache
+def may_send(lab, sizes):
+    text = subprocess.run([GRADE, "--lab", str(lab), "--may-send", sizes], check=True, capture_output=True, text=True).stdout
+    return [int(number) for number in text.split()]
 
 
 def budget(lab, passes, **letters):
     """How many numbers a lab may send in a pass, over all ranks of its group."""
-    return evaluated(MANIFEST[f"LAB_{lab}_{passes}"], letters)
+    return may_send(lab, " ".join(f"{name}={int(value)}" for name, value in letters.items()))[passes == "BACKWARD"]
 
 
 def both(lab, **letters):

@@ -1,10 +1,10 @@
 # make slides: the course as build/slides/balise.pdf and, with what to say, balise-notes.pdf. Included by the Makefile.
 SLIDES_OF = slides/build.sh $(wildcard slides/*.tex slides/*.py slides/figures/*.tex common/train/bench/*.py common/train/bench/clusters/*.json) \
-    common/balise.h grader/labs.mk data/reviews/vocab.txt
+    common/balise.h data/reviews/vocab.txt
 
 .PHONY: slides
 slides: $(BUILD)/slides/balise.pdf
 
-$(BUILD)/slides/balise.pdf: $(SLIDES_OF) $(START_FILES)
+$(BUILD)/slides/balise.pdf: $(SLIDES_OF) $(START_FILES) $(BUILD)/grade
 	test -z "$$(slides/build.sh --lacks)" || common/setup/setup.sh docs
 	slides/build.sh $(BUILD)

@@ -10,18 +10,17 @@ $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/base/%.po
 
 # What is said where: the grader, the student's loop, and the runtime's errors.
 SAID_IN_C = $(sort $(filter-out $(wildcard common/*/tests/*.c common/*/bench/*.c),$(wildcard common/*/*.[ch] common/*/*/*.[ch] common/*/*/*.cu)) \
-              $(wildcard $(addprefix grader/,judge/*.c judge/formats/*.c plays/*.c runner/*.c gradebook/*.c)))
+              $(wildcard $(addprefix grader/,judge/*.c judge/formats/*.c labs/*.c runner/*.c gradebook/*.c)))
 SAID_IN_PYTHON = $(sort $(wildcard grader/loop/*.py common/train/page/*.py common/train/plot/*.py data/archive_to_csv.py))
 SAID_IN_PAGES = $(wildcard common/train/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard grader/*.sh grader/handout/*.sh common/base/*.sh common/train/*.sh common/train/slurm/*.sh common/setup/*.sh data/*.sh))
 SAID_IN_MAKE = Makefile common/backend/backend.mk common/train/slurm/slurm.mk
 GATHER = xgettext --from-code=UTF-8 --no-location
-# The labs' titles, and what packages are for and where a cluster has them; whoever prints them looks them up.
+# What packages are for and where a cluster has them; whoever prints them looks them up.
 # What was run on a GPU (doctor_gpu.sh), what makefiles tell (tell.mk) and scripts of pages say.
-$(BUILD)/generated/lists.h: grader/labs.mk common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_MAKE) $(SAID_IN_PAGES)
+$(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_MAKE) $(SAID_IN_PAGES)
 	mkdir -p $(@D)
-	sed -n 's/^LAB_[0-9]*_TITLE = \(.*\)/N_("\1")/p' grader/labs.mk > $@
-	sed -nE 's/^[a-z]+\?? +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | grep -v '^N_("\(module\|spack\) load ' >> $@
+	sed -nE 's/^[a-z]+\?? +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | grep -v '^N_("\(module\|spack\) load ' > $@
 	awk 'NR > 1 && NF { text = text blank $$0; blank = " " } NR > 1 && !NF && text { exit } END { print "N_(\"" text "\")" }' common/backend/cuda/RESULTS.md >> $@
 	grep -ho '(TELL) [a-z]* "[^"]*" "[^"]*"' $(SAID_IN_MAKE) | sed 's/^(TELL) [a-z]* \("[^"]*"\) \("[^"]*"\)$$/N_(\1)\nN_(\2)/' | grep -v '^N_("")' >> $@
 	grep -ho '\bsay("[^"]*"' $(SAID_IN_PAGES) | sed 's/^say(\(.*\)/N_(\1)/' >> $@

@@ -111,7 +111,7 @@ static char *read_source(const char *path, size_t *size)
 static bool is_started(const HandIn *h, const Lab *lab, const char *path)
 {
     char start[2048];
-    const Lab *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
+    const Lab *from = lab->starts_from ? lab_of(lab->starts_from) : lab;
     snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? h->start : h->labs, from->folder,
              from->file);
     return !same_tokens(start, path);

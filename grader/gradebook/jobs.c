@@ -43,7 +43,7 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
     char from[PLACE_SIZE], to[PLACE_SIZE];
     bool good = true;
     for (int lab = 0; lab <= unit->lab; lab++) {
-        bool needed = lab == unit->lab || (lab == 0 && lab_at(unit->lab)->start == FROM_LAB_1);
+        bool needed = lab == unit->lab || lab_at(lab)->number == lab_at(unit->lab)->starts_from;
         if (!needed)
             continue;
         source_place(book, unit->submission, lab, from);

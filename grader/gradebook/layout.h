@@ -6,7 +6,7 @@
 
 #include "grader/gradebook/files.h"
 
-enum { MOST_LABS = 16 }; /**< that a kit can have */
+enum { MOST_LABS = 64 }; /**< that a kit can have */
 
 /** Which file of a submission is which lab. */
 typedef struct Layout {

@@ -32,10 +32,11 @@ static bool key_of(const Book *book, int submission, int lab, char key[CHECKSUM_
     XXH3_128bits_update(hash, head, strlen(head));
     source_place(book, submission, lab, place);
     bool found = hash_file(hash, place);
-    if (lab_at(lab)->start == FROM_LAB_1) {
-        source_place(book, submission, 0, place);
-        hash_file(hash, place);
-    }
+    for (int from = 0; from < lab_count(); from++)
+        if (lab_at(from)->number == lab_at(lab)->starts_from) {
+            source_place(book, submission, from, place);
+            hash_file(hash, place);
+        }
     if (book->cases)
         hash_file(hash, book->cases);
     XXH128_hash_t sum = XXH3_128bits_digest(hash);

@@ -19,10 +19,7 @@ static bool has_finished(const Trial *t)
 /* Labs without a check of communication have one of groups. */
 static Check check_of_calls(const Trial *t)
 {
-    int check = COMMUNICATION;
-    while (!lab_points(t->result->lab, (Check)check))
-        check = (check + 1) % CHECKS;
-    return (Check)check;
+    return lab_check(t->result->lab, COMMUNICATION);
 }
 
 void compare_calls(Trial *t)
@@ -88,8 +85,8 @@ void left_over(Trial *t, const Entry *entry)
         fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
              _("an exchange was started and not waited for%s%s: a result was read before the exchange was "
                "complete (rank %d, %s)"),
-             t->c->lab == 11 ? _(", as if it were that of another of the buckets") : "", which, t->rank,
-             case_text(t->c, text));
+             t->result->lab->over_replicas ? _(", as if it were that of another of the buckets") : "", which,
+             t->rank, case_text(t->c, text));
         return;
     }
     line_of(entry->address, line);

@@ -5,7 +5,7 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/plays/lab11.h"
+#include "grader/labs/replicas.h"
 
 bool other_bucket_is_right(const Evidence *e)
 {
@@ -13,9 +13,9 @@ bool other_bucket_is_right(const Evidence *e)
     int bucket, round;
     if (sscanf(e->want->name, "gradients in bucket %d, round %d", &bucket, &round) != 2)
         return false;
-    for (int i = 0; i < lab11_buckets(round - 1); i++) {
+    for (int i = 0; i < replica_buckets(round - 1); i++) {
         int64_t offset = 0;
-        lab11_bucket_name(name, i, round - 1);
+        replica_bucket_name(name, i, round - 1);
         const Expected *expected = &e->trial->expected;
         const Entry *want = find_entry(expected->base, expected->used, VALUES, name, &offset),
                     *got = entry_of_rank(e->trial, e->trial->rank, VALUES, name);
@@ -50,10 +50,10 @@ bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
     if (e->want->check != GRADIENT)
         return false;
     for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < lab11_buckets(round); i++) {
-            lab11_bucket_name(name, i, round);
+        for (int i = 0; i < replica_buckets(round); i++) {
+            replica_bucket_name(name, i, round);
             double divisor = divisor_of(e->trial, name, e->tolerance);
-            if (!(fabs(divisor - lab11_buckets(round)) < 1e-3))
+            if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
                 return false;
         }
     snprintf(text, size,
@@ -78,13 +78,13 @@ static Brought brought(const Trial *t, const char *name)
     Brought all = {0};
     char one[NAME_SIZE];
     int evaluation = 0;
-    for (int i = 0; i < LAB11_EVALUATIONS; i++) {
-        lab11_metrics_name(one, i);
+    for (int i = 0; i < EVALUATIONS; i++) {
+        replica_metrics_name(one, i);
         evaluation = strcmp(one, name) == 0 ? i : evaluation;
     }
     int dp = replicas_of(t->c);
     for (int replica = 0; replica < dp; replica++) {
-        Metrics m = lab11_metrics(&play, replica, evaluation);
+        Metrics m = replica_metrics(&play, replica, evaluation);
         all.mean += m.loss_sum / m.count / dp;
         if (replica == t->rank / t->c->tp)
             memcpy(all.own, (double[]){m.loss_sum, m.correct, m.count}, sizeof all.own);

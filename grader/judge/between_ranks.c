@@ -5,7 +5,6 @@
 #include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
 
 /* A whole tensor as another rank has written it. */
 static const Entry *as_seen_by(const Evidence *e, int rank)
@@ -80,7 +79,7 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
     bool differ = false;
     if (right < ENOUGH || wrong == 0 || 2 * wrong < e->count - right)
         return false;
-    for (int rank = 0; rank < c->world && first && play_of_case(c); rank++) {
+    for (int rank = 0; rank < c->world && first && alike_on_ranks(c); rank++) {
         const Entry *one = as_seen_by(e, rank);
         if (!one || count_right(numbers_of(one), e) < right)
             return false;
@@ -101,7 +100,7 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
     const Entry *first = as_seen_by(e, 0);
-    for (int rank = 1; rank < c->world && first && play_of_case(c); rank++) {
+    for (int rank = 1; rank < c->world && first && alike_on_ranks(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
             snprintf(

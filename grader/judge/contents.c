@@ -57,7 +57,7 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
     char text[160];
-    int cuts = lab_cuts(t->result->lab, want->name);
+    unsigned cuts = lab_cuts(t->result->lab, want->name);
     int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
@@ -204,7 +204,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x
 void compare_traffic(Trial *t, const Entry *want)
 {
     char text[160], name[WORDS_SIZE], why[480];
-    double sent = 0, calls = 0, n = t->c->lab == 11 ? replicas_of(t->c) : t->c->tp;
+    double sent = 0, calls = 0, n = exchanging_ranks(t->c);
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
         got = entry_of_rank(t, rank, TRAFFIC, want->name);

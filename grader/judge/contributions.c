@@ -6,8 +6,7 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
-#include "grader/plays/lab01.h"
+#include "grader/labs/operations.h"
 
 typedef struct Brought {
     int ranks;
@@ -25,10 +24,10 @@ static bool inputs_of(const Entry *want, char name[NAME_SIZE])
     }
     for (int call = 0; call < CALLS; call++) {
         char output[NAME_SIZE], gradient[NAME_SIZE];
-        lab01_name(output, "output", G, call);
-        lab01_name(gradient, "gradient", F, call);
+        operation_name(output, "output", G, call);
+        operation_name(gradient, "gradient", F, call);
         bool forward = strcmp(want->name, output) == 0;
-        lab01_name(name, forward ? "x" : "dy", forward ? G : F, call);
+        operation_name(name, forward ? "x" : "dy", forward ? G : F, call);
         if (forward || strcmp(want->name, gradient) == 0)
             return true;
     }
@@ -40,7 +39,7 @@ static bool find_brought(const Evidence *e, Brought *b)
     const Case *c = e->trial->c;
     char name[NAME_SIZE];
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    if (play_of_case(c) || !inputs_of(e->want, name))
+    if (alike_on_ranks(c) || !inputs_of(e->want, name))
         return false;
     bool averaged = e->want->check == GRADIENT;
     Play play = {.c = *c, .mesh = &mesh, .pool = pool_new(0, false)};

@@ -1,5 +1,4 @@
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
 #include "grader/judge/suspects.h"
 
 #include <math.h>
@@ -79,7 +78,7 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
 {
     if (e->want->check == FORWARD || e->count == 0 || !all_zero(e))
         return false;
-    if (e->want->check == GRADIENT || e->trial->c->lab == 11) {
+    if (e->trial->result->lab->over_replicas) {
         snprintf(text, size, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
         return true;
     }
@@ -110,7 +109,7 @@ static double factor_between(const Evidence *e)
 bool multiple(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    bool copy = !play_of_case(c) && strstr(e->want->name, "output of duplication");
+    bool copy = !alike_on_ranks(c) && strstr(e->want->name, "output of duplication");
     const struct {
         double factor;
         const char *says;
@@ -164,7 +163,7 @@ bool scaled(const Evidence *e, char *text, size_t size)
 static Expected *played(Trial *t, int suspect)
 {
     if (!t->suspected)
-        t->suspected = calloc((size_t)suspect_count(), sizeof *t->suspected);
+        t->suspected = calloc(MISTAKES, sizeof *t->suspected);
     if (!t->suspected[suspect].base)
         t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
     return &t->suspected[suspect];
@@ -178,20 +177,14 @@ bool gives(const Evidence *e, const double *whole)
     return true;
 }
 
-static bool is_about(const Suspect *suspect, const Case *c)
-{
-    int lab = play_of_case(c) && c->lab == 11 ? THE_MODEL : c->lab;
-    return suspect->labs >> lab & 1;
-}
-
 bool suspected(const Evidence *e, char *text, size_t size)
 {
-    if (play_of_case(e->trial->c) &&
+    if (alike_on_ranks(e->trial->c) &&
         all_zero(e)) /* many mistakes give zeros, when little is kept by dropout */
         return false;
-    for (int s = 0; s < suspect_count(); s++) {
-        const Suspect *suspect = suspect_at(s);
-        if (!is_about(suspect, e->trial->c))
+    for (int s = 0; s < MISTAKES; s++) {
+        const Suspect *suspect = &suspects[s];
+        if (!(suspect->families & kind_of_case(e->trial->c)->mistakes))
             continue;
         const Expected *wrong = played(e->trial, s);
         int64_t offset = 0;
@@ -237,10 +230,10 @@ bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
 bool of_another_rank(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    for (int rank = 0; !play_of_case(c) && rank < c->world; rank++) {
+    for (int rank = 0; !alike_on_ranks(c) && rank < c->world; rank++) {
         if (rank == e->trial->rank)
             continue;
-        Expected other = expect(c, rank, NO_SUSPECT, 0);
+        Expected other = expect(c, rank, NO_MISTAKE, 0);
         int64_t offset = 0;
         const Entry *entry = find_entry(other.base, other.used, VALUES, e->want->name, &offset);
         bool same = entry && entry->count == e->count &&

@@ -1,3 +1,4 @@
+/* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
 #include "grader/judge/judge.h"
 
 #include <stdarg.h>
@@ -7,8 +8,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "grader/judge/plays.h"
-#include "grader/plays/work.h"
+#include "grader/labs/work.h"
 #include "grader/judge/suspects.h"
 
 /* The plain layers make no mistakes: a word that ends the judge's own play is a defect of the kit. */
@@ -43,16 +43,15 @@ void traffic_begin(Play *play)
 void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
 {
     const Lab *lab = lab_of(play->c.lab);
+    AllowanceFunction *sent = budget == FORWARD_BUDGET ? lab->forward : lab->backward;
     Sizes by_rows = *sizes;
     double *numbers;
     by_rows.vocabulary = 1;
     stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
-    /* Lab 11 exchanges over the replicas, all others over the ranks that split a model; all groups together are charged. */
-    int replicas = replicas_of(&play->c), n = lab->number == 11 ? replicas : play->c.tp,
-        groups = play->c.world / n;
-    numbers[0] = (double)(groups * lab->elements[budget](n, sizes));
-    numbers[1] = (double)lab->calls[budget](n, sizes);
-    numbers[2] = (double)(groups * lab->elements[budget](n, &by_rows));
+    int n = exchanging_ranks(&play->c), groups = play->c.world / n; /* all groups together are charged */
+    numbers[0] = (double)(groups * sent(n, sizes).numbers);
+    numbers[1] = (double)sent(n, sizes).calls;
+    numbers[2] = (double)(groups * sent(n, &by_rows).numbers);
 }
 
 void own_work_begin(void)
@@ -72,7 +71,7 @@ static void play_serially(const Case *c, Stream stream)
     play.tape = tape_new(play.pool, &mesh);
     for (int i = 0; i < 64; i++)
         play.samples[i] = random_below(&play, "sample", i, 1 << 20);
-    play_of_case(c)(&play);
+    kind_of_case(c)->scenario(&play);
     tape_free(play.tape);
     model_free(play.model);
     pool_free(play.pool);
@@ -81,9 +80,9 @@ static void play_serially(const Case *c, Stream stream)
 void play_expected(const Case *c, int rank, int suspect, Stream stream)
 {
     suspect_begin(suspect, c);
-    if (play_of_case(c))
+    if (alike_on_ranks(c))
         play_serially(c, stream);
     else
-        expectation_of_case(c)(c, rank, suspect, stream);
+        kind_of_case(c)->expect(c, rank, suspect, stream);
     suspect_end();
 }

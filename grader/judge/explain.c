@@ -6,7 +6,6 @@
 #include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/plays.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
  * mattered. */
@@ -32,7 +31,7 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
 {
     int64_t offset = 0;
     const Entry *entry;
-    while (want->check == FORWARD && play_of_case(t->c) &&
+    while (want->check == FORWARD && alike_on_ranks(t->c) &&
            (entry = next_entry(t->expected.base, t->expected.used, &offset)))
         if (entry->kind == VALUES && strncmp(entry->name, "output of the", 13) == 0 &&
             shape_equal(entry->shape, got->shape))
@@ -43,7 +42,7 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
 static const char *joined_too_much(const Case *c, const Entry *want)
 {
     bool forward = want->check == FORWARD, sum = strstr(want->name, forward ? "all_reduce" : "duplication");
-    if (play_of_case(c))
+    if (alike_on_ranks(c))
         return _("it is as many times too large as there are ranks: what was joined are no pieces, each is "
                  "the whole or a term of a sum");
     return sum ? _("it is as many times too large as there are ranks: their numbers were joined, and the sum "
@@ -58,7 +57,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     const char *says = NULL;
     const Case *c = t->c;
     bool as_other = is_shape_of_another(t, got, want);
-    if (c->lab == 9 && c->world > c->tp && is * c->tp == right * c->world)
+    if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
         says = _("the pieces of other replicas are joined to it: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
         says = _("no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
@@ -71,7 +70,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
-    else if (c->lab == 7 && c->kind == 1 && is == right * c->S)
+    else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 && is == right * c->S)
         says = _("there is a result for each position: the classifier goes by the first token, which "
                  "first_token() takes");
     else if (as_other)
@@ -115,7 +114,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char
                                     parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
     /* A number counted twice may be a number taken for the sum. */
     static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions, NULL};
-    if (!play_of_case(e->trial->c) && look_at_numbers(e, of_sums, text, size))
+    if (!alike_on_ranks(e->trial->c) && look_at_numbers(e, of_sums, text, size))
         return *proven = true;
     *proven = look_at_numbers(e, proofs, text, size);
     return *proven || (!has_note && look_at_numbers(e, signs, text, size));

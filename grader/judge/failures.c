@@ -1,5 +1,5 @@
+/* Why a check failed, and what its case was. */
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/language.h"
@@ -49,41 +49,21 @@ void fail_by_numbers(LabResult *result, Check check, int case_index, bool explai
     va_end(args);
 }
 
-enum { HAVE_INPUTS = ~(1 << 0 | 1 << 8 | 1 << 10) }; /* labs 8 and 10 only make groups */
-
-int case_size(const Case *c, int i, const char **name)
-{
-    static const struct {
-        const char *name;
-        unsigned labs;
-        size_t at;
-    } sizes[CASE_SIZES] = {
-        {"B", HAVE_INPUTS, offsetof(Case, B)},
-        {"S", HAVE_INPUTS, offsetof(Case, S)},
-        {"H", HAVE_INPUTS, offsetof(Case, H)},
-        {"A", 1 << 4 | 1 << 7, offsetof(Case, A)},
-        {"inner", 1 << 5 | 1 << 6, offsetof(Case, F)},
-        {"out", 1 << 2 | 1 << 5 | 1 << 6, offsetof(Case, out)},
-        {"V", 1 << 3, offsetof(Case, V)},
-    };
-    *name = sizes[i].name;
-    return sizes[i].labs >> c->lab & 1 ? *(const int32_t *)((const char *)c + sizes[i].at) : 0;
-}
-
 const char *case_text(const Case *c, char text[160])
 {
     int length = snprintf(text, 160, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
-    if (c->lab >= 8)
+    const Lab *lab = lab_of(c->lab);
+    if (lab->has_replicas)
         length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
     for (int i = 0; i < CASE_SIZES; i++) {
-        const char *name;
-        int value = case_size(c, i, &name);
+        int value = case_size(c, i);
         if (value)
-            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ", name, value);
+            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
+                               case_sizes[i].shown, value);
         if (value && i == 0 && c->more_B)
             length += snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
     }
-    if (c->lab > 4 && c->lab < 8)
+    if (lab->sizes & SIZE_P)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
     return text;
 }

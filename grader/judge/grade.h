@@ -29,11 +29,13 @@ typedef struct Options {
     bool margins;        /**< print the largest error of each check in units of what is allowed */
     double
         since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
-    const char *picture; /**< write what one case gave to this file instead; NULL: no */
-    bool short_lived;    /**< the runners' folder goes when this run has ended: nobody is sent there */
-    bool trace;          /**< print the calls of one case instead */
-    int debug;           /**< the rank that gdb shall look at instead; -1: none */
-    const char *stops;   /**< the functions in which it stops then */
+    const char *picture;  /**< write what one case gave to this file instead; NULL: no */
+    bool short_lived;     /**< the runners' folder goes when this run has ended: nobody is sent there */
+    bool list;            /**< print the labs as JSON instead */
+    const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
+    bool trace;           /**< print the calls of one case instead */
+    int debug;            /**< the rank that gdb shall look at instead; -1: none */
+    const char *stops;    /**< the functions in which it stops then */
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its
                                                              format */

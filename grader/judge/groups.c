@@ -1,53 +1,10 @@
-/* Labs 8 and 10: who must be in the groups of a rank, and what a wrong group most likely is. */
+/* Labs 8 and 10: what a wrong group most likely is. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
-#include "grader/plays/groups.h"
-
-/* The ranks of a group in order: first, first + stride, ... */
-typedef struct Members {
-    int first, stride, count;
-} Members;
-
-static Members tp_group(const Case *c, int rank)
-{
-    return (Members){rank / c->tp * c->tp, 1, c->tp};
-}
-
-static Members dp_group(const Case *c, int rank)
-{
-    return (Members){rank % c->tp, c->tp, c->world / c->tp};
-}
-
-static void write_one(Stream *stream, const char *what, const char *name, Members m, int only)
-{
-    char text[NAME_SIZE];
-    double *values;
-    int64_t count = only < 0 ? m.count : 1;
-    groups_name(text, what, name);
-    stream_entry(stream, VALUES, GROUPS, text, count, &values)->shape = SHAPE(count);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = only < 0 ? m.first + (double)i * m.stride : only;
-}
-
-static void write_expected(Stream *stream, const char *name, Members m, int rank)
-{
-    write_one(stream, "members", name, m, -1);
-    write_one(stream, "rank", name, m, (rank - m.first) / m.stride);
-    write_one(stream, "degree", name, m, m.count);
-}
-
-void expect_groups(const Case *c, int rank, int suspect, Stream stream)
-{
-    if (c->lab == 10)
-        write_expected(&stream, "dp", dp_group(c, rank), rank);
-    write_expected(&stream, "tp", tp_group(c, rank), rank);
-}
-
-/* ---- causes --------------------------------------------------------------------------------------------- */
+#include "grader/labs/groups.h"
 
 static bool are(const Entry *got, Members m)
 {
@@ -85,7 +42,7 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
 
 static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
 {
-    if (!is_dp && c->lab == 10)
+    if (!is_dp && lab_of(c->lab)->over_replicas)
         return _("after the second group was made, the first one changed");
     if (same_set(got, want))
         return _("the members are right, but in another order: the key decides it");
@@ -125,7 +82,7 @@ static bool all_are(const Trial *t, const char *name, Taken what)
 static const char *wrong_place(const Trial *t, bool is_dp, const char *name)
 {
     bool is_rank = !strncmp(name, "rank", 4);
-    if (!is_dp && t->c->lab == 10)
+    if (!is_dp && lab_of(t->c->lab)->over_replicas)
         return is_rank ? _("tp_rank changed when the second group was made: it is that of balise 8")
                        : _("tp_degree changed when the second group was made: it is that of balise 8");
     if (is_rank && all_are(t, name, IN_WORLD))

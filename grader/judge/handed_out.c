@@ -14,7 +14,7 @@ static bool is_students(const Options *o)
 
 static void lab_paths(const Lab *lab, const Options *o, char start[600], char file[600])
 {
-    const Lab *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
+    const Lab *from = lab->starts_from ? lab_of(lab->starts_from) : lab;
     snprintf(start, 600, "%s/%s/%s", from == lab ? o->start : o->labs, from->folder, from->file);
     snprintf(file, 600, "%s/%s/%s", o->labs, lab->folder, lab->file);
 }
@@ -22,7 +22,7 @@ static void lab_paths(const Lab *lab, const Options *o, char start[600], char fi
 bool is_untouched(LabResult *result, const Options *o)
 {
     char start[600], file[600];
-    const Lab *lab = result->lab, *from = lab->start == FROM_LAB_1 ? lab_of(1) : lab;
+    const Lab *lab = result->lab, *from = lab->starts_from ? lab_of(lab->starts_from) : lab;
     if (!is_students(o))
         return false;
     lab_paths(lab, o, start, file);
@@ -30,7 +30,7 @@ bool is_untouched(LabResult *result, const Options *o)
     if (!missing && !same_tokens(start, file))
         return false;
     result->untouched = true;
-    if (lab->start == EMPTY) /* its first TODO says where to begin */
+    if (!lab->starts_working) /* its first TODO says where to begin */
         return false;
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",
@@ -40,14 +40,14 @@ bool is_untouched(LabResult *result, const Options *o)
     return true;
 }
 
-/* What a start file that works has in the place of a function is not wrong, but to do: `functions` is "a+b", up to a space. */
+/* What a start file that works has in the place of a function is not wrong, but to do: `functions` is "a+b". */
 static void look_at_check(LabResult *result, const Options *o, Check check, const char *functions)
 {
     char start[600], file[600], name[64], first[64] = "";
     CheckResult *r = &result->check[check];
     lab_paths(result->lab, o, start, file);
-    for (const char *at = functions; *at && *at != ' ';) {
-        size_t length = strcspn(at, "+ ");
+    for (const char *at = functions; *at;) {
+        size_t length = strcspn(at, "+");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         if (!same_function(start, file, name))
             return;
@@ -68,11 +68,7 @@ void look_for_handed_out(LabResult *result, const Options *o)
 {
     if (!is_students(o) || result->state != GRADED)
         return;
-    for (const char *at = result->lab->writes; *at;) {
-        size_t name = strcspn(at, ":"), rest = strcspn(at, " ");
-        Check check = check_of_key(at, name);
-        if (check < CHECKS)
-            look_at_check(result, o, check, at + name + 1);
-        at += rest + (at[rest] == ' ');
-    }
+    for (int check = 0; check < CHECKS; check++)
+        if (result->lab->written[check])
+            look_at_check(result, o, (Check)check, result->lab->written[check]);
 }

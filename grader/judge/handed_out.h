@@ -9,7 +9,7 @@
 /** Is all of it, and is there nothing to be judged? Then the result says so. */
 bool is_untouched(LabResult *result, const Options *o);
 
-/** Checks that failed, and whose functions (WRITES in labs.mk) are as in the start file, become "to do". */
+/** Checks that failed, and whose functions (Lab.written) are as in the start file, become "to do". */
 void look_for_handed_out(LabResult *result, const Options *o);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/plays/play.h"
+#include "grader/labs/scenario.h"
 
 /* Is this id the first of the rows that a rank holds, or the last of several? */
 typedef struct Border {
@@ -47,7 +47,8 @@ static bool find_lookup(const Evidence *e, Lookup *l)
     char name[NAME_SIZE], layer[NAME_SIZE];
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
-    if (e->trial->c->lab != 3 || sscanf(e->want->name, "output of the %15s", layer) != 1)
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) ||
+        sscanf(e->want->name, "output of the %15s", layer) != 1)
         return false;
     snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
     snprintf(l->table, sizeof l->table, "%.15s.weight", layer);
@@ -175,7 +176,7 @@ bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
     char name[NAME_SIZE], layer[NAME_SIZE], step[NAME_SIZE];
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0, columns = shape_last(e->want->shape), repeated = -1;
-    if (e->trial->c->lab != 3 ||
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) ||
         sscanf(e->want->name, "gradient of %15[^.].weight, %15[^\n]", layer, step) != 2)
         return false;
     snprintf(name, sizeof name, "input of the %.15s layer, %.15s", layer, step);

@@ -7,83 +7,9 @@
 
 #include "grader/judge/crew.h"
 #include "grader/judge/pattern.h"
-#include "grader/plays/play.h"
-
-/** A lab, as grader/labs.mk describes it. */
-typedef struct Lab {
-    int number; /**< from 1 */
-    /** the texts of its paragraph in labs.mk */
-    const char *folder, *file, *title, *layouts, *checks, *cuts;
-    const char *needs; /**< "1 2": the labs whose functions it calls */
-    const char *
-        writes; /**< "metrics:metrics_synchronise": the functions that a check is about, of a start file that works */
-    enum {
-        EMPTY,      /**< a TODO is reached */
-        WORKING,    /**< not started while the tokens are those of the start file */
-        FROM_LAB_1, /**< not started while they are those of the student's lab 1 */
-    } start;        /**< how its start file is */
-    int64_t (*elements[2])(int64_t n, const Sizes *sizes); /**< by Budget */
-    int64_t (*calls[2])(int64_t n, const Sizes *sizes);    /**< likewise, of collective calls */
-} Lab;
-
-/** The lab of this number, or NULL. */
-const Lab *lab_of(int number);
-
-/** Labs 1 to 11 make 100 points; what later ones give is added, and not missed by who leaves them out. */
-bool lab_is_bonus(const Lab *lab);
-
-/** How many labs there are. */
-int lab_count(void);
-/** The labs in the order of labs.mk, i from 0 to lab_count() - 1. */
-const Lab *lab_at(int i);
-
-/** Points for a check of a lab; 0 when the lab has no such check. */
-int lab_points(const Lab *lab, Check check);
-
-/** The check of this key ("input_gradient", in the manifest), or CHECKS; its length is `length`. */
-Check check_of_key(const char *key, size_t length);
-
-/** An instructor's changes: other layouts (NULL: as they are), other points for a check that the lab has. */
-void lab_amend(int number, const char *layouts, const char *checks);
-/** Other points for one check, by its key. */
-void lab_set_points(int number, const char *key, int points);
-
-/** How the parameter may be cut: a set of CUT_... */
-int lab_cuts(const Lab *lab, const char *parameter);
-/** The most ranks that one of its layouts has. */
-int lab_largest_world(const Lab *lab);
-
-/** Reads one of a lab's layouts, "4" (tp is the world) or "6x2" (world 6, tp 2); returns what follows it, or NULL at the
- *  end. */
-const char *next_layout(const char *at, int *world, int *tp);
-
-extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
-
-enum {
-    MAX_CASES = 64,   /**< of a lab and a seed */
-    MAX_LAYOUTS = 16, /**< of a lab */
-};
-/** All cases of a lab for `seed`, in the order in which they are played. Returns their number. */
-int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
-
-/** The sizes that a lab is always tried with at this layout, with inputs of their own for each `number`. */
-Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
+#include "grader/labs/lab.h"
 
 /* ---- what must come out -------------------------------------------------------------------------------- */
-
-/** One way in which students go wrong; the judge computes what that would give. */
-typedef struct Suspect {
-    unsigned labs;        /**< 1 << lab for each that it is about */
-    const char *sentence; /**< for the report */
-} Suspect;
-enum {
-    NO_SUSPECT = -1, /**< no mistake is made */
-    THE_MODEL = 30,  /**< as a lab: the whole model of lab 11 */
-};
-/** How many suspects there are. */
-int suspect_count(void);
-/** The suspects, i from 0 to suspect_count() - 1. */
-const Suspect *suspect_at(int i);
 
 /** What a rank must write in a case, as a stream of entries. */
 typedef struct Expected {
@@ -91,6 +17,9 @@ typedef struct Expected {
     int64_t used;    /**< bytes of it */
     bool has_spread; /**< expected_spread() may be asked */
 } Expected;
+
+/** Writes what rank `rank` must see, by the scenario or the expectation of the case. */
+ExpectFunction play_expected;
 
 /** Plays the case in double precision as rank `rank` must see it (for layers each rank sees the same).
  *  `rounded` says how many runs in emulated single precision to add, for expected_spread(); 0 for a suspect. What is expected

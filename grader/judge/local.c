@@ -1,8 +1,10 @@
+/* What grader/cases.local adds to the cases of the kit. */
 #include "grader/judge/local.h"
+
+#include "grader/judge/calls.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +94,7 @@ static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
     size_t first = strspn(word, digits), second = word[first] == 'x' ? strspn(word + first + 1, digits) : 0;
     if (first != 1 || second > 1 || word[first + (second ? 1 + second : 0)] || !next_layout(word, world, tp))
         return false;
-    return is_world(*world) && is_world(*tp) && *world % *tp == 0 && (lab->number >= 8 || *world == *tp);
+    return is_world(*world) && is_world(*tp) && *world % *tp == 0 && (lab->has_replicas || *world == *tp);
 }
 
 static bool has_layout(const Lab *lab, int world, int tp)
@@ -124,7 +126,7 @@ static bool read_layouts(Reader *r)
             return refuse(r, _("name others; grader/labs.mk has those of the kit"),
                           _("lab %d is graded at %s already"), lab->number, word);
         snprintf(layouts, sizeof layouts, "%s %s", lab->layouts, word);
-        lab_amend(lab->number, layouts, NULL);
+        lab_set_layouts(lab->number, layouts);
     }
     return true;
 }
@@ -135,69 +137,52 @@ static bool read_points(Reader *r)
 {
     uint64_t points;
     const Lab *lab = read_lab(r);
-    char *word = lab ? next_word(r) : NULL, hint[256];
+    char *word = lab ? next_word(r) : NULL, checks[200] = "", hint[256];
     if (!lab)
         return false;
-    snprintf(hint, sizeof hint, _("the checks of lab %d are: %s"), lab->number, lab->checks);
+    for (int check = 0; check < CHECKS; check++)
+        if (lab->points[check])
+            append(checks, sizeof checks, "%s%s:%d", checks[0] ? " " : "", check_keys[check],
+                   lab->points[check]);
+    snprintf(hint, sizeof hint, _("the checks of lab %d are: %s"), lab->number, checks);
     if (!word)
         return refuse(r, hint, _("a check and its points are missing"));
     for (; word; word = next_word(r)) {
         char *value = strchr(word, '=');
-        if (!value || !lab_points(lab, check_of_key(word, (size_t)(value - word))))
+        Check check = value ? check_of_key(word, (size_t)(value - word)) : CHECKS;
+        if (!lab_points(lab, check))
             return refuse(r, hint, _("lab %d has no check '%.60s'"), lab->number, word);
         if (!read_number(value + 1, MOST_POINTS, &points) || !points)
             return refuse(r, _("points are whole numbers from 1 to 1000"),
                           _("'%.60s' is no number of points"), value + 1);
-        *value = '\0';
-        lab_set_points(lab->number, word, (int)points);
+        lab_set_points(lab->number, check, (int)points);
     }
     return true;
 }
 
 /* ---- shape 4 B=3 S=9 H=48 A=12 AT=4 */
 
-typedef struct Size {
-    const char *name;
-    size_t offset;
-    int largest;
-    const char *labs; /* that have it */
-} Size;
-
-static const Size sizes[] = {{"B", offsetof(Case, B), 16, " 1 2 3 4 5 6 7 9 "},
-                             {"S", offsetof(Case, S), 64, " 1 2 3 4 5 6 7 9 "},
-                             {"H", offsetof(Case, H), 512, " 1 2 3 4 5 6 7 9 "},
-                             {"OUT", offsetof(Case, out), 512, " 2 5 6 "},
-                             {"F", offsetof(Case, F), 512, " 5 6 "},
-                             {"A", offsetof(Case, A), 64, " 4 7 "},
-                             {"V", offsetof(Case, V), 4096, " 3 "}};
-
-static int32_t *size_in(Case *c, const Size *size)
+static bool can_choose(const Lab *lab, const CaseSize *size)
 {
-    return (int32_t *)((char *)c + size->offset);
-}
-
-static bool lab_has(const Lab *lab, const Size *size)
-{
-    char word[16];
-    snprintf(word, sizeof word, " %d ", lab->number);
-    return strstr(size->labs, word) != NULL;
+    return lab->misfit && lab->sizes & size->set;
 }
 
 static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *word)
 {
     uint64_t value;
     char names[64] = "", hint[160];
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        size_t length = strlen(sizes[i].name);
-        if (!lab_has(lab, &sizes[i]))
+    for (int i = 0; i < CASE_SIZES; i++) {
+        const CaseSize *size = &case_sizes[i];
+        size_t length = strlen(size->key);
+        if (!can_choose(lab, size))
             continue;
-        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", sizes[i].name);
-        if (strncmp(word, sizes[i].name, length) || word[length] != '=')
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", size->key);
+        if (strncmp(word, size->key, length) || word[length] != '=')
             continue;
-        if (!read_number(word + length + 1, (uint64_t)sizes[i].largest, &value) || !value)
+        if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
             return refuse(r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
                           _("'%.60s' is no size"), word);
-        *size_in(&shape->sizes, &sizes[i]) = (int32_t)value;
+        *case_size_in(&shape->sizes, size) = (int32_t)value;
         return true;
     }
     if (!strncmp(word, "AT=", 3)) {
@@ -213,10 +198,10 @@ static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *
 static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world, int tp)
 {
     Case c = lab_usual_case(lab, seed, number, world, tp);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        int32_t size = *size_in((Case *)&shape->sizes, &sizes[i]);
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int32_t size = *case_size_in((Case *)&shape->sizes, &case_sizes[i]);
         if (size)
-            *size_in(&c, &sizes[i]) = size;
+            *case_size_in(&c, &case_sizes[i]) = size;
     }
     return c;
 }
@@ -224,19 +209,10 @@ static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int 
 /* Why a lab could not work with these sizes, or NULL. */
 static const char *what_does_not_fit(const Lab *lab, const Case *c)
 {
-    int heads[2] = {c->A, lab->number == 7 ? c->tp : c->A / 2 > c->tp ? c->A / 2 : c->A};
-    for (int layer = 0; (lab->number == 4 || lab->number == 7) && layer < 2; layer++)
-        if (c->H % heads[layer] || heads[layer] % c->tp)
-            return layer == 0         ? _("tp must divide A, and A must divide H")
-                   : lab->number == 7 ? _("tp must divide H: the second block has tp heads")
-                                      : _("tp must divide A/2 as well: the second layer has half the heads");
-    if ((lab->number == 3 || lab->number == 4 || lab->number == 7) && c->H % c->tp)
-        return _("tp must divide H");
-    if ((lab->number == 5 || lab->number == 6) && c->F % c->tp)
-        return _("tp must divide F");
-    if ((lab->number == 2 || lab->number == 5) && c->out % c->tp)
-        return _("tp must divide OUT");
-    return (int64_t)c->B * c->S * c->H > 1 << 17 ? _("B times S times H may be up to 131072") : NULL;
+    const char *why = lab->misfit(c);
+    return why                                     ? why
+           : (int64_t)c->B * c->S * c->H > 1 << 17 ? _("B times S times H may be up to 131072")
+                                                   : NULL;
 }
 
 /* At each layout that it is for, those included that a later line adds. */
@@ -270,7 +246,7 @@ static bool read_shape(Reader *r)
                       MOST_SHAPES);
     LocalShape *shape = &r->local->shapes[r->local->shape_count];
     *shape = (LocalShape){.lab = lab->number, .line = r->line};
-    if (!lab_has(lab, &sizes[0]))
+    if (!lab->misfit)
         return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"), lab->number);
     const char *word = next_word(r);
     if (!word)

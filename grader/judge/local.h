@@ -26,7 +26,7 @@ typedef struct Local {
     int seed_count, shape_count;    /**< of these two arrays */
 } Local;
 
-/** Reads the file. Layouts and points that it names take effect at once (see lab_amend).
+/** Reads the file. Layouts and points that it names take effect at once (see lab_set_layouts()).
  *  @return false with `problem`, which names the line */
 bool local_read(const char *path, Local *local, Problem *problem);
 

@@ -1,5 +1,6 @@
 /* build/grade: judges labs that make has built. Exit status: 0 full marks, 1 less, 2 it could not grade. */
 #include <getopt.h>
+#include <limits.h>
 #include <malloc.h>
 #include <omp.h>
 #include <stdio.h>
@@ -12,12 +13,11 @@
 #include "base/language.h"
 #include "grader/judge/formats/formats.h"
 #include "grader/judge/grade.h"
+#include "grader/judge/list.h"
 #include "grader/judge/output.h"
 #include "grader/judge/debug.h"
 #include "grader/judge/picture.h"
 #include "grader/judge/trace.h"
-
-enum { MAX_LABS = 16 };
 
 void give_up(const Problem *problem)
 {
@@ -86,7 +86,7 @@ static int lab_named(const char *text)
     Problem problem;
     char *end;
     long number = strtol(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && number < MAX_LABS && lab_of((int)number))
+    if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
     problem_set(&problem, NULL, "choose one of the labs there are, or leave LAB out to grade them all",
                 "there is no lab %.60s: they are numbered from %d to %d", text, lab_at(0)->number,
@@ -152,6 +152,12 @@ static void set_option(Options *o, int option, const char *value)
     case 'p':
         o->stops = value;
         break;
+    case 'L':
+        o->list = true;
+        break;
+    case 'M':
+        o->may_send = value;
+        break;
     case '?':
         usage(_("unknown option"));
     default:
@@ -188,6 +194,8 @@ static Options options_of(int argc, char **argv)
                                           {"stops", required_argument, NULL, 'p'},
                                           {"report", required_argument, NULL, 'R'},
                                           {"short-lived", no_argument, NULL, 'S'},
+                                          {"list", no_argument, NULL, 'L'},
+                                          {"may-send", required_argument, NULL, 'M'},
                                           {0}};
     Options o = defaults();
     int option;
@@ -262,14 +270,29 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, MOST);
 }
 
+static int say_what_may_be_sent(const Options *o)
+{
+    Problem problem;
+    if (!o->lab)
+        which_lab("--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'");
+    if (!list_sent(stdout, lab_of(o->lab), o->may_send, &problem))
+        give_up(&problem);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    static LabResult results[MAX_LABS];
     language_begin();
     Options o = options_of(argc, argv);
     omp_set_num_threads(1); /* threads that wait for the next small loop take their core from the ranks */
     keep_memory();
     FormatWriter *writers[MAX_OUTPUTS];
+    if (o.list) {
+        list_labs(stdout);
+        return 0;
+    }
+    if (o.may_send)
+        return say_what_may_be_sent(&o);
     read_local_cases(&o);
     if (o.trace)
         return trace_lab(&o);
@@ -279,6 +302,7 @@ int main(int argc, char **argv)
         return debug_lab(&o);
     must_have_outputs(&o, writers);
 
+    LabResult *results = calloc((size_t)lab_count(), sizeof *results);
     Page page = page_of(stdout);
     double begin = seconds_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
@@ -300,5 +324,5 @@ int main(int argc, char **argv)
     if (o.since > 0)
         report_times(stdout, &verdict, built);
     report_total(stdout, &verdict, page);
-    return verdict_points(&verdict) == verdict_of(&verdict) ? 0 : 1;
+    return verdict_is_full(&verdict) ? 0 : 1;
 }

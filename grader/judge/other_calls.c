@@ -6,7 +6,6 @@
 #include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/names.h"
-#include "grader/judge/plays.h"
 
 static bool is_input(const Entry *entry)
 {
@@ -49,7 +48,7 @@ static bool begins_with(const Evidence *e, const Entry *entry)
     enum { ENOUGH = 8 };
     const int64_t common = entry->count < e->count ? entry->count : e->count;
     bool right = true;
-    if (entry->count == e->count || common < ENOUGH || play_of_case(e->trial->c) ||
+    if (entry->count == e->count || common < ENOUGH || alike_on_ranks(e->trial->c) ||
         e->got->placement_kind == SHARD || is_input(entry))
         return false;
     for (int64_t i = 0; i < e->count; i++) {
@@ -88,7 +87,7 @@ bool dropout_differs(const Evidence *e, char *text, size_t size)
     const Case *c = e->trial->c;
     char layer[NAME_SIZE];
     int right = 0, wrong = 0;
-    if (!play_of_case(c) || !c->training || c->p == 0 ||
+    if (!alike_on_ranks(c) || !c->training || c->p == 0 ||
         sscanf(e->want->name, "output of the %15s", layer) != 1)
         return false;
     const Expected *expected = &e->trial->expected;

@@ -4,7 +4,6 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
 
 bool is_right(const Evidence *e, int64_t i)
 {
@@ -146,7 +145,7 @@ static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
 
 bool partly_right(const Evidence *e, char *text, size_t size)
 {
-    bool made_of_sums = !play_of_case(e->trial->c);
+    bool made_of_sums = !alike_on_ranks(e->trial->c);
     return e->want->check != METRICS &&
            (cut_off(e, text, size) || negative_ones_lost(e, text, size) || some_scaled(e, text, size) ||
             (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));

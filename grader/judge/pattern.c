@@ -133,10 +133,9 @@ static void widen(Extent *span, int size, bool first)
 
 void pattern_add(Pattern *pattern, const Case *c, bool failed)
 {
-    const char *name;
     int before = (*(failed ? &pattern->failed : &pattern->passed))++;
     for (int i = 0; i < SIZES; i++)
-        widen(failed ? &pattern->failing[i] : &pattern->passing[i], case_size(c, i, &name), before == 0);
+        widen(failed ? &pattern->failing[i] : &pattern->passing[i], case_size(c, i), before == 0);
     for (int i = 0; i < PLAIN; i++) {
         if (!traits[i].has(c))
             continue;
@@ -167,16 +166,14 @@ static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
 {
     for (int i = 0; i < SIZES; i++) {
-        const char *name;
         const Extent *failing = &pattern->failing[i], *passing = &pattern->passing[i];
         bool large = failing->low > passing->high, small = failing->high < passing->low;
-        case_size(&(Case){0}, i, &name);
         if (!large && !small)
             continue;
         snprintf(text, size,
                  large ? _("It fails only where %s is %d or more: %d of %d cases")
                        : _("It fails only where %s is %d or less: %d of %d cases"),
-                 name, large ? failing->low : failing->high, pattern->failed,
+                 case_sizes[i].shown, large ? failing->low : failing->high, pattern->failed,
                  pattern->failed + pattern->passed);
         return true;
     }
@@ -187,12 +184,9 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
 static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
 {
     char names[64] = "";
-    for (int i = 0; i < SIZES; i++) {
-        const char *name;
-        case_size(&(Case){0}, i, &name);
+    for (int i = 0; i < SIZES; i++)
         if (pattern->failing[i].low > pattern->passing[i].high)
-            append(names, sizeof names, "%s%s", names[0] ? ", " : "", name);
-    }
+            append(names, sizeof names, "%s%s", names[0] ? ", " : "", case_sizes[i].shown);
     if (!names[0])
         return false;
     snprintf(text, size, _("It fails only in this one of %d cases, the largest in %s"), 1 + pattern->passed,

@@ -9,7 +9,6 @@
 #include "grader/judge/lines.h"
 #include "grader/judge/names.h"
 #include "grader/judge/output.h"
-#include "grader/judge/plays.h"
 #include "grader/judge/trace.h"
 
 json_t *picture_text(const char *text)
@@ -114,7 +113,7 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
                      case_text(c, text), "world", c->world, "tp", c->tp, "ending",
                      ended ? "refused" : endings[outcome->ending], "story",
                      picture_text(ended ? refused : outcome->story), "todo", picture_text(todo), "checks",
-                     checks_json(result), "alike", play_of_case(c) != NULL, "matrices",
+                     checks_json(result), "alike", alike_on_ranks(c), "matrices",
                      picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls));
 }
 

@@ -55,7 +55,7 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, co
 {
     static char text[320];
     char name[NAME_SIZE];
-    lab11_outside_name(name, room, deal);
+    replica_outside_name(name, room, deal);
     const Entry *entry = entry_of_rank(t, rank, DEALT, name);
     if (!entry || entry->count != 3)
         return NULL;
@@ -95,7 +95,7 @@ const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
     char name[NAME_SIZE], seen[MOST_ROWS] = {0};
-    lab11_order_name(name, deal);
+    replica_order_name(name, deal);
     const Entry *entry = entry_of_rank(t, rank, DEALT, name);
     if (!entry || entry->count != deal->rows)
         return NULL;
@@ -165,7 +165,7 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
 bool find_dealt(const Trial *t, Dealt *dealt)
 {
     char name[NAME_SIZE];
-    lab11_deal_name(name, &dealt->deal);
+    replica_deal_name(name, &dealt->deal);
     for (int rank = 0; rank < t->c->world; rank++)
         if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, name)))
             return false;
@@ -175,8 +175,8 @@ bool find_dealt(const Trial *t, Dealt *dealt)
 static bool deal_of(const Case *c, const char *name, Deal *deal)
 {
     char text[NAME_SIZE];
-    for (int i = 0; lab11_deal(c, i, deal); i++) {
-        lab11_deal_name(text, deal);
+    for (int i = 0; replica_deal(c, i, deal); i++) {
+        replica_deal_name(text, deal);
         if (!strcmp(text, name))
             return true;
     }

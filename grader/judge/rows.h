@@ -5,7 +5,7 @@
 #define BALISE_GRADER_ROWS_H
 
 #include "grader/judge/trial.h"
-#include "grader/plays/lab11.h"
+#include "grader/labs/replicas.h"
 
 /** Where the numbers of an entry stand. */
 enum {

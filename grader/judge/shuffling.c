@@ -59,7 +59,7 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
 {
     Deal earlier;
     const char *wrong = wrong_beside(t, dealt, 0);
-    for (int i = 0; !wrong && lab11_deal(t->c, i, &earlier); i++)
+    for (int i = 0; !wrong && replica_deal(t->c, i, &earlier); i++)
         if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch && earlier.rows == dealt->deal.rows)
             wrong = wrong_beside(t, dealt, earlier.epoch);
     return wrong;
@@ -103,7 +103,7 @@ static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
         return NULL;
     for (int64_t row = 0; row < dealt->deal.rows; row++)
         left_out[row] = dealt->times[row] == 0;
-    for (int i = 0; lab11_deal(t->c, i, &deal); i++) {
+    for (int i = 0; replica_deal(t->c, i, &deal); i++) {
         Dealt other = {.deal = deal};
         if (deal.tail != DROP || deal.rows != dealt->deal.rows || !find_dealt(t, &other))
             continue;

@@ -12,7 +12,6 @@
 #include "backend/reference/rounding.h"
 #include "grader/judge/grade.h"
 #include "grader/judge/judge.h"
-#include "grader/judge/plays.h"
 
 enum { WORKERS = 2, JUDGE = 0, SECOND = 1, SLOTS = STREAM_BYTES / sizeof(Entry) };
 
@@ -92,7 +91,7 @@ static void say(void)
 static void play_exactly(void)
 {
     desk->used = 0;
-    play_expected(&desk->c, desk->rank, NO_SUSPECT, (Stream){desk->exact, STREAM_BYTES, &desk->used});
+    play_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){desk->exact, STREAM_BYTES, &desk->used});
     clear_spread(JUDGE);
 }
 
@@ -105,7 +104,7 @@ static void emulate(int worker, int first, bool exact_is_there)
     for (int i = first; i <= desk->rounded; i += WORKERS) {
         _Atomic int64_t used = 0;
         reference_round_like_fp32(desk->c.key + (uint64_t)i);
-        play_expected(&desk->c, desk->rank, NO_SUSPECT, (Stream){room, STREAM_BYTES, &used});
+        play_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){room, STREAM_BYTES, &used});
         reference_round_like_fp32(0);
         exact_is_there = exact_is_there || hear();
         if (i == first)

@@ -4,7 +4,6 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/plays.h"
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -19,7 +18,7 @@ bool right_in_step_1(const Evidence *e, char *text, size_t size)
     bool evaluates = ends_in(e->want->name, ", evaluation");
     int64_t offset = 0;
     const Entry *want;
-    if (!play_of_case(t->c) || ends_in(e->want->name, ", step 1") ||
+    if (!alike_on_ranks(t->c) || ends_in(e->want->name, ", step 1") ||
         !(evaluates || ends_in(e->want->name, ", step")))
         return false;
     while ((want = next_entry(t->expected.base, t->expected.used, &offset)))
@@ -29,7 +28,7 @@ bool right_in_step_1(const Evidence *e, char *text, size_t size)
         text, size, "%s%s",
         _("all of step 1 is right, and this, which comes later, is not: is something kept from one call to "
           "the next (in a static variable, or in the layer), or are calls counted?"),
-        evaluates && t->c->p > 0 && t->c->lab > 4
+        evaluates && t->c->p > 0 && t->result->lab->sizes & SIZE_P
             ? _(" Or is something done in an evaluation that belongs into training only?")
             : "");
     return true;

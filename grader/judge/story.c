@@ -38,7 +38,7 @@ void story_of(const Trial *t, char *text, size_t size)
                                           [NOT_RUN] = N_("the case was not run")};
     char waits[64];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
-    bool some_stay_away = t->c->lab >= 8 && strstr(t->outcome->story, waits);
+    bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->story, waits);
     if (some_stay_away)
         snprintf(text, size,
                  _("some ranks did not join the creation of the groups, which concerns everybody; the ranks "

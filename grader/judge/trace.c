@@ -10,18 +10,17 @@
 #include "grader/judge/table.h"
 #include "grader/judge/trial.h"
 #include "grader/judge/verdict.h"
-#include "grader/plays/lab11.h"
 
-/* Do its ranks have something to say to each other? Of lab 11 replicas that train, to be drawn with matrices that are split. */
+/* Do its ranks have something to say to each other? Of replicas those that train, to be drawn with matrices that are split. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
-    if (c->lab == 11)
-        return c->kind == WHOLE_MODEL && replicas_of(c) > 1 && (c->tp > 1 || !drawn);
+    if (lab_points(lab_of(c->lab), LAYOUT))
+        return alike_on_ranks(c) && replicas_of(c) > 1 && (c->tp > 1 || !drawn);
     return c->tp > 1;
 }
 
 /* The first such case of the fewest ranks. */
-static int usual_case(const Case *cases, int count, bool drawn)
+static int case_to_show(const Case *cases, int count, bool drawn)
 {
     int best = 0;
     for (int i = 1; i < count; i++)
@@ -35,7 +34,7 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
 {
     Problem problem;
     int count = lab_cases(lab, o->seed, cases);
-    *index = o->only_case >= 0 ? o->only_case : usual_case(cases, count, o->picture);
+    *index = o->only_case >= 0 ? o->only_case : case_to_show(cases, count, o->picture);
     if (*index < count)
         return &cases[*index];
     problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d", lab->number,

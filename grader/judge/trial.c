@@ -5,7 +5,6 @@
 #include "base/language.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/names.h"
-#include "grader/judge/plays.h"
 #include "grader/judge/trial.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
@@ -126,7 +125,7 @@ static void look_for_todo(Trial *t)
 
 static void forget_suspects(Trial *t)
 {
-    for (int i = 0; t->suspected && i < suspect_count(); i++)
+    for (int i = 0; t->suspected && i < MISTAKES; i++)
         if (t->suspected[i].base)
             expected_free(&t->suspected[i]);
     free(t->suspected);
@@ -145,7 +144,7 @@ static bool has_failed(const LabResult *result)
 static void fail_refused(Trial *t)
 {
     char why[2600], text[160];
-    int check = 0;
+    Check check = lab_check(t->result->lab, FORWARD);
     bool refused = false;
     for (int rank = 0; rank < t->c->world && t->result->state == GRADED; rank++) {
         int64_t offset = t->outcome->begin[rank];
@@ -155,17 +154,14 @@ static void fail_refused(Trial *t)
     }
     if (!refused || has_failed(t->result))
         return;
-    while (!lab_points(t->result->lab, (Check)check))
-        check++;
     story_of(t, why, sizeof why);
-    fail_by_ending(t, (Check)check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
+    fail_by_ending(t, check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
 }
 
 /* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
     char why[2600], text[160];
-    int check = COMMUNICATION;
     bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
                   t->todo,
          finished = true;
@@ -173,11 +169,10 @@ static void fail_unfinished(Trial *t)
         finished = finished && entry_of_rank(t, rank, FINISHED, "");
     if (failed || has_failed(t->result) || finished)
         return;
-    while (!lab_points(t->result->lab, (Check)check))
-        check = (check + 1) % CHECKS;
     story_of(t, why, sizeof why);
-    fail_by_ending(t, (Check)check, _("%s%.2600s\nall results are there, but the case does not end (%s)"),
-                   t->c->lab == 9
+    fail_by_ending(t, lab_check(t->result->lab, COMMUNICATION),
+                   _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+                   !t->result->lab->over_replicas
                        ? _("one replica waits for another although they have nothing to exchange here: ")
                        : "",
                    why, case_text(t->c, text));
@@ -206,9 +201,10 @@ static void note_pattern(LabResult *result, const Case *c)
 int emulations_of(const Case *c)
 {
     enum { FEW_NUMBERS = 1024, RUNS = 11, FEWER_RUNS = 5 };
-    const Lab *lab = lab_of(c->lab);
-    int64_t passing = (int64_t)c->B * c->S * c->H, inner = lab->number == 2 ? c->out : c->F,
-            weight = lab->number == 2 || lab->number == 5 || lab->number == 6 ? c->H * inner : passing;
+    unsigned sizes = lab_of(c->lab)->sizes;
+    int64_t passing = (int64_t)c->B * c->S * c->H, weight = sizes & SIZE_F     ? c->H * c->F
+                                                            : sizes & SIZE_OUT ? c->H * c->out
+                                                                               : passing;
     return passing < FEW_NUMBERS || weight < FEW_NUMBERS ? RUNS : FEWER_RUNS;
 }
 
@@ -218,11 +214,11 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 || !play_of_case(c)) { /* what every rank of a layer must see is the same */
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* what every rank of a layer must see is the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);
-            t.expected = expect(c, t.rank, NO_SUSPECT, emulations_of(c));
+            t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
         }
         t.broken_in_step_1 = false;
         look_for_more(&t); /* what was not waited for explains the numbers */

@@ -24,11 +24,6 @@ typedef struct Trial {
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
 const char *case_text(const Case *c, char text[160]);
 
-/** The sizes that a case is told by, in the letters of balise.h; 0 for one that its lab has not. */
-enum { CASE_SIZES = 7 }; /**< how many there are */
-/** Size i of a case, and its letter in *name. */
-int case_size(const Case *c, int i, const char **name);
-
 /** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 

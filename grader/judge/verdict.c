@@ -103,12 +103,29 @@ int verdict_points(const Verdict *verdict)
     return points;
 }
 
+/* Bonus labs are not missed by who leaves them out, but where only they are graded. */
+static bool counts(const Verdict *verdict, int i)
+{
+    bool all_are_bonus = true;
+    for (int k = 0; k < verdict->count; k++)
+        all_are_bonus = all_are_bonus && lab_is_bonus(verdict->labs[k].lab);
+    return all_are_bonus || !lab_is_bonus(verdict->labs[i].lab);
+}
+
 int verdict_of(const Verdict *verdict)
 {
     int of = 0;
     for (int i = 0; i < verdict->count; i++)
-        of += lab_is_bonus(verdict->labs[i].lab) ? 0 : verdict->labs[i].of;
+        of += counts(verdict, i) ? verdict->labs[i].of : 0;
     return of;
+}
+
+bool verdict_is_full(const Verdict *verdict)
+{
+    for (int i = 0; i < verdict->count; i++)
+        if (counts(verdict, i) && verdict->labs[i].points < verdict->labs[i].of)
+            return false;
+    return true;
 }
 
 bool verdict_is_complete(const Verdict *verdict)

@@ -1,6 +1,6 @@
 /* What the ranks multiply and hold, against the local twin: the plain layer at the divided sizes. Every product of a layer
  * divides by the number of ranks, so its share is that of the plain layer's count. */
-#include "grader/plays/work.h"
+#include "grader/labs/work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
 static double share_of_parameter(const Trial *t, const Entry *want)
 {
     double most = 0, whole = (double)shape_count(want->shape);
-    int cuts = lab_cuts(t->result->lab, want->name);
+    unsigned cuts = lab_cuts(t->result->lab, want->name);
     for (int dim = 0; dim < 2; dim++)
         if (cuts & (dim ? CUT_1 : CUT_0)) {
             Range first = chunk(want->shape.size[dim], 0, t->c->tp);
@@ -112,11 +112,10 @@ static double plain_memory(const Trial *t, const Entry *want)
 /* What a layer is given or gives, of which an exchange has copies. */
 static double exchanged(const Case *c)
 {
-    const char *name;
     int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;
     for (int i = 0; i < CASE_SIZES; i++) {
-        int size = case_size(c, i, &name);
-        if (!strcmp(name, "out") && size > width)
+        int size = case_size(c, i);
+        if (case_sizes[i].set == SIZE_OUT && size > width)
             width = size;
     }
     return (double)rows * width;

@@ -21,7 +21,7 @@ static struct {
     const LayerNorm *norms[MOST_MADE];
     Tensor *weights[MOST_MADE]; /* in the order of their making, and how many there are */
     int norm_count, weight_count;
-} now = {.kind = NO_SUSPECT};
+} now = {.kind = NO_MISTAKE};
 
 void suspect_begin(int suspect, const Case *c)
 {
@@ -32,7 +32,7 @@ void suspect_begin(int suspect, const Case *c)
 
 void suspect_end(void)
 {
-    now.kind = NO_SUSPECT;
+    now.kind = NO_MISTAKE;
 }
 
 Tensor *into_layer(Play *play, Tensor *x)
@@ -115,7 +115,7 @@ static Tensor *wrong_columns(Tensor *x, bool of_first)
 Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
 {
     int64_t hidden = shape_last(q->shape);
-    if (now.kind == NO_SUSPECT)
+    if (now.kind == NO_MISTAKE)
         return __real_attention(q, k, v, mask, heads, factor);
     if (now.kind == MASK_IGNORED)
         mask = everything_seen(q, mask);
@@ -172,7 +172,7 @@ static Tensor *with_gelu_if_due(Tensor *x)
 Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement placement)
 {
     Tensor *weight = __real_parameter(b, name, shape, placement);
-    if (now.kind != NO_SUSPECT && now.weight_count < MOST_MADE)
+    if (now.kind != NO_MISTAKE && now.weight_count < MOST_MADE)
         now.weights[now.weight_count++] = weight;
     return weight;
 }
@@ -229,7 +229,7 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
 LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
 {
     LayerNorm *layer = __real_layer_norm_new(b, size);
-    if (now.kind != NO_SUSPECT && now.norm_count < MOST_MADE)
+    if (now.kind != NO_MISTAKE && now.norm_count < MOST_MADE)
         now.norms[now.norm_count++] = layer;
     return layer;
 }
@@ -263,7 +263,7 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
 /* The play adds x to what x was made of; the layer adds x to what it has computed. */
 Tensor *__wrap_add(Tensor *x, Tensor *y)
 {
-    if (now.kind == NO_SUSPECT || !y->producer)
+    if (now.kind == NO_MISTAKE || !y->producer)
         return __real_add(x, y);
     bool second = now.sums++ % 2;
     if (now.kind == (second ? RESIDUAL_2_MISSING : RESIDUAL_1_MISSING))

@@ -1,11 +1,10 @@
-"""What the student's commands know: the labs of grader/labs.mk, and what the last grading of each has found (make grade writes it below
+"""What the student's commands know: the labs, and what the last grading of each has found (make grade writes it below
 BUILD/verdicts, as FORMAT=json)."""
 import atexit
 import errno
 import glob
 import json
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -79,14 +78,13 @@ def quiet(text):
 
 
 class Lab:
-    def __init__(self, number, facts):
-        self.number, self.title = number, facts["TITLE"]
-        self.folder = f"labs/{facts['FOLDER']}"
-        self.file = f"{self.folder}/{facts['FILE']}"
-        self.solution = f"solutions/{facts['FOLDER']}/{facts['FILE']}"
-        self.needs = [int(n) for n in facts["NEEDS"].split()]
-        self.is_bonus = number > 11
-        self.points = sum(int(check.split(":")[1]) for check in facts["CHECKS"].split())
+    def __init__(self, facts):
+        self.number, self.title, self.is_bonus = facts["number"], facts["title"], facts["bonus"]
+        self.folder = f"labs/{facts['folder']}"
+        self.file = f"{self.folder}/{facts['file']}"
+        self.solution = f"solutions/{facts['folder']}/{facts['file']}"
+        self.needs = [int(n) for n in facts["needs"].split()]
+        self.points = sum(facts["points"].values())
 
     def is_untouched(self):
         """Is the file missing, or as it was at the start?"""
@@ -131,11 +129,8 @@ class Lab:
 
 
 def all_labs():
-    facts = {}
-    with open("grader/labs.mk") as text:
-        for number, name, value in re.findall(r"^LAB_(\d+)_(\w+) = ?(.*)$", text.read(), re.M):
-            facts.setdefault(int(number), {})[name] = value.strip()
-    return [Lab(number, facts[number]) for number in sorted(facts)]
+    with open(f"{BUILD}/generated/labs.json") as text:
+        return [Lab(facts) for facts in json.load(text)]
 
 
 def the_lab(command):

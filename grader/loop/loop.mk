@@ -5,7 +5,7 @@ in_loop = LAB=$(call quoted,$(LAB)) BUILD=$(call quoted,$(BUILD)) PYTHONDONTWRIT
 
 .PHONY: watch hint solution progress reset
 # With the same numbers each time, so that a change is the student's.
-watch hint solution progress reset: | $(CATALOGUES)
+watch hint solution progress reset: $(BUILD)/generated/labs.json | $(CATALOGUES)
 watch:
 	$(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
 hint:

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/run.h"
-#include "grader/plays/room.h"
+#include "grader/labs/room.h"
 #include "grader/runner/filter.h"
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"

@@ -17,7 +17,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "grader/plays/play.h"
+#include "grader/labs/scenario.h"
 #include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
@@ -199,7 +199,7 @@ static void play_one(const Case *c, MPI_Comm world, int number)
         group = group_of(world, "world");
         mesh_open(mesh, group, c->tp);
         open_play(play, c, mesh);
-        PLAY(play);
+        lab_scenario(play);
         finish_case();
     }
     bool open = recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */

@@ -1,6 +1,6 @@
 /* What a lab does beside the words of the kit: memory of its own, and looks at raw numbers. */
 #include "base/run.h"
-#include "grader/plays/work.h"
+#include "grader/labs/work.h"
 #include "grader/runner/guard.h"
 
 /* tensor_data() is passed no context. */

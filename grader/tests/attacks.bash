@@ -229,7 +229,7 @@ interrupted() {
 # ---- the walls themselves: a program with no filter of system calls
 
 walls() {
-    gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" -DHOME="\"${HOME:-/home}\"" "$ROOT/grader/tests/prisoner.c" "$BUILD/double/grader/plays/stamp.o" -o 01-prisoner
+    gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" -DHOME="\"${HOME:-/home}\"" "$ROOT/grader/tests/prisoner.c" "$BUILD/double/grader/labs/stamp.o" -o 01-prisoner
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-prisoner
     PRISONER=1 WAY=on judge prisoner
     cp 01-prisoner.log out

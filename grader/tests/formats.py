@@ -16,8 +16,8 @@ PACKAGES = ["tap.py==3.2.1", "PyYAML==6.0.3", "more-itertools==10.5.0", "junitpa
 PYTEST = "pytest==8.3.4"
 BUILD = os.environ["BUILD"]
 TREE = sys.argv[1]
-with open("grader/labs.mk", encoding="utf-8") as labs_of_the_kit:
-    LABS = next([int(number) for number in line.split()[2:]] for line in labs_of_the_kit if line.startswith("LABS = "))
+with open(f"{BUILD}/generated/labs.json", encoding="utf-8") as labs_of_the_kit:
+    LABS = [lab["number"] for lab in json.load(labs_of_the_kit)]
 BY_LAB = {1: "passed", 2: "wrong", 3: "crash", 4: "to do", 5: "held back", 6: "does not build", 8: "hang"}
 SENTENCES = (
     "JSON: the verdict is what was graded, check by check",

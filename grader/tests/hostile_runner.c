@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "grader/plays/play.h"
+#include "grader/labs/scenario.h"
 
 static uint64_t next(uint64_t *state)
 {

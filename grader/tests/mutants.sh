@@ -41,7 +41,7 @@ trap 'rm -f "$results"' EXIT
 printf '%s\n' "${files[@]}" | xargs -P "$side_by_side" -n 1 bash "$here/mutant.sh" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'
-read -ra labs < <(sed -n 's/^LABS = //p' grader/labs.mk)
+read -ra labs < <(sed -n 's/^$(call lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
 for lab in "${labs[@]}"; do
     count() { printf '%s\n' "${files[@]}" | grep -c "/$1/$(printf %02d "$lab")-"; }
     right() { grep -c "^ok - lab $lab $1" "$results"; }

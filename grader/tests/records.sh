@@ -9,7 +9,7 @@ make --silent build/grade > out 2>&1
 mkdir -p runners
 # shellcheck disable=SC2046 # flags are words
 gcc -std=gnu17 -D_GNU_SOURCE -I"$ROOT" -I"$ROOT/common" "$ROOT/grader/tests/hostile_runner.c" \
-    "build/double/grader/plays/stamp.o" -o hostile 2> out
+    "build/double/grader/labs/stamp.o" -o hostile 2> out
 for lab in 1 6; do
     for kind in 0 1 2 3; do cp hostile "runners/0$lab-hostile$kind"; done
 done

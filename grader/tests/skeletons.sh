@@ -9,7 +9,7 @@ make_tree skeletons
 same_as_start() {
     awk -f grader/start.awk "solutions/${1#labs/}" | cmp -s - "$1"
 }
-read -ra labs < <(sed -n 's/^LABS = //p' grader/labs.mk)
+read -ra labs < <(sed -n 's/^$(call lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
 for lab in "${labs[@]}"; do
     [ "$lab" = 9 ] || check "the start file of lab $lab is what its solution's markers make" same_as_start "$(lab_file "$lab")"
 done

@@ -7,6 +7,7 @@ where nothing is said) and words of the remark.
 
 import csv
 import io
+import json
 import os
 import sys
 import tarfile
@@ -14,10 +15,8 @@ import zipfile
 
 ROOT = os.environ["ROOT"]
 LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions"))) if name[:2].isdigit()}
-FULL = {}
-for line in open(os.path.join(ROOT, "grader", "labs.mk"), encoding="utf-8"):
-    if line.startswith("LAB_") and "_CHECKS = " in line:
-        FULL[int(line.split("_")[1])] = sum(int(word.split(":")[1]) for word in line.split("=")[1].split())
+with open(os.path.join(os.environ["BUILD"], "generated", "labs.json"), encoding="utf-8") as listed:
+    FULL = {lab["number"]: sum(lab["points"].values()) for lab in json.load(listed)}
 
 
 def source(lab, change=lambda text: text, folder="solutions"):

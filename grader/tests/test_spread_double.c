@@ -1,7 +1,6 @@
 /* What is expected, and how far single precision lies from it: two processes compute that together. Plays are made up here. */
 #include "backend/backend.h"
 #include "grader/judge/grade.h"
-#include "grader/judge/plays.h"
 
 #include <check.h> /* after judge.h: it has a word fail, too */
 #include <signal.h>
@@ -50,7 +49,7 @@ static const Entry *entry_called(const Expected *expected, const char *name)
 static void check_spreads(int rounded)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1};
-    Expected expected = expect(&c, 0, NO_SUSPECT, rounded);
+    Expected expected = expect(&c, 0, NO_MISTAKE, rounded);
     const double fifth = 5.0 / 3, spread = expected_spread(&expected, entry_called(&expected, "thirds"));
     ck_assert_double_eq(numbers_of(entry_called(&expected, "thirds"))[4], 5 * (1.0 / 3));
     ck_assert_double_eq(numbers_of(entry_called(&expected, "halves"))[69], 35);
@@ -89,7 +88,7 @@ END_TEST
 START_TEST(a_suspect_has_no_spread_and_leaves_that_of_the_case_alone)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1};
-    Expected expected = expect(&c, 0, NO_SUSPECT, 2), suspect = expect(&c, 0, 0, 0);
+    Expected expected = expect(&c, 0, NO_MISTAKE, 2), suspect = expect(&c, 0, 0, 0);
     ck_assert_ptr_ne(expected.base, suspect.base);
     ck_assert_double_gt(expected_spread(&expected, entry_called(&expected, "thirds")), 0);
     ck_assert_double_eq(expected_spread(&suspect, entry_called(&suspect, "thirds")), 0);

@@ -64,7 +64,7 @@ def check_text():
     listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
     check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
     labs = re.findall(r"\\labnow\{\\wBalise~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))
-    files = {str(n): f"labs/{formulas.MANIFEST[f'LAB_{n}_FOLDER']}/{formulas.MANIFEST[f'LAB_{n}_FILE']}" for n in range(1, 12)}
+    files = {str(n): f"labs/{lab['folder']}/{lab['file']}" for n, lab in formulas.labs().items()}
     wrong = [one for one in labs if one[1] not in (files.get(one[0]), f"make start LAB={one[0]}")]
     check("each lab is announced once, in order, with its file", [n for n, _ in labs] == list(files) and not wrong, labs)
 

@@ -130,10 +130,9 @@ run-tests-on-gpu:
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
-objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(PLAY_PARTS) grader/plays/model.c) \
-         $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(PLAY_PARTS) grader/plays/model.c) \
-         $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(foreach lab,$(LABS),$(BUILD)/float/play-$(lab).o $(call float,solutions/$(call lab_file,$(lab)))) \
-         $(foreach lab,$(LAYER_LABS),$(BUILD)/double/play-$(lab).o) \
+objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(SCENARIOS)) \
+         $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(SCENARIOS)) \
+         $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(call float,$(foreach lab,$(LABS),solutions/$(call lab_file,$(lab)))) \
          $(TESTS_FLOAT:$(BUILD)/tests/%=$(BUILD)/float/%.o) $(TESTS_DOUBLE:$(BUILD)/tests/%=$(BUILD)/double/%.o)
 
 # The checks of the sources alone.

@@ -39,7 +39,7 @@ headers() {
 # stands in for a lab where there is none is left out, as a lab's functions are the student's; so is the gradebook, a program that has functions
 # called as some of the judge's are.
 sources() {
-    find common grader/{judge,plays,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
+    find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_words.c' -not -path '*/evidence*.c' | sort
 }
 

@@ -1,12 +1,11 @@
 /** @file
- * What lab 1 (and later lab 9) is tried with: f, g and the gather one by one, and the situations in which a
- * wrong answer shows although each of them alone looks right. The judge has no plain layer for these, so it
- * computes what each rank must see from the inputs of all ranks (judge/collectives.c).
+ * Labs 1 and 9: f, g and the gather one by one, and the situations in which a wrong answer shows although each of them alone
+ * looks right. The judge has no plain layer for these, so it computes what each rank must see from the inputs of all ranks.
  */
-#ifndef BALISE_GRADER_LAB01_H
-#define BALISE_GRADER_LAB01_H
+#ifndef BALISE_GRADER_OPERATIONS_H
+#define BALISE_GRADER_OPERATIONS_H
 
-#include "grader/plays/play.h"
+#include "grader/labs/lab.h"
 
 enum { CALLS = 3 }; /**< of each part, one after the other, before their backward passes */
 enum {
@@ -25,18 +24,23 @@ enum {
 };
 
 /** The shape of the input of `part`; the second of three calls has another. */
-Shape lab01_shape(const Case *c, int call);
+Shape operation_shape(const Case *c, int call);
 
 /** Along which dimension of `shape` part GATHER_... joins: the last; the first, or in the third call the second. */
-int lab01_dimension(int part, int call, Shape shape);
+int operation_dimension(int part, int call, Shape shape);
 
 /** Whose input a tensor is that is the same on the ranks of a group: no rank's, and another one in each replica. */
-int lab01_shared(const Case *c, int rank);
+int operation_shared(const Case *c, int rank);
 
 /** The first rank of the group that `rank` is in. */
-int lab01_first(const Case *c, int rank);
+int operation_first(const Case *c, int rank);
 
 /** The name of an entry: "x", of this part and call. */
-void lab01_name(char name[NAME_SIZE], const char *what, int part, int call);
+void operation_name(char name[NAME_SIZE], const char *what, int part, int call);
+
+/** What a rank does in a case of lab 1 or 9. */
+ScenarioFunction play_operations;
+/** What f, g and the gather may send. */
+AllowanceFunction operations_send_forward, operations_send_backward;
 
 #endif

@@ -1,4 +1,4 @@
-#include "grader/plays/draws.h"
+#include "grader/labs/draws.h"
 
 #include <stdlib.h>
 #include <string.h>

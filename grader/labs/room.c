@@ -1,4 +1,4 @@
-#include "grader/plays/room.h"
+#include "grader/labs/room.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-#include "grader/plays/play.h"
+#include "grader/labs/scenario.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/run.h"
-#include "grader/plays/draws.h"
+#include "grader/labs/draws.h"
 
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
                     double **numbers)

@@ -1,3 +1,4 @@
+/* Labs 2 to 7: two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,8 +6,8 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "grader/plays/draws.h"
-#include "grader/plays/play.h"
+#include "grader/labs/draws.h"
+#include "grader/labs/scenario.h"
 
 enum { LAYERS = 2, STEPS = 2 };
 
@@ -18,13 +19,10 @@ typedef struct Pass {
     Tensor *dy, *dother;
 } Pass;
 
-int width_of(const Case *c, int which)
+/* Below three ranks only their numbers tell the layers apart. */
+int wider_second(const Case *c, int which, int more)
 {
-    if (which == 0 || c->tp < 3) /* layers that only their numbers tell apart, and layers of other sizes */
-        return c->H;
-    if (c->lab == 3)
-        return 2 * c->H;
-    return c->lab == 4 || c->lab == 7 ? c->H + c->A : c->H + 1; /* which heads and ranks divide, or nothing */
+    return which == 1 && c->tp > 2 ? c->H + more : c->H;
 }
 
 int table_rows_of(const Case *c, int which)
@@ -44,7 +42,7 @@ static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
 static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
 {
     const Case *c = &play->c;
-    int width = width_of(c, which);
+    int width = layer->width(c, which);
     char name[NAME_SIZE];
     *pass = (Pass){0};
     step = step == STEPS ? 0 : step;

@@ -1,4 +1,5 @@
-#include "grader/plays/lab11.h"
+/* Lab 11: what the sampler is asked, which buckets a round has, what replicas have counted. */
+#include "grader/labs/replicas.h"
 
 #include <stdio.h>
 
@@ -37,7 +38,7 @@ static bool other_deal(const Case *c, int i, Deal *deal)
     return i == EPOCHS;
 }
 
-bool lab11_deal(const Case *c, int i, Deal *deal)
+bool replica_deal(const Case *c, int i, Deal *deal)
 {
     static const Tail tails[TAILS] = {PAD, DROP, EVERY_ROW_ONCE};
     if (i >= USUAL_DEALS)
@@ -46,58 +47,58 @@ bool lab11_deal(const Case *c, int i, Deal *deal)
     return true;
 }
 
-void lab11_deal_name(char text[NAME_SIZE], const Deal *deal)
+void replica_deal_name(char text[NAME_SIZE], const Deal *deal)
 {
     static const char *const names[] = {[EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP"};
     snprintf(text, NAME_SIZE, "%d rows, %s, epoch %d%s%s", (int)deal->rows, names[deal->tail], deal->epoch,
              deal->seed ? ", another seed" : "", deal->again ? ", once more" : "");
 }
 
-void lab11_order_name(char text[NAME_SIZE], const Deal *deal)
+void replica_order_name(char text[NAME_SIZE], const Deal *deal)
 {
     char name[NAME_SIZE];
-    lab11_deal_name(name, deal);
+    replica_deal_name(name, deal);
     snprintf(text, NAME_SIZE, "order, %.56s", name);
 }
 
-void lab11_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal)
+void replica_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal)
 {
     char name[NAME_SIZE];
-    lab11_deal_name(name, deal);
+    replica_deal_name(name, deal);
     snprintf(text, NAME_SIZE, "outside %.6s, %.47s", room, name);
 }
 
-void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal)
+void replica_sampler_name(char text[NAME_SIZE], const Deal *deal)
 {
     char name[NAME_SIZE];
-    lab11_deal_name(name, deal);
+    replica_deal_name(name, deal);
     snprintf(text, NAME_SIZE, "sampler, %.54s", name);
 }
 
-int lab11_buckets(int round)
+int replica_buckets(int round)
 {
     static const int buckets[ROUNDS] = {3, 1, MOST_BUCKETS};
     return buckets[round];
 }
 
-int64_t lab11_bucket_size(const Case *c, int bucket)
+int64_t replica_bucket_size(const Case *c, int bucket)
 {
     int64_t more = c->world == 2 ? 40000 : 5000; /* where it costs little, more than 16 bits count */
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 
-void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round)
+void replica_bucket_name(char text[NAME_SIZE], int bucket, int round)
 {
     snprintf(text, NAME_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
-void lab11_metrics_name(char text[NAME_SIZE], int evaluation)
+void replica_metrics_name(char text[NAME_SIZE], int evaluation)
 {
     snprintf(text, NAME_SIZE, "loss sum, correct, count of evaluation %d", evaluation + 1);
 }
 
 /* Numbers that single precision does not hold, as those of much data; and the last of four replicas has had no row. */
-Metrics lab11_metrics(const Play *play, int replica, int evaluation)
+Metrics replica_metrics(const Play *play, int replica, int evaluation)
 {
     if (replicas_of(&play->c) == 4 && replica == 3)
         return (Metrics){0};

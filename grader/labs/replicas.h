@@ -1,11 +1,11 @@
 /** @file
  * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two steps of the whole
- * model. Rows are judged as sets, so the judge does not play the sampler; see judge/replicas.c.
+ * model. Rows are judged as sets, so the judge does not play the sampler; see judge/rows.c.
  */
-#ifndef BALISE_GRADER_LAB11_H
-#define BALISE_GRADER_LAB11_H
+#ifndef BALISE_GRADER_REPLICAS_H
+#define BALISE_GRADER_REPLICAS_H
 
-#include "grader/plays/play.h"
+#include "grader/labs/lab.h"
 
 enum {
     MOST_BUCKETS = 20, /**< of a round */
@@ -28,32 +28,32 @@ typedef struct Deal {
 } Deal;
 
 /** The calls of a case by number, in the order in which they are made; false after the last. */
-bool lab11_deal(const Case *c, int i, Deal *deal);
+bool replica_deal(const Case *c, int i, Deal *deal);
 
 /** The name of what was dealt: "20 rows, PAD, epoch 1". */
-void lab11_deal_name(char text[NAME_SIZE], const Deal *deal);
+void replica_deal_name(char text[NAME_SIZE], const Deal *deal);
 /** Of what the sampler left in `order`. */
-void lab11_order_name(char text[NAME_SIZE], const Deal *deal);
+void replica_order_name(char text[NAME_SIZE], const Deal *deal);
 /** Of where it wrote outside of "order" or "mine": how many numbers there is room for, the first index and the last. */
-void lab11_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal);
+void replica_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal);
 /** Of what that call of the sampler has sent, which is nothing. */
-void lab11_sampler_name(char text[NAME_SIZE], const Deal *deal);
+void replica_sampler_name(char text[NAME_SIZE], const Deal *deal);
 
 /** How many buckets a round has. */
-int lab11_buckets(int round);
+int replica_buckets(int round);
 
 /** How many gradients bucket `bucket` has. */
-int64_t lab11_bucket_size(const Case *c, int bucket);
+int64_t replica_bucket_size(const Case *c, int bucket);
 /** The name of what a rank puts into a bucket in a round. */
-void lab11_bucket_name(char text[NAME_SIZE], int bucket, int round);
+void replica_bucket_name(char text[NAME_SIZE], int bucket, int round);
 
-enum { LAB11_EVALUATIONS = 5 }; /**< in a case */
+enum { EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
-Metrics lab11_metrics(const Play *play, int replica, int evaluation);
+Metrics replica_metrics(const Play *play, int replica, int evaluation);
 /** The name of what an evaluation has given. */
-void lab11_metrics_name(char text[NAME_SIZE], int evaluation);
+void replica_metrics_name(char text[NAME_SIZE], int evaluation);
 
-/** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see lab11-model.c. */
-void play_model(Play *play);
+/** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see whole_model.c. */
+ScenarioFunction play_model;
 
 #endif

@@ -4,8 +4,8 @@
  * layers on one rank in double precision. So both streams have the same entries in the same order, and the
  * judge compares them one by one.
  */
-#ifndef BALISE_GRADER_PLAY_H
-#define BALISE_GRADER_PLAY_H
+#ifndef BALISE_GRADER_SCENARIO_H
+#define BALISE_GRADER_SCENARIO_H
 
 #include "autograd/operations.h"
 #include "grader/protocol.h"
@@ -56,19 +56,15 @@ typedef struct Play {
 
 /** The sizes that a budget formula speaks of. */
 typedef struct Sizes {
-    int64_t B, S, H, F, OUT, C, N; /**< as in labs.mk; N numbers of the tensor */
-    int part;                      /**< which part of the lab: see the formulas in labs.mk */
+    int64_t B, S, H, F, OUT, C, N; /**< in the letters of balise.h; N numbers of the tensor */
+    int part;                      /**< which part of the lab: see its allowances */
     int vocabulary;                /**< the embedding's table is split by rows */
 } Sizes;
 
-#ifndef PLAY
-/** The name of this play: play_case in a runner, play_case_LAB in the judge. */
-#define PLAY play_case
-#endif
-
-/** Plays one case of the lab. Each lab has one; in the runner it is called play_case, in the judge
- * play_case_<lab>. */
-void PLAY(Play *play);
+/** What a rank does in a case of a lab. */
+typedef void ScenarioFunction(Play *play);
+/** In a runner: that of its lab, scenario_NN; link-runner.sh gives it this name. */
+ScenarioFunction lab_scenario;
 
 /* ---- writing down -------------------------------------------------------------------------------------- */
 
@@ -99,8 +95,8 @@ void at(Play *play, const char *format, ...) __attribute__((format(printf, 2, 3)
 
 /** Which of a lab's budgets a pass has. */
 typedef enum Budget {
-    FORWARD_BUDGET,  /**< FORWARD of labs.mk */
-    BACKWARD_BUDGET, /**< BACKWARD of labs.mk */
+    FORWARD_BUDGET,  /**< Lab.forward */
+    BACKWARD_BUDGET, /**< Lab.backward */
 } Budget;
 
 /** A pass begins whose exchanges are counted. */
@@ -111,7 +107,7 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
 
 /** A pass begins whose work is counted. */
 void work_begin(Play *play);
-/** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/plays/work.h; in the judge,
+/** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/labs/work.h; in the judge,
  * what the plain layer takes on one rank. */
 void work_end(Play *play, const char *name);
 
@@ -144,14 +140,15 @@ typedef struct LayerPlay {
     Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
     bool takes_ids;                              /**< its x are ids [B,S] */
     bool takes_mask;                             /**< it is given a mask [B,S] */
+    int (*width)(const Case *c, int which);      /**< of its x */
     Sizes (*sizes)(const Play *play, int which); /**< those that its budgets speak of */
 } LayerPlay;
 
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void play_layers(Play *play, const LayerPlay *layer);
 
-/** What x is as wide as: another number for the second layer than for the first, so that each has to keep its own. */
-int width_of(const Case *c, int which);
+/** H, and `more` for the second layer on three ranks and more, so that each layer has to keep its own. */
+int wider_second(const Case *c, int which, int more);
 
 /** The rows of the table of one of the two layers of lab 3. */
 int table_rows_of(const Case *c, int which);

@@ -4,12 +4,21 @@
 #ifndef BALISE_GRADER_GROUPS_H
 #define BALISE_GRADER_GROUPS_H
 
-#include "grader/plays/play.h"
+#include "grader/labs/lab.h"
 
 /** "members of the tp group": the entries of a group called `name`. */
 void groups_name(char text[NAME_SIZE], const char *what, const char *name);
 
 /** Writes the members of the group, found out by an exchange in it, and the rank and degree that the mesh says. */
 void write_group(Play *play, const char *name, Group *group, int rank, int degree);
+
+/** The ranks of a group in order: first, first + stride, ... */
+typedef struct Members {
+    int first, stride, count;
+} Members;
+/** The tp group that a rank must be in. */
+Members tp_group(const Case *c, int rank);
+/** The dp group that a rank must be in. */
+Members dp_group(const Case *c, int rank);
 
 #endif

@@ -1,7 +1,7 @@
-#include "grader/plays/work.h"
+#include "grader/labs/work.h"
 
 #include "backend/backend.h"
-#include "grader/plays/play.h"
+#include "grader/labs/scenario.h"
 
 /* Kernels are passed no context. */
 static struct {

@@ -1,0 +1,56 @@
+/* build/grade --list, --may-send: what slides, tests and the student's commands take from the records of the labs. */
+#include "grader/judge/list.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *lab_json(const Lab *lab)
+{
+    json_t *points = json_object();
+    for (int check = 0; check < CHECKS; check++)
+        if (lab->points[check])
+            json_object_set_new(points, check_keys[check], json_integer(lab->points[check]));
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "number", lab->number, "folder", lab->folder,
+                     "file", lab->file, "title", lab->title, "needs", lab->needs, "layouts", lab->layouts,
+                     "bonus", lab_is_bonus(lab), "points", points);
+}
+
+void list_labs(FILE *out)
+{
+    json_t *labs = json_array();
+    for (int i = 0; i < lab_count(); i++)
+        json_array_append_new(labs, lab_json(lab_at(i)));
+    json_dumpf(labs, out, JSON_INDENT(1));
+    fputc('\n', out);
+    json_decref(labs);
+}
+
+bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
+{
+    long long n = 1, part = 0, vocabulary = 0, B = 0, S = 0, H = 0, F = 0, OUT = 0, C = 0, N = 0;
+    const struct {
+        const char *name;
+        long long *value;
+    } letters[] = {{"n", &n},     {"B", &B}, {"S", &S}, {"H", &H},       {"F", &F},
+                   {"OUT", &OUT}, {"C", &C}, {"N", &N}, {"PART", &part}, {"VOCABULARY", &vocabulary}};
+    enum { LETTERS = sizeof letters / sizeof *letters };
+    char name[16];
+    int used;
+    for (long long value; *sizes && sscanf(sizes, " %15[A-Za-z]=%lld%n", name, &value, &used) == 2;
+         sizes += used) {
+        int i = 0;
+        while (i < LETTERS && strcmp(letters[i].name, name) != 0)
+            i++;
+        if (i == LETTERS)
+            break;
+        *letters[i].value = value;
+    }
+    if (*sizes || !lab->forward)
+        return problem_set(problem, NULL, "n=4 B=8 S=128 H=768",
+                           "what lab %d may send cannot be told from '%.60s'", lab->number, sizes);
+    const Sizes at = {B, S, H, F, OUT, C, N, (int)part, (int)vocabulary};
+    fprintf(out, "%lld %lld\n", (long long)lab->forward(n, &at).numbers,
+            (long long)lab->backward(n, &at).numbers);
+    return true;
+}

@@ -1,0 +1,77 @@
+/* Lab 1, Duplication and AllReduce: f and g of Megatron-LM, over the world. */
+#include "grader/labs/operations.h"
+
+#ifndef BALISE_DOUBLE
+void scenario_01(Play *play)
+{
+    play_operations(play);
+}
+#else
+/* A sum has no size of its own: neither millions nor millionths are to be lost. */
+static Case drawn_sizes(const Lab *lab, Draw *d, int world)
+{
+    Case c = drawn_case(lab, d, world);
+    c.exponent = world % 2 ? -24 : 30;
+    return c;
+}
+
+/* Small integers, zeros on one rank. */
+static Case zeros_on_one_rank(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual_case(lab, d, world);
+    c.integers = 1;
+    return c;
+}
+
+/* More than a message that MPI keeps for the receiver: who sends it waits, and what is not waited for is not there. */
+static Case large(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual_case(lab, d, world);
+    c.kind = LARGE;
+    c.S = world == 2 ? 65 : 17; /* where it costs least, more than 16 bits count */
+    c.H = 512;
+    c.delay = 1;
+    return c;
+}
+
+/* Fewer than there are ranks: not every one has a part of its own. */
+static Case few_numbers(const Lab *lab, Draw *d, int world)
+{
+    Case c = usual_case(lab, d, world);
+    c.B = c.S = c.H = 1;
+    return c;
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_sizes(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    cases[count++] = zeros_on_one_rank(lab, d, world);
+    cases[count++] = large(lab, d, world);
+    if (world > 2)
+        cases[count++] = few_numbers(lab, d, world);
+    return count;
+}
+
+static const char *misfit(const Case *c)
+{
+    return NULL;
+}
+
+Lab lab_01 = {
+    LAB_FILES_01,
+    .title = N_("Duplication and AllReduce"),
+    .points = {[FORWARD] = 3, [INPUT_GRADIENT] = 4, [COMMUNICATION] = 2},
+    .layouts = "1 2 3 4 5",
+    .sizes = SIZES_BSH,
+    .kinds = {[USUAL] = {.expect = expect_operations, .mistakes = IN_SUMS},
+              [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
+    .forward = operations_send_forward,
+    .backward = operations_send_backward,
+    .usual = usual_world,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

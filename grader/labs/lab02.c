@@ -1,0 +1,89 @@
+/* Lab 2, ColWiseLinear: a linear layer whose weight is cut by rows; the columns of its output are gathered. */
+#include "grader/labs/lab.h"
+
+static int width(const Case *c, int which)
+{
+    return wider_second(c, which, 1);
+}
+
+static int out_of(const Case *c, int which)
+{
+    return which ? 2 * c->out : c->out;
+}
+
+static void *make(Builder *b, const Case *c, int which)
+{
+    return col_wise_linear_new(b, width(c, which), out_of(c, which));
+}
+
+static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return col_wise_linear_forward(layer, x, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .OUT = out_of(c, which)};
+}
+
+void scenario_02(Play *play)
+{
+    play_layers(play, &(LayerPlay){make, forward, .width = width, .sizes = sizes});
+}
+
+#ifdef BALISE_DOUBLE
+static Allowance sent_forward(int64_t n, const Sizes *z)
+{
+    return (Allowance){sent_by_all_gather(n, z->B * z->S * z->OUT), 1};
+}
+
+static Allowance sent_backward(int64_t n, const Sizes *z)
+{
+    return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_case(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    if (world == 2) {
+        cases[count] = long_case(lab, d, world);
+        cases[count++].out = 2 * world;
+        cases[count] = many_case(lab, d, world);
+        cases[count++].out = 520; /* long rows, where they cost little */
+    }
+    return count;
+}
+
+static const char *misfit(const Case *c)
+{
+    return c->out % c->tp ? _("tp must divide OUT") : NULL;
+}
+
+Lab lab_02 = {
+    LAB_FILES_02,
+    .title = N_("ColWiseLinear"),
+    .points = {[FORWARD] = 1,
+               [INPUT_GRADIENT] = 1,
+               [WEIGHT_GRADIENT] = 1,
+               [STEP] = 1,
+               [INITIAL_VALUES] = 1,
+               [SHARDING] = 2,
+               [ARITHMETIC] = 1,
+               [COMMUNICATION] = 1},
+    .layouts = "1 2 3 4",
+    .sizes = SIZES_BSH | SIZE_OUT,
+    .any_width = true,
+    .cuts = {{"weight", CUT_0}},
+    .kinds = {{.scenario = scenario_02,
+               .mistakes = IN_INPUT_GRADIENTS | IN_KEPT_WEIGHTS | IN_GATHERED_PARTS}},
+    .forward = sent_forward,
+    .backward = sent_backward,
+    .usual = usual_world,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

@@ -1,0 +1,90 @@
+/* Lab 3, Embedding: a table that is cut by its columns or by its rows; both are right. */
+#include "grader/labs/lab.h"
+
+static int width(const Case *c, int which)
+{
+    return wider_second(c, which, c->H);
+}
+
+static void *make(Builder *b, const Case *c, int which)
+{
+    return embedding_new(for_embedding(b), table_rows_of(c, which), width(c, which));
+}
+
+static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return embedding_forward(layer, x, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    const Parameter *table = model_parameter(play->model, "first.weight");
+    return (Sizes){.B = c->B,
+                   .S = c->S,
+                   .H = width(c, which),
+                   .vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0};
+}
+
+void scenario_03(Play *play)
+{
+    play_layers(play, &(LayerPlay){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
+}
+
+#ifdef BALISE_DOUBLE
+/* A gather of columns, or a sum of rows. */
+static Allowance sent_forward(int64_t n, const Sizes *z)
+{
+    int64_t count = z->B * z->S * z->H;
+    return (Allowance){z->vocabulary ? sent_by_all_reduce(n, count) : sent_by_all_gather(n, count), 1};
+}
+
+static Allowance sent_backward(int64_t n, const Sizes *z)
+{
+    return (Allowance){0, 0};
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_case(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    if (world == 2) {
+        cases[count++] = long_case(lab, d, world);
+        cases[count] = many_case(lab, d, world);
+        cases[count].B = 33;
+        cases[count++].H = 520; /* long rows, where they cost little */
+    }
+    cases[count] = usual_case(lab, d, world);
+    cases[count].integers = 1;                  /* all ids on one side of the table */
+    cases[count++].V = world == 2 ? 2049 : 999; /* more than a byte counts */
+    return count;
+}
+
+static const char *misfit(const Case *c)
+{
+    return c->H % c->tp ? _("tp must divide H") : NULL;
+}
+
+Lab lab_03 = {
+    LAB_FILES_03,
+    .title = N_("Embedding"),
+    .points = {[FORWARD] = 2,
+               [WEIGHT_GRADIENT] = 1,
+               [STEP] = 1,
+               [INITIAL_VALUES] = 1,
+               [SHARDING] = 1,
+               [ARITHMETIC] = 1,
+               [COMMUNICATION] = 1},
+    .layouts = "1 2 3 4",
+    .sizes = SIZES_BSH | SIZE_V,
+    .cuts = {{"weight", CUT_0 | CUT_1}},
+    .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
+    .forward = sent_forward,
+    .backward = sent_backward,
+    .usual = usual_world,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

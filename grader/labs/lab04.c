@@ -1,0 +1,88 @@
+/* Lab 4, MultiHeadSelfAttention: heads are shared out, the output's weight is cut by columns. */
+#include "grader/labs/lab.h"
+
+/* Of a width that heads and ranks divide. */
+static int width(const Case *c, int which)
+{
+    return wider_second(c, which, c->A);
+}
+
+static int heads_of(const Case *c, int which)
+{
+    return which && c->A / 2 > c->tp ? c->A / 2 : c->A;
+}
+
+static void *make(Builder *b, const Case *c, int which)
+{
+    return attention_new(b, width(c, which), heads_of(c, which));
+}
+
+static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return attention_forward(layer, x, mask, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which)};
+}
+
+void scenario_04(Play *play)
+{
+    play_layers(play, &(LayerPlay){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
+}
+
+#ifdef BALISE_DOUBLE
+/* One sum in each pass. */
+static Allowance sent(int64_t n, const Sizes *z)
+{
+    return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_attention_case(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    if (world == 2) {
+        cases[count++] = long_case(lab, d, world);
+        cases[count++] = many_attention_case(lab, d, world);
+    }
+    cases[count++] = few_heads_case(lab, d, world);
+    return count;
+}
+
+static const char *misfit(const Case *c)
+{
+    for (int layer = 0; layer < 2; layer++)
+        if (c->H % heads_of(c, layer) || heads_of(c, layer) % c->tp)
+            return layer == 0 ? _("tp must divide A, and A must divide H")
+                              : _("tp must divide A/2 as well: the second layer has half the heads");
+    return c->H % c->tp ? _("tp must divide H") : NULL;
+}
+
+Lab lab_04 = {
+    LAB_FILES_04,
+    .title = N_("MultiHeadSelfAttention"),
+    .points = {[FORWARD] = 2,
+               [INPUT_GRADIENT] = 2,
+               [WEIGHT_GRADIENT] = 1,
+               [STEP] = 1,
+               [INITIAL_VALUES] = 1,
+               [SHARDING] = 1,
+               [ARITHMETIC] = 1,
+               [COMMUNICATION] = 1},
+    .layouts = "1 2 3 4",
+    .sizes = SIZES_BSH | SIZE_A,
+    .cuts = {{"query", CUT_0}, {"key", CUT_0}, {"value", CUT_0}, {"output", CUT_1}},
+    .kinds = {{.scenario = scenario_04,
+               .mistakes = IN_ATTENTION | IN_INPUT_GRADIENTS | IN_KEPT_QUERIES | IN_KEPT_WEIGHTS}},
+    .forward = sent,
+    .backward = sent,
+    .usual = usual_world,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

@@ -1,0 +1,124 @@
+/* Lab 7, Block and Classifier: the pair of lab 6 in both. */
+#include "grader/labs/lab.h"
+
+enum { BLOCK, CLASSIFIER }; /* the kinds of cases */
+
+/* Of a width that heads and ranks divide. */
+static int width(const Case *c, int which)
+{
+    return wider_second(c, which, c->A);
+}
+
+static void *make_block(Builder *b, const Case *c, int which)
+{
+    return block_new(b, width(c, which), which ? c->tp : c->A, (float)c->p);
+}
+
+static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return block_forward(layer, x, mask, mesh);
+}
+
+static void *make_classifier(Builder *b, const Case *c, int which)
+{
+    return classifier_new(b, width(c, which), which ? 3 : 2, (float)c->p);
+}
+
+static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return classifier_forward(layer, x, mesh);
+}
+
+static Sizes sizes(const Play *play, int which)
+{
+    const Case *c = &play->c;
+    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .C = which ? 3 : 2, .part = c->kind};
+}
+
+void scenario_07(Play *play)
+{
+    if (play->c.kind == BLOCK)
+        play_layers(play, &(LayerPlay){make_block, forward_block, .takes_mask = true, .width = width,
+                                       .sizes = sizes});
+    else
+        play_layers(play, &(LayerPlay){make_classifier, forward_classifier, .width = width, .sizes = sizes});
+}
+
+#ifdef BALISE_DOUBLE
+/* Of a block the attention and the pair send, each once; of a classifier the pair, on one row a sample. */
+static Allowance sent_forward(int64_t n, const Sizes *z)
+{
+    return z->part == BLOCK ? (Allowance){2 * sent_by_all_reduce(n, z->B * z->S * z->H), 2}
+                            : (Allowance){sent_by_all_reduce(n, z->B * z->C), 1};
+}
+
+static Allowance sent_backward(int64_t n, const Sizes *z)
+{
+    return z->part == BLOCK ? (Allowance){2 * sent_by_all_reduce(n, z->B * z->S * z->H), 2}
+                            : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
+}
+
+static Case classifier(Case c)
+{
+    c.kind = CLASSIFIER;
+    c.F = c.H;
+    return c;
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_attention_case(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    if (world == 2) {
+        cases[count++] = long_case(lab, d, world);
+        cases[count++] = many_attention_case(lab, d, world);
+    }
+    cases[count++] = few_heads_case(lab, d, world);
+    cases[count++] = classifier(usual_case(lab, d, world));
+    cases[count++] = classifier(drawn_attention_case(lab, d, world));
+    cases[count++] = classifier(world == 2 ? long_case(lab, d, world) : single_case(lab, d, world));
+    return count;
+}
+
+static const char *misfit(const Case *c)
+{
+    return c->H % c->A || c->A % c->tp ? _("tp must divide A, and A must divide H")
+           : c->H % c->tp              ? _("tp must divide H: the second block has tp heads")
+                                       : NULL;
+}
+
+Lab lab_07 = {
+    LAB_FILES_07,
+    .title = N_("Block and Classifier"),
+    .points = {[FORWARD] = 2,
+               [INPUT_GRADIENT] = 1,
+               [WEIGHT_GRADIENT] = 1,
+               [STEP] = 1,
+               [INITIAL_VALUES] = 1,
+               [SHARDING] = 1,
+               [ARITHMETIC] = 1,
+               [COMMUNICATION] = 1},
+    .layouts = "1 2 3 4",
+    .sizes = SIZES_BSH | SIZE_A | SIZE_P,
+    .starts_working = true,
+    .cuts = {{"attention.query", CUT_0},
+             {"attention.key", CUT_0},
+             {"attention.value", CUT_0},
+             {"attention.output", CUT_1},
+             {"up.weight", CUT_0},
+             {"down.weight", CUT_1}},
+    .kinds = {[BLOCK] = {.scenario = scenario_07,
+                         .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS |
+                                     IN_NORMS_AND_TOKENS},
+              [CLASSIFIER] = {.scenario = scenario_07,
+                              .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS |
+                                          IN_NORMS_AND_TOKENS}},
+    .forward = sent_forward,
+    .backward = sent_backward,
+    .usual = usual_world,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

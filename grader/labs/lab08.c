@@ -1,0 +1,28 @@
+/* Lab 8, TP sub-communicator: neighbours in the world make a group. */
+#include "grader/labs/groups.h"
+
+#ifndef BALISE_DOUBLE
+void scenario_08(Play *play)
+{
+    const Mesh *mesh = play->mesh;
+    write_group(play, "tp", mesh->tp, mesh->tp_rank, mesh->tp_degree);
+}
+#else
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    cases[0] = usual_replicas(lab, d, world, tp);
+    return 1;
+}
+
+Lab lab_08 = {
+    LAB_FILES_08,
+    .title = N_("TP sub-communicator"),
+    .points = {[GROUPS] = 7},
+    .layouts = "4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6",
+    .has_replicas = true,
+    .starts_working = true,
+    .kinds = {{.expect = expect_groups}},
+    .usual = usual_replicas,
+    .cases = cases_at,
+};
+#endif

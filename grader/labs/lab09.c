@@ -1,0 +1,53 @@
+/* Lab 9, Collectives on the TP group: what lab 1 has, in worlds of several replicas. */
+#include "grader/labs/operations.h"
+
+#ifndef BALISE_DOUBLE
+void scenario_09(Play *play)
+{
+    play_operations(play);
+}
+#else
+/* Small integers, zeros on one rank. */
+static Case usual(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = usual_replicas(lab, d, world, tp);
+    c.integers = 1;
+    return c;
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    cases[0] = usual(lab, d, world, tp);
+    Case c = other_sizes(usual_replicas(lab, d, world, tp), d);
+    c.exponent = 12;
+    if (world == 4 && tp == 2) { /* thousands of numbers */
+        c.S = 33;
+        c.H = 64;
+    }
+    c.delay = 1;
+    cases[1] = c;
+    return 2;
+}
+
+static const char *misfit(const Case *c)
+{
+    return NULL;
+}
+
+Lab lab_09 = {
+    LAB_FILES_09,
+    .title = N_("Collectives on the TP group"),
+    .points = {[FORWARD] = 3, [INPUT_GRADIENT] = 4, [COMMUNICATION] = 1},
+    .layouts = "4x2 6x2 6x3 4x1 4x4",
+    .has_replicas = true,
+    .sizes = SIZES_BSH,
+    .starts_working = true,
+    .starts_from = 1,
+    .kinds = {{.expect = expect_operations, .mistakes = IN_SUMS}},
+    .forward = operations_send_forward,
+    .backward = operations_send_backward,
+    .usual = usual,
+    .cases = cases_at,
+    .misfit = misfit,
+};
+#endif

@@ -1,0 +1,31 @@
+/* Lab 10, DP sub-communicator: the ranks that hold the same shard make a group. */
+#include "grader/labs/groups.h"
+
+#ifndef BALISE_DOUBLE
+void scenario_10(Play *play)
+{
+    const Mesh *mesh = play->mesh;
+    write_group(play, "dp", mesh->dp, mesh->dp_rank, mesh->dp_degree);
+    /* what balise 8 made must have remained */
+    write_group(play, "tp", mesh->tp, mesh->tp_rank, mesh->tp_degree);
+}
+#else
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    cases[0] = usual_replicas(lab, d, world, tp);
+    return 1;
+}
+
+Lab lab_10 = {
+    LAB_FILES_10,
+    .title = N_("DP sub-communicator"),
+    .points = {[GROUPS] = 7},
+    .layouts = "4x2 6x2 6x3 8x2 4x1 4x4 8x4",
+    .has_replicas = true,
+    .over_replicas = true,
+    .starts_working = true,
+    .kinds = {{.expect = expect_groups}},
+    .usual = usual_replicas,
+    .cases = cases_at,
+};
+#endif

@@ -1,0 +1,337 @@
+/* Lab 11, Data parallelism: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two
+ * steps of the whole model at any layout. */
+#include "grader/labs/replicas.h"
+
+#include <stdio.h>
+
+#ifndef BALISE_DOUBLE
+#include "base/run.h"
+#include "grader/labs/room.h"
+#include "train/buckets.h"
+
+/* Stand around `order` and `mine` and must remain there; what is read behind `order` is then seen in `mine`. */
+static const int64_t order_mark = -78, mine_mark = -77;
+enum { TOLD = 64 }; /* what was written behind `mine` is kept so far */
+
+/* ---- the sampler ---- */
+
+/* The returned length, the room in `mine`, and what was written there, whatever the length says. */
+static void write_mine(Play *play, const Deal *deal, int64_t length, const Room *mine)
+{
+    char name[NAME_SIZE];
+    double *values;
+    int64_t written = room_last_written(mine) + 1;
+    if (written > deal->rows + TOLD)
+        written = deal->rows + TOLD;
+    replica_deal_name(name, deal);
+    stream_entry(&play->stream, DEALT, ROWS, name, 2 + written, &values)->shape = SHAPE(2 + written);
+    values[0] = (double)length;
+    values[1] = (double)mine->count;
+    for (int64_t i = 0; i < written; i++)
+        values[2 + i] = (double)mine->numbers[i];
+}
+
+static void write_order(Play *play, const Deal *deal, const Room *order)
+{
+    char name[NAME_SIZE];
+    double *values;
+    int64_t written = room_last_written(order) + 1;
+    if (written > deal->rows)
+        written = deal->rows;
+    replica_order_name(name, deal);
+    stream_entry(&play->stream, DEALT, ROWS, name, written, &values)->shape = SHAPE(written);
+    for (int64_t i = 0; i < written; i++)
+        values[i] = (double)order->numbers[i];
+}
+
+/* Where something was written outside of the room: how many numbers it is for, the first index and the last. */
+static void write_outside(Play *play, const Deal *deal, const Room *room)
+{
+    char name[NAME_SIZE];
+    double *values;
+    int64_t first = room_written_before(room), last = room_last_written(room);
+    if (first == 0 && last < room->count)
+        return;
+    replica_outside_name(name, room->name, deal);
+    stream_entry(&play->stream, DEALT, ROWS, name, 3, &values)->shape = SHAPE(3);
+    values[0] = (double)room->count;
+    values[1] = (double)first;
+    values[2] = (double)last;
+}
+
+static void write_deal(Play *play, const Deal *deal)
+{
+    char name[NAME_SIZE];
+    Room order, mine;
+    int64_t dp = replicas_of(&play->c);
+    room_take(&order, "order", deal->rows, order_mark);
+    room_take(&mine, "mine", (deal->rows + dp - 1) / dp, mine_mark);
+    Sampler sampler = {.rows = deal->rows,
+                       .seed = play->c.key + (uint64_t)deal->seed,
+                       .tail = deal->tail,
+                       .order = order.numbers,
+                       .mine = mine.numbers};
+    Sampler before = sampler;
+    replica_deal_name(name, deal);
+    at(play, "sampler_set_epoch, %s", name);
+    traffic_begin(play);
+    int64_t length = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
+    replica_sampler_name(name, deal);
+    traffic_end(play, name, FORWARD_BUDGET, &(Sizes){0});
+    if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
+        sampler.order != before.order || sampler.mine != before.mine)
+        misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
+               "sampler_set_epoch: a field of the sampler was changed");
+    write_outside(play, deal, &mine);
+    write_outside(play, deal, &order);
+    write_mine(play, deal, length, &mine);
+    write_order(play, deal, &order);
+    room_free(&order);
+    room_free(&mine);
+}
+
+/* ---- the gradients ---- */
+
+static void play_buckets(Play *play, int round)
+{
+    char name[NAME_SIZE];
+    int count = replica_buckets(round);
+    Bucket buckets[MOST_BUCKETS] = {{0}};
+    Tensor *gradients[MOST_BUCKETS];
+    Sizes sizes = {.part = count};
+    tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    for (int i = 0; i < count; i++) {
+        replica_bucket_name(name, i, round);
+        int64_t size = replica_bucket_size(&play->c, i);
+        sizes.N += size;
+        gradients[i] = random_input(play, name, group_rank(play->mesh->world), SHAPE(size), false);
+        buckets[i].gradients = gradients[i];
+    }
+    traffic_begin(play);
+    for (int i = 0; i < count; i++) {
+        at(play, "bucket_ready, bucket %d, round %d", i, round + 1);
+        bucket_ready(&buckets[i], play->mesh);
+    }
+    at(play, "buckets_finish, round %d", round + 1);
+    buckets_finish(buckets, count, play->mesh);
+    snprintf(name, sizeof name, "gradients, round %d", round + 1);
+    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    for (int i = 0; i < count; i++) {
+        bucket_hold(&buckets[i], gradients[i]);
+        replica_bucket_name(name, i, round);
+        write_values(play, GRADIENT, name, gradients[i]);
+    }
+}
+
+/* ---- the metrics ---- */
+
+static void play_metrics(Play *play, int evaluation)
+{
+    double *values;
+    char name[NAME_SIZE];
+    Metrics metrics =
+        replica_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree, evaluation);
+    Sizes sizes = {0};
+    at(play, "metrics_synchronise, evaluation %d", evaluation + 1);
+    traffic_begin(play);
+    metrics_synchronise(&metrics, play->mesh);
+    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
+    traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    replica_metrics_name(name, evaluation);
+    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
+    values[0] = metrics.loss_sum;
+    values[1] = metrics.correct;
+    values[2] = metrics.count;
+}
+
+void scenario_11(Play *play)
+{
+    Deal deal;
+    if (play->c.kind == WHOLE_MODEL)
+        play_model(play);
+    for (int i = 0; play->c.kind == COUNTING && i < EVALUATIONS; i++)
+        play_metrics(play, i);
+    for (int i = 0; play->c.kind == DEALING && replica_deal(&play->c, i, &deal); i++)
+        write_deal(play, &deal);
+    for (int round = 0; play->c.kind == AVERAGING && round < ROUNDS; round++)
+        play_buckets(play, round);
+}
+#else
+#include "backend/reference/arithmetic.h"
+
+/* The ranks whose gradients are averaged: those that hold the same shard, or what a suspect takes for them. */
+typedef struct Averaged {
+    int first, stride, count;
+    double divisor;
+} Averaged;
+
+static Averaged averaged(const Case *c, int rank, int mistake)
+{
+    int dp = c->world / c->tp;
+    Averaged a = {rank % c->tp, c->tp, dp, dp};
+    if (mistake == NOT_DIVIDED)
+        a.divisor = 1;
+    if (mistake == DIVIDED_TWICE)
+        a.divisor = (double)dp * dp;
+    if (mistake == DIVIDED_BY_WORLD || mistake == DIVIDED_BY_TP)
+        a.divisor = mistake == DIVIDED_BY_TP ? c->tp : c->world;
+    if (mistake == OVER_TP || mistake == OVER_TP_BY_DP)
+        a = (Averaged){rank / c->tp * c->tp, 1, c->tp, mistake == OVER_TP ? c->tp : dp};
+    if (mistake == OVER_THE_WORLD || mistake == OVER_THE_WORLD_BY_DP)
+        a = (Averaged){0, 1, c->world, mistake == OVER_THE_WORLD ? c->world : dp};
+    if (mistake == ONE_REPLICA || mistake == DIVIDED_ALONE)
+        a = (Averaged){rank, 1, 1, mistake == ONE_REPLICA ? 1 : dp};
+    return a;
+}
+
+static void expect_buckets(Play *play, int rank, int mistake, int round)
+{
+    char name[NAME_SIZE];
+    int count = replica_buckets(round);
+    Sizes sizes = {.part = count};
+    Averaged a = averaged(&play->c, rank, mistake);
+    tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    for (int i = 0; i < count; i++)
+        sizes.N += replica_bucket_size(&play->c, i);
+    snprintf(name, sizeof name, "gradients, round %d", round + 1);
+    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    for (int i = 0; i < count; i++) {
+        replica_bucket_name(name, i, round);
+        Shape shape = SHAPE(replica_bucket_size(&play->c, i));
+        const Order order = reference_order(a.count); /* as the replicas may add, in an order of their own */
+        int64_t k = order.first;
+        Tensor *sum = random_input(play, name, a.first + (int)k * a.stride, shape, false);
+        for (int64_t n = 1; n < a.count; n++) {
+            k = order_next(order, k);
+            sum = add(sum, random_input(play, name, a.first + (int)k * a.stride, shape, false));
+        }
+        kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
+        write_values(play, GRADIENT, name, sum);
+    }
+}
+
+static void expect_metrics(Play *play, int rank, int mistake, int evaluation)
+{
+    char name[NAME_SIZE];
+    double *values;
+    Sizes sizes = {0};
+    Metrics sum = {0};
+    int dp = play->c.world / play->c.tp, mine = rank / play->c.tp;
+    for (int replica = 0; replica < dp; replica++) {
+        Metrics m = replica_metrics(play, replica, evaluation);
+        double times = mistake == OVER_THE_WORLD ? play->c.tp
+                       : mistake == OVER_TP      ? play->c.tp * (replica == mine)
+                       : mistake == ONE_REPLICA  ? replica == mine
+                                                 : 1;
+        sum.loss_sum += times * m.loss_sum;
+        sum.correct += times * m.correct;
+        sum.count += times * m.count;
+    }
+    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
+    traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    replica_metrics_name(name, evaluation);
+    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
+    values[0] = sum.loss_sum;
+    values[1] = sum.correct;
+    values[2] = sum.count;
+}
+
+void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
+{
+    Deal deal;
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Play play = {.c = *c, .mesh = &mesh, .stream = stream};
+    char name[NAME_SIZE];
+    double *none;
+    play.pool = pool_new(0, false);
+    play.tape = tape_new(play.pool, &mesh);
+    for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
+        replica_sampler_name(name, &deal);
+        stream_entry(&play.stream, TRAFFIC, COMMUNICATION, name, 3, &none);
+        none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
+        replica_deal_name(name, &deal);
+        stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
+    }
+    for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
+        expect_buckets(&play, rank, mistake, round);
+    for (int i = 0; c->kind == COUNTING && i < EVALUATIONS; i++)
+        expect_metrics(&play, rank, mistake, i);
+    tape_free(play.tape);
+    pool_free(play.pool);
+}
+
+/* ---- its record ------------------------------------------------------------------------------------------ */
+
+static Allowance sent_forward(int64_t n, const Sizes *z)
+{
+    enum { SUMS = 3, WORDS_OF_A_DOUBLE = 2 };
+    return (Allowance){sent_by_all_reduce(n, SUMS * WORDS_OF_A_DOUBLE), SUMS};
+}
+
+static Allowance sent_backward(int64_t n, const Sizes *z)
+{
+    return (Allowance){sent_by_all_reduce(n, z->N), z->part};
+}
+
+static Case usual(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = usual_replicas(lab, d, world, tp);
+    c.delay = 1;
+    return c;
+}
+
+/* A global batch that every number of replicas divides, and sizes that tp divides. */
+static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = usual(lab, d, world, tp);
+    c.kind = WHOLE_MODEL;
+    c.B = 12;
+    while (c.B % replicas_of(&c))
+        c.B += 6;
+    c.S = 5 + 2 * draw(d, 0, 1);
+    c.A = tp < 3 ? 4 : tp;
+    c.H = c.A * draw(d, 3, 5);
+    c.p = 0.1;
+    return c;
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    for (int kind = DEALING; kind < WHOLE_MODEL; kind++) {
+        Case *c = &cases[count++];
+        *c = other_sizes(usual(lab, d, world, tp), d);
+        c->kind = kind;
+        c->delay = kind != DEALING;
+    }
+    /* A mean has no size of its own, and zeros are worth as much as other numbers. */
+    cases[AVERAGING].exponent = tp == 1 ? 20 : world == 4 ? -24 : 0;
+    cases[AVERAGING].integers = world == 6;
+    cases[count++] = whole_model(lab, d, world, tp);
+    return count;
+}
+
+Lab lab_11 = {
+    LAB_FILES_11,
+    .title = N_("Data parallelism"),
+    .points = {[ROWS] = 4, [GRADIENT] = 4, [METRICS] = 2, [LAYOUT] = 3, [COMMUNICATION] = 2},
+    .layouts = "6x2 4x2 6x3 8x4 8x2 5x1 4x1 4x4 2x1 2x2 1",
+    .has_replicas = true,
+    .over_replicas = true,
+    .sizes = SIZES_BSH,
+    .starts_working = true,
+    .written = {[ROWS] = "sampler_set_epoch",
+                [GRADIENT] = "bucket_ready+buckets_finish",
+                [METRICS] = "metrics_synchronise",
+                [LAYOUT] = "bucket_ready+buckets_finish"},
+    .kinds = {[DEALING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
+              [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
+              [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
+              [WHOLE_MODEL] = {.scenario = play_model,
+                               .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS}},
+    .forward = sent_forward,
+    .backward = sent_backward,
+    .usual = usual,
+    .cases = cases_at,
+};
+#endif

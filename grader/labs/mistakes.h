@@ -1,0 +1,95 @@
+/** @file
+ * Mistakes that students make and that the judge makes too: when what came out equals one of them, the report names the cause.
+ * The judge is linked with --wrap for the operations that a mistake changes, so the plain layers stay as they are.
+ */
+#ifndef BALISE_GRADER_MISTAKES_H
+#define BALISE_GRADER_MISTAKES_H
+
+/** The mistakes, each with its sentence in judge/suspects.c. */
+typedef enum Mistake {
+    NO_MISTAKE = -1,
+    OWN_ONLY,
+    COUNTED_TWICE,
+    PAIRS_ONLY,
+    CHANGED_INPUT,
+    OTHER_REPLICAS,
+    NOT_DIVIDED,
+    DIVIDED_TWICE,
+    DIVIDED_BY_WORLD,
+    DIVIDED_BY_TP,
+    DIVIDED_ALONE,
+    OVER_TP,
+    OVER_TP_BY_DP,
+    OVER_THE_WORLD,
+    OVER_THE_WORLD_BY_DP,
+    ONE_REPLICA,
+    GRADIENT_TIMES_RANKS,
+    GRADIENT_TWICE_TIMES_RANKS,
+    GRADIENT_OVER_RANKS,
+    GRADIENT_MISSING,
+    FACTOR_HIDDEN,
+    FACTOR_SHARE, /* before one that it may equal: that one fails on one rank as well */
+    FACTOR_MISSING,
+    FACTOR_NO_ROOT,
+    FACTOR_INVERSE,
+    FACTOR_WIDTH,
+    FACTOR_HEADS,
+    KEY_VALUE_SWAPPED,
+    QUERY_KEY_SWAPPED,
+    MASK_IGNORED,
+    HEADS_TOTAL,
+    HEADS_ONE,
+    GELU_MISSING,
+    GELU_TWICE,
+    GELU_AFTER,
+    DROPOUT_FIRST,
+    DROPOUT_LAST,
+    DROPOUT_MISSING,
+    DROPOUT_TWICE,
+    DROPOUT_COMPLEMENT,
+    DROPOUT_REPEATED,
+    RESIDUAL_1_MISSING,
+    RESIDUAL_2_MISSING,
+    NORM_1_MISSING,
+    NORM_2_MISSING,
+    NORM_1_BY_2,
+    NORM_2_BY_1,
+    RESIDUAL_1_OF_NORM,
+    RESIDUAL_2_OF_NORM,
+    NORM_AFTER,
+    TOKEN_LAST,
+    TOKEN_MEAN,
+    ACTIVATION_RELU,
+    ACTIVATION_TANH,
+    ACTIVATION_SILU,
+    ACTIVATION_APPROXIMATE,
+    DROPOUT_HALVED,
+    DROPOUT_FIXED_HALF,
+    DROPOUT_FIXED_TENTH,
+    HEADS_DEALT,
+    KEY_OF_FIRST,
+    VALUE_OF_FIRST,
+    KEY_VALUE_OF_FIRST,
+    MASK_AS_LENGTH,
+    FIRST_WEIGHT_SHARED,
+    ALL_WEIGHTS_SHARED,
+    GRADIENT_OF_FIRST_PART,
+    MISTAKES
+} Mistake;
+
+/** Mistakes that numbers show together: what a kind of cases can show is a set of these. */
+typedef enum MistakeFamily {
+    IN_SUMS = 1,              /**< over the ranks of a group */
+    IN_AVERAGES = 2,          /**< over replicas */
+    IN_ATTENTION = 4,         /**< its factor, mask and heads */
+    IN_INNER_LAYERS = 8,      /**< activation and dropout between two linears */
+    IN_RESIDUALS = 16,        /**< of a block */
+    IN_INPUT_GRADIENTS = 32,  /**< of a layer */
+    IN_NORMS_AND_TOKENS = 64, /**< of a block and a classifier */
+    IN_KEPT_QUERIES = 128,    /**< a weight of attention kept in a static variable */
+    IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept so */
+    IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
+    IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
+} MistakeFamily;
+
+#endif

@@ -1,0 +1,314 @@
+/* Labs 1 and 9: f, g and the gather, played by ranks, and what each rank must see. */
+#include "grader/labs/operations.h"
+
+#include <stdio.h>
+
+#ifdef BALISE_DOUBLE
+#include "backend/reference/arithmetic.h"
+#endif
+
+Shape operation_shape(const Case *c, int call)
+{
+    return call != 1 || c->reverse ? SHAPE(c->B, c->S, c->H) /* calls alike, or of other sizes */
+                                   : SHAPE((c->B + 1) * c->S, c->H / 2 + 1);
+}
+
+int operation_dimension(int part, int call, Shape shape)
+{
+    return part == GATHER_LAST ? shape.rank - 1 : call == 2 ? 1 : 0;
+}
+
+static bool is_gather(int part)
+{
+    return part == GATHER_LAST || part == GATHER_FIRST;
+}
+
+int operation_shared(const Case *c, int rank)
+{
+    return -1 - rank / c->tp;
+}
+
+int operation_first(const Case *c, int rank)
+{
+    return rank / c->tp * c->tp;
+}
+
+void operation_name(char name[NAME_SIZE], const char *what, int part, int call)
+{
+    static const char *const parts[PARTS] = {"duplication",
+                                             "all_reduce",
+                                             "all_gather along LAST",
+                                             "all_gather along 0",
+                                             "all_reduce beside another reader",
+                                             "all_reduce beside a linear"};
+    snprintf(name, NAME_SIZE, "%s of %s, call %d", what, parts[part], call + 1);
+}
+
+#ifndef BALISE_DOUBLE
+/* ---- what a rank does ------------------------------------------------------------------------------------ */
+
+typedef struct Pass {
+    Tensor *x, *y;
+} Pass;
+
+/* What f is given is the same on every rank, what the others are given is not; f's dy differs, the others'
+ * does not. */
+static Pass forward(Play *play, int part, int call)
+{
+    const Mesh *mesh = play->mesh;
+    char name[NAME_SIZE];
+    Pass pass;
+    operation_name(name, "x", part, call);
+    int world_rank = group_rank(mesh->world), shared = operation_shared(&play->c, world_rank);
+    int rank = part == F ? shared : world_rank;
+    pass.x = random_input(play, name, rank, operation_shape(&play->c, call), true);
+    if (part == F)
+        pass.y = duplication(pass.x, mesh);
+    else if (part == G)
+        pass.y = all_reduce(pass.x, mesh);
+    else if (is_gather(part))
+        pass.y = all_gather(
+            pass.x, part == GATHER_LAST ? LAST : operation_dimension(part, call, pass.x->shape), mesh);
+    else if (part == READ_TWICE) { /* g must not have changed what gelu reads */
+        Tensor *sum = all_reduce(pass.x, mesh);
+        pass.y = add(sum, placed(gelu(pass.x), whole()));
+    } else { /* nor what linear has kept for its weight's gradient */
+        operation_name(name, "weight", part, call);
+        int64_t width = shape_last(pass.x->shape);
+        Tensor *w = random_input(play, name, shared, SHAPE(width, width), true);
+        Tensor *h = linear(placed(pass.x, whole()), w);
+        pass.y = add(all_reduce(pass.x, mesh), h);
+        pass.x = w;
+    }
+    return pass;
+}
+
+static void backward(Play *play, const Pass *pass, int part, int call)
+{
+    char name[NAME_SIZE];
+    operation_name(name, "dy", part, call);
+    int world_rank = group_rank(play->mesh->world);
+    int rank = part == F ? world_rank : operation_shared(&play->c, world_rank);
+    tape_backward(play->tape, pass->y, random_input(play, name, rank, pass->y->shape, false));
+}
+
+static void play_part(Play *play, int part)
+{
+    static const char *const short_names[PARTS] = {"f", "g", "all_gather", "all_gather", "g", "g"};
+    Pass pass[CALLS];
+    char name[NAME_SIZE];
+    tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
+    for (int call = 0; call < CALLS; call++) {
+        Shape shape = operation_shape(&play->c, call);
+        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
+        at(play, "%s, forward, call %d", short_names[part], call + 1);
+        traffic_begin(play);
+        pass[call] = forward(play, part, call);
+        operation_name(name, "forward", part, call);
+        traffic_end(play, name, FORWARD_BUDGET, &sizes);
+    }
+    for (int call = 0; call < CALLS; call++) {
+        operation_name(name, "output", part, call);
+        write_values(play, FORWARD, name, pass[call].y);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        int call = play->c.reverse ? CALLS - 1 - i : i;
+        Shape shape = operation_shape(&play->c, call);
+        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
+        at(play, "%s, backward, call %d", short_names[part], call + 1);
+        traffic_begin(play);
+        backward(play, &pass[call], part, call);
+        operation_name(name, "backward", part, call);
+        traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+        operation_name(name, "gradient", part, call);
+        write_values(play, INPUT_GRADIENT, name, pass[call].x->gradient);
+    }
+}
+
+/* A replica has nothing to wait for in another: one of them makes some calls more. */
+static void some_calls_more(Play *play)
+{
+    if (replicas_of(&play->c) < 2 || group_rank(play->mesh->world) >= play->c.tp)
+        return;
+    for (int part = F; part <= GATHER_LAST; part++) {
+        tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
+        at(play, "once more, in the first replica only");
+        Pass pass = forward(play, part, 0);
+        backward(play, &pass, part, 0);
+    }
+}
+
+void play_operations(Play *play)
+{
+    int parts = play->c.kind == LARGE ? G + 1 : PARTS;
+    for (int part = 0; part < parts; part++)
+        play_part(play, part);
+    some_calls_more(play);
+}
+#else
+/* ---- what it must see ------------------------------------------------------------------------------------ */
+
+/* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this rank's part of dy. */
+typedef struct World {
+    Play play;
+    int rank, mistake;
+} World;
+
+static Tensor *input_of(World *world, const char *what, int part, int call, int rank, Shape shape)
+{
+    char name[NAME_SIZE];
+    operation_name(name, what, part, call);
+    return random_input(&world->play, name, rank, shape, false);
+}
+
+/* Does a wrong sum leave out this rank's contribution? */
+static bool left_out(const World *world, int rank)
+{
+    return rank != world->rank &&
+           (world->mistake == OWN_ONLY || (world->mistake == PAIRS_ONLY && rank != (world->rank ^ 1)));
+}
+
+/* In single precision, too, whose errors are measured, each run adds in another order. */
+static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
+{
+    Tensor *sum = NULL;
+    bool over_world = world->mistake == OTHER_REPLICAS;
+    int first = over_world ? 0 : operation_first(&world->play.c, world->rank),
+        count = over_world ? world->play.c.world : world->play.c.tp;
+    const Order order = reference_order(count);
+    for (int64_t n = 0, k = order.first; n < count; n++, k = order_next(order, k)) {
+        const int rank = first + (int)k;
+        Tensor *x = left_out(world, rank) ? NULL : input_of(world, what, part, call, rank, shape);
+        sum = sum && x ? add(sum, x) : sum ? sum : x;
+    }
+    return sum;
+}
+
+static Shape gathered(const Case *c, int part, int call, Shape shape)
+{
+    if (is_gather(part))
+        shape.size[operation_dimension(part, call, shape)] *= c->tp;
+    return shape;
+}
+
+/* Moves block `rank` along the joined dimension between the whole and the part. */
+static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
+{
+    int64_t count = tensor_count(part_of_it), columns = 1, stride;
+    for (int i = dimension; i < part_of_it->shape.rank; i++)
+        columns *= part_of_it->shape.size[i];
+    stride = columns / part_of_it->shape.size[dimension] * all->shape.size[dimension];
+    for (int64_t i = 0; i < count; i++) {
+        real *whole_one = reals(all) + i / columns * stride + rank * columns + i % columns;
+        real *part_one = reals(part_of_it) + i;
+        *(into ? whole_one : part_one) = *(into ? part_one : whole_one);
+    }
+}
+
+static Tensor *output_of(World *world, int part, int call)
+{
+    const Case *c = &world->play.c;
+    Shape shape = operation_shape(c, call);
+    if (part == F)
+        return input_of(world, "x", part, call, operation_shared(&world->play.c, world->rank), shape);
+    if (is_gather(part)) {
+        Tensor *all = tape_tensor(world->play.tape, REAL, gathered(c, part, call, shape), whole());
+        for (int rank = 0; rank < c->tp; rank++)
+            block(all, input_of(world, "x", part, call, operation_first(c, world->rank) + rank, shape),
+                  operation_dimension(part, call, shape), rank, true);
+        return all;
+    }
+    Tensor *sum = sum_of_all(world, "x", part, call, shape);
+    Tensor *own = input_of(world, "x", part, call, world->rank, shape);
+    if (world->mistake == CHANGED_INPUT)
+        own = sum;
+    if (part == READ_TWICE)
+        return add(sum, gelu(own));
+    int64_t width = shape_last(shape);
+    if (part == WEIGHT_KEPT) {
+        own = input_of(world, "x", part, call, world->rank, shape);
+        return add(sum,
+                   linear(own, input_of(world, "weight", part, call,
+                                        operation_shared(&world->play.c, world->rank), SHAPE(width, width))));
+    }
+    return sum;
+}
+
+static Tensor *gradient_of(World *world, int part, int call)
+{
+    const Case *c = &world->play.c;
+    Shape shape = operation_shape(c, call);
+    Tensor *dy = input_of(world, "dy", part, call, operation_shared(&world->play.c, world->rank),
+                          gathered(c, part, call, shape));
+    Tape *tape = world->play.tape;
+    if (part == F) {
+        Tensor *sum = sum_of_all(world, "dy", part, call, shape);
+        return world->mistake == COUNTED_TWICE
+                   ? add(sum, input_of(world, "dy", part, call, world->rank, shape))
+                   : sum;
+    }
+    if (is_gather(part)) {
+        Tensor *mine = tape_tensor(tape, REAL, shape, whole());
+        block(dy, mine, operation_dimension(part, call, shape), world->rank % c->tp, false);
+        return mine;
+    }
+    dy = input_of(world, "dy", part, call, operation_shared(&world->play.c, world->rank), shape);
+    if (part == G)
+        return dy;
+    Tensor *own = input_of(world, "x", part, call, world->rank, shape);
+    Tensor *x = world->mistake == CHANGED_INPUT ? sum_of_all(world, "x", part, call, shape) : own;
+    if (part == READ_TWICE) {
+        Tensor *dx = tape_tensor(tape, REAL, shape, whole());
+        kernel_gelu_backward(tensor_count(x), reals(dy), reals(x), reals(dx));
+        return add(dy, dx);
+    }
+    int64_t width = shape_last(shape), rows = shape_count(shape) / width;
+    Tensor *dw = tape_tensor(tape, REAL, SHAPE(width, width), whole());
+    kernel_linear_backward_weight(rows, width, width, reals(dy), reals(x), reals(dw), false);
+    return dw;
+}
+
+static void write_part(World *world, int part)
+{
+    char name[NAME_SIZE];
+    Play *play = &world->play;
+    for (int call = 0; call < CALLS; call++) {
+        Shape shape = operation_shape(&play->c, call);
+        Sizes sizes = {.N = shape_count(gathered(&play->c, part, call, shape)), .part = part};
+        operation_name(name, "forward", part, call);
+        traffic_end(play, name, FORWARD_BUDGET, &sizes);
+        operation_name(name, "backward", part, call);
+        traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+        operation_name(name, "output", part, call);
+        write_values(play, FORWARD, name, output_of(world, part, call));
+        operation_name(name, "gradient", part, call);
+        write_values(play, INPUT_GRADIENT, name, gradient_of(world, part, call));
+        tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    }
+}
+
+void expect_operations(const Case *c, int rank, int mistake, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    World world = {.play = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
+    world.play.pool = pool_new(0, false);
+    world.play.tape = tape_new(world.play.pool, &mesh);
+    int parts = c->kind == LARGE ? G + 1 : PARTS;
+    for (int part = 0; part < parts; part++)
+        write_part(&world, part);
+    tape_free(world.play.tape);
+    pool_free(world.play.pool);
+}
+
+Allowance operations_send_forward(int64_t n, const Sizes *z)
+{
+    return z->part == F              ? (Allowance){0, 1}
+           : is_gather((int)z->part) ? (Allowance){sent_by_all_gather(n, z->N), 1}
+                                     : (Allowance){sent_by_all_reduce(n, z->N), 1};
+}
+
+Allowance operations_send_backward(int64_t n, const Sizes *z)
+{
+    return (Allowance){z->part == F ? sent_by_all_reduce(n, z->N) : 0, 1};
+}
+#endif

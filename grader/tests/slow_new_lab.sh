@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# A lab 99 is added to a copy of the kit by the steps of CONTRIBUTING.md ("A new lab"), and graded.
+# Runs beside other tests.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree new_lab
+for path in common grader solutions; do # this test writes there
+    rm "$path" && cp -rp "$ROOT/$path" "$path"
+done
+
+# 1. its text, its solution, its start file
+mkdir labs/99-part-of-sum solutions/99-part-of-sum
+printf '# Balise 99: a part of the sum\n' | tee labs/99-part-of-sum/README.md > labs/99-part-of-sum/README.fr.md
+cat > solutions/99-part-of-sum/part-of-sum.c << 'C'
+/* Balise 99: each rank gets its rows of the sum over the world. */
+#include "balise.h"
+
+/* x [B,H] -> [B/tp,H] */
+Tensor *part_of_sum(Tensor *x, const Mesh *mesh)
+{
+    /// TODO(99); /* 1 line */
+    return group_reduce_scatter(mesh->world, x, 0);
+    ///
+}
+C
+# 2. a line for make
+echo '$(call lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)' >> grader/labs.mk
+# 3. the declaration of what is to be written
+sed -i '/^#endif/i /** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' common/balise.h
+# 4. its record
+cat > grader/labs/lab99.c << 'C'
+/* Lab 99, Part of the sum: a reduce-scatter over the world. */
+#include "grader/labs/lab.h"
+
+static Shape shape_of(const Case *c)
+{
+    return SHAPE(c->B * c->tp, c->H);
+}
+
+#ifndef BALISE_DOUBLE
+void scenario_99(Play *play)
+{
+    Sizes sizes = {.N = shape_count(shape_of(&play->c))};
+    tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
+    Tensor *x = random_input(play, "x", group_rank(play->mesh->world), shape_of(&play->c), false);
+    at(play, "part_of_sum");
+    traffic_begin(play);
+    Tensor *y = part_of_sum(x, play->mesh);
+    traffic_end(play, "forward", FORWARD_BUDGET, &sizes);
+    write_values(play, FORWARD, "output", y);
+}
+#else
+static void expect_part(const Case *c, int rank, int mistake, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Play play = {.c = *c, .mesh = &mesh, .stream = stream, .pool = pool_new(0, false)};
+    Sizes sizes = {.N = shape_count(shape_of(c))};
+    play.tape = tape_new(play.pool, &mesh);
+    traffic_end(&play, "forward", FORWARD_BUDGET, &sizes);
+    Tensor *sum = random_input(&play, "x", 0, shape_of(c), false);
+    for (int r = 1; r < c->world; r++)
+        sum = add(sum, random_input(&play, "x", r, shape_of(c), false));
+    Tensor *part = tape_tensor(play.tape, REAL, SHAPE(c->B, c->H), whole());
+    for (int64_t i = 0, count = tensor_count(part); i < count; i++)
+        reals(part)[i] = reals(sum)[rank * count + i];
+    write_values(&play, FORWARD, "output", part);
+    tape_free(play.tape);
+    pool_free(play.pool);
+}
+
+static Allowance sent(int64_t n, const Sizes *z)
+{
+    return (Allowance){(n - 1) * z->N, 1};
+}
+
+static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    cases[0] = usual_case(lab, d, world);
+    cases[1] = drawn_case(lab, d, world);
+    return 2;
+}
+
+Lab lab_99 = {
+    LAB_FILES_99,
+    .title = N_("Part of the sum"),
+    .points = {[FORWARD] = 2, [COMMUNICATION] = 1},
+    .layouts = "1 2 3",
+    .sizes = SIZES_BSH,
+    .kinds = {{.expect = expect_part, .mistakes = IN_SUMS}},
+    .forward = sent,
+    .backward = sent,
+    .usual = usual_world,
+    .cases = cases_at,
+};
+#endif
+C
+# 5. grade it
+make -j2 grade LAB=99 SOLUTION=1 SEED=1 > out 2>&1
+status=$?
+solved() {
+    [ "$status" = 0 ] && says 'Score: 3/3'
+}
+check "the solution of a lab that was added by the steps of CONTRIBUTING.md has full marks, and make ends well" solved
+make start LAB=99 > out 2>&1 && make -j2 grade LAB=99 SEED=1 > out 2>&1
+status=$?
+is_to_do() {
+    [ "$status" != 0 ] && says 'TODO(99) in part_of_sum' && says 'Score: 0/3'
+}
+check "its start file is not started" is_to_do
+sed -e '/\/\/\//d' -e 's/group_reduce_scatter(mesh->world, x, 0)/group_all_reduce(mesh->world, x)/' solutions/99-*/*.c > labs/99-part-of-sum/part-of-sum.c
+make -j2 grade LAB=99 SEED=1 > out 2>&1
+status=$?
+is_wrong() {
+    [ "$status" != 0 ] && says 'Score: 0/3' && says 'times too large'
+}
+check "a wrong answer to it fails with a reason, and make with it: all points of a bonus lab are those of its checks" is_wrong
+counts_beside_the_hundred() {
+    build/grade --list | python3 -c 'import json, sys; labs = json.load(sys.stdin); assert sum(sum(lab["points"].values()) for lab in labs if not lab["bonus"]) == 100 and labs[-1]["bonus"]'
+}
+check "the hundred points of labs 1 to 11 are as before" counts_beside_the_hundred
+finish
