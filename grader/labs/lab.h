@@ -44,7 +44,7 @@ static inline int64_t sent_by_all_gather(int64_t n, int64_t count)
     return (n - 1) * count;
 }
 
-/** Writes what rank `rank` must see, computed from the inputs of all ranks, with `mistake` (a MistakeKind) made in it. */
+/** Writes what rank `rank` must see, computed from the inputs of all ranks, with `mistake` (a Mistake) made in it. */
 typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream);
 
 /** One kind of a lab's cases: exactly one of `scenario` and `expect` says what must come out. */

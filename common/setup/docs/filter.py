@@ -16,7 +16,7 @@ GROUPS = [
     ("common/", None),  # the room's own name
     ("grader/judge/", "judge"),
     ("grader/runner/", "runner"),
-    ("grader/labs/", "labs"),
+    ("grader/labs/", "grader_labs"),
     ("grader/gradebook/", "gradebook"),
     ("grader/", "grader"),
 ]
