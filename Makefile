@@ -221,7 +221,7 @@ endef
 $(if $(HANDOUT),$(foreach lab,$(LABS),$(eval $(call stand_in_rules,$(lab)))))
 
 # What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
-PROTOCOL := grader/protocol.h grader/calls.h $(wildcard grader/labs/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
+PROTOCOL := grader/protocol.h grader/calls.h grader/label.h $(wildcard grader/labs/*.[ch]) common/balise.h $(wildcard common/base/philox.[ch])
 $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
 	mkdir -p $(@D)
 	printf '#define PROTOCOL_CHECKSUM "%.16s"\n' "$$(cat $^ | sha256sum)" > $@

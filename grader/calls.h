@@ -9,9 +9,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "grader/label.h"
+
 enum {
     MAX_RANKS = 8,      /**< of a launch */
-    NAME_SIZE = 64,     /**< bytes of a name, its end included */
     RING_CALLS = 4096,  /**< calls that a rank's ring keeps */
     RING_VALUES = 4096, /**< values that it keeps */
 };
@@ -91,7 +92,7 @@ enum { THE_WORLD = 1 };
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
     char name[40];         /**< "all_reduce", "start of all_reduce", "wait" */
-    char where[NAME_SIZE]; /**< what the play was at */
+    Label where;           /**< what the rank was at */
     int32_t rule;          /**< a Rule */
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
     uint64_t members;   /**< bit r: rank r */

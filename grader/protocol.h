@@ -60,7 +60,7 @@ typedef struct RankHeader {
     _Atomic int32_t done_cases; /**< cases that this rank has left, well or not */
     _Atomic int64_t events;     /**< MPI calls entered and left: no change means no progress */
     _Atomic int64_t asked;      /**< how often MPI has looked for what this rank waits for */
-    char where[NAME_SIZE];      /**< "forward of the first layer": what the play is at */
+    Label where;                /**< what the rank is at */
     _Atomic int32_t
         signal;           /**< what has just ended this rank, or 0; and the line of the lab that it came in */
     void *signal_address; /**< a line of the lab, or NULL */
@@ -95,7 +95,7 @@ typedef enum EntryKind {
 /** A header in a stream; `count` doubles or, for texts, bytes follow, padded to 8 bytes. */
 typedef struct Entry {
     int32_t kind, check;  /**< an EntryKind; the Check that it belongs to */
-    char name[NAME_SIZE]; /**< "y of the first layer, step 1": what the judge finds it by */
+    Label label;          /**< what it is about: the judge finds it by that */
     Shape shape;          /**< of the numbers; for a parameter and its gradient that of the undivided one */
     int32_t placement_kind, placement_dim; /**< what the rank says that it is: a Placement */
     int32_t called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */

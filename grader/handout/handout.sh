@@ -41,7 +41,7 @@ put_runtime() {
             { sub(/SOLUTION=1 /, ""); sub(/mine\|solutions/, "mine"); print }' \
             "$file" > "$stage/$file"
     done
-    put grader/{labs.mk,start.awk,calls.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
+    put grader/{labs.mk,start.awk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
     put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}

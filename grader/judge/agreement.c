@@ -12,7 +12,7 @@ static bool has_finished(const Trial *t)
 {
     bool finished = t->outcome->ending == COMPLETE;
     for (int rank = 0; rank < t->c->world; rank++)
-        finished = finished && entry_of_rank(t, rank, FINISHED, "");
+        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
     return finished;
 }
 
@@ -79,8 +79,9 @@ static void append_open_requests(const Trial *t, char *text, size_t size)
 
 void left_over(Trial *t, const Entry *entry)
 {
-    char text[160], kind[41], words[WORDS_SIZE], which[400] = "", line[64];
-    if (!strncmp(entry->name, "request", NAME_SIZE)) {
+    char text[160], kind[41], words[WORDS_SIZE], which[400] = "", line[64], name[sizeof entry->label.name];
+    snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, entry->label.name);
+    if (!strcmp(name, "request")) {
         append_open_requests(t, which, sizeof which);
         fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
              _("an exchange was started and not waited for%s%s: a result was read before the exchange was "
@@ -90,7 +91,7 @@ void left_over(Trial *t, const Entry *entry)
         return;
     }
     line_of(entry->address, line);
-    bool memory = !strncmp(entry->name, "block of memory", NAME_SIZE);
+    bool memory = !strcmp(name, "block of memory");
     const double times = entry->count > 0 ? numbers_of(entry)[0] : 0;
     const char *at = line[0] ? _(" at ") : "";
     if (memory) {
@@ -100,7 +101,7 @@ void left_over(Trial *t, const Entry *entry)
              times, at, line, t->rank, case_text(t->c, text));
         return;
     }
-    snprintf(kind, sizeof kind, "%.40s", entry->name);
+    snprintf(kind, sizeof kind, "%.40s", name);
     fail(t->result, check_of_calls(t), t->index,
          _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
            "only so many (rank %d, %s)"),

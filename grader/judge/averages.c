@@ -9,16 +9,15 @@
 
 bool other_bucket_is_right(const Evidence *e)
 {
-    char name[NAME_SIZE];
-    int bucket, round;
-    if (sscanf(e->want->name, "gradients in bucket %d, round %d", &bucket, &round) != 2)
+    Label bucket = e->want->label;
+    if (bucket.of != A_BUCKET)
         return false;
-    for (int i = 0; i < replica_buckets(round - 1); i++) {
+    for (int i = 0; i < replica_buckets(bucket.step); i++) {
         int64_t offset = 0;
-        replica_bucket_name(name, i, round - 1);
+        bucket.index = i;
         const Expected *expected = &e->trial->expected;
-        const Entry *want = find_entry(expected->base, expected->used, VALUES, name, &offset),
-                    *got = entry_of_rank(e->trial, e->trial->rank, VALUES, name);
+        const Entry *want = find_entry(expected->base, expected->used, VALUES, bucket, &offset),
+                    *got = entry_of_rank(e->trial, e->trial->rank, VALUES, bucket);
         if (want && got && got->count == want->count &&
             close_to(numbers_of(got), numbers_of(want), 1, got->count, e->tolerance))
             return true;
@@ -27,11 +26,11 @@ bool other_bucket_is_right(const Evidence *e)
 }
 
 /* By what the sums in this bucket were divided, or 0. */
-static double divisor_of(const Trial *t, const char *name, double tolerance)
+static double divisor_of(const Trial *t, Label bucket, double tolerance)
 {
     int64_t offset = 0;
-    const Entry *want = find_entry(t->expected.base, t->expected.used, VALUES, name, &offset),
-                *got = entry_of_rank(t, t->rank, VALUES, name);
+    const Entry *want = find_entry(t->expected.base, t->expected.used, VALUES, bucket, &offset),
+                *got = entry_of_rank(t, t->rank, VALUES, bucket);
     if (!want || !got || got->count != want->count)
         return 0;
     const double *is = numbers_of(got), *right = numbers_of(want);
@@ -46,13 +45,11 @@ static double divisor_of(const Trial *t, const char *name, double tolerance)
 
 bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
 {
-    char name[NAME_SIZE];
     if (e->want->check != GRADIENT)
         return false;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < replica_buckets(round); i++) {
-            replica_bucket_name(name, i, round);
-            double divisor = divisor_of(e->trial, name, e->tolerance);
+            double divisor = divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
             if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
                 return false;
         }
@@ -72,16 +69,10 @@ typedef struct Brought {
     double mean, own[3];
 } Brought;
 
-static Brought brought(const Trial *t, const char *name)
+static Brought brought(const Trial *t, int evaluation)
 {
     Play play = {.c = *t->c};
     Brought all = {0};
-    char one[NAME_SIZE];
-    int evaluation = 0;
-    for (int i = 0; i < EVALUATIONS; i++) {
-        replica_metrics_name(one, i);
-        evaluation = strcmp(one, name) == 0 ? i : evaluation;
-    }
     int dp = replicas_of(t->c);
     for (int replica = 0; replica < dp; replica++) {
         Metrics m = replica_metrics(&play, replica, evaluation);
@@ -133,7 +124,7 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     int dp = replicas_of(e->trial->c);
     if (e->want->check != METRICS || e->count != 3)
         return false;
-    Brought all = brought(e->trial, e->want->name);
+    Brought all = brought(e->trial, e->want->label.step);
     int alone = left_alone(e, all.own);
     double loss = e->is[0];
     int divided = divided_alone(e, dp);

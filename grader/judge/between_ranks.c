@@ -9,7 +9,7 @@
 /* A whole tensor as another rank has written it. */
 static const Entry *as_seen_by(const Evidence *e, int rank)
 {
-    const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->name);
+    const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->label);
     return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry : NULL;
 }
 

@@ -18,7 +18,6 @@ static bool is_rank(int32_t rank, int ranks)
 static void make_sound(Call *call, int ranks, int64_t index)
 {
     call->name[sizeof call->name - 1] = '\0';
-    call->where[sizeof call->where - 1] = '\0';
     call->members &= (1u << ranks) - 1;
     if (!is_rank(call->root, ranks))
         call->root = NOBODY;

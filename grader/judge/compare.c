@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/language.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/trial.h"
 
 /* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */
@@ -60,23 +60,23 @@ static bool explained(Trial *t, char *why, size_t size, const Entry *got, const 
 
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance, int64_t worst)
 {
-    char text[160], name[WORDS_SIZE], why[2048];
+    char text[160], name[LABEL_SIZE], why[2048];
     double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
     bool sure = explained(t, why, sizeof why, got, want, tolerance);
     fail_by_numbers(
         t->result, (Check)want->check, t->index, sure,
         _("%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
-        why, words_of(want->name, name), t->rank, case_text(t->c, text), (long long)worst,
+        why, label_text(&want->label, name), t->rank, case_text(t->c, text), (long long)worst,
         (long long)got->count, is, right, fabs(is - right), tolerance);
 }
 
 static void fail_shape(Trial *t, const Entry *got, const Entry *want)
 {
-    char a[64], b[64], text[160], name[WORDS_SIZE], why[2048];
+    char a[64], b[64], text[160], name[LABEL_SIZE], why[2048];
     bool sure = explained(t, why, sizeof why, got, want, 0);
     fail_by_numbers(t->result, (Check)want->check, t->index, sure,
                     _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
-                    words_of(want->name, name), t->rank, case_text(t->c, text),
+                    label_text(&want->label, name), t->rank, case_text(t->c, text),
                     got->count ? shape_text(got->shape, a) : _("that of nothing: there is no such tensor"),
                     shape_text(want->shape, b));
 }
@@ -124,7 +124,7 @@ static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 bool is_right_on_rank(const Trial *t, const Entry *want)
 {
     int64_t worst;
-    const Entry *got = entry_of_rank(t, t->rank, VALUES, want->name);
+    const Entry *got = entry_of_rank(t, t->rank, VALUES, want->label);
     return got && has_numbers(got, want) &&
            largest_error(got, want, &worst) <= tolerance_of(&t->expected, want);
 }

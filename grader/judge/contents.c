@@ -5,7 +5,7 @@
 
 #include "base/language.h"
 #include "grader/judge/calls.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/trial.h"
 
 /* Is the declared shape the undivided one with one dimension cut already? */
@@ -23,7 +23,7 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"), got->name,
+    snprintf(text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"), got->label.name,
              shape_text(got->shape, a), shape_text(want->shape, b),
              divided && cut
                  ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
@@ -45,7 +45,7 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
     int64_t offset = 0;
     const Entry *want;
     while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
-        const Entry *got = want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->name) : NULL;
+        const Entry *got = want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
         if (got && !shape_equal(got->shape, want->shape)) {
             tell_shape(t, got, want, text, size);
             return true;
@@ -57,7 +57,7 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
     char text[160];
-    unsigned cuts = lab_cuts(t->result->lab, want->name);
+    unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
@@ -67,7 +67,7 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
              ? _("every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
                  "work (%s)")
              : _("parameter %s is cut along the wrong dimension (%s)"),
-         want->name, case_text(t->c, text));
+         want->label.name, case_text(t->c, text));
     return true;
 }
 
@@ -83,7 +83,7 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
                "belong "
                "to the "
                "undivided parameter and its name, whatever the layout (%s)"),
-             want->name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
+             want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
         return;
     }
 }
@@ -102,7 +102,7 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
     }
     if (!sound)
         fail(t->result, SHARDING, t->index, _("rank %d does not hold its part of parameter %s (%s)"), t->rank,
-             want->name, case_text(t->c, text));
+             want->label.name, case_text(t->c, text));
     else
         compare_initial(t, got, want);
 }
@@ -111,7 +111,7 @@ void parameter_missing(Trial *t, const Entry *want)
 {
     char text[160], why[700];
     if (!renamed_parameter(t, why, sizeof why))
-        snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"), want->name);
+        snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"), want->label.name);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
         fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
 }
@@ -123,7 +123,7 @@ static const Entry *strange_parameter(const Trial *t, int64_t *offset)
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], offset))) {
         int64_t from = 0;
         if (entry->kind == PARAMETER &&
-            !find_entry(t->expected.base, t->expected.used, PARAMETER, entry->name, &from))
+            !find_entry(t->expected.base, t->expected.used, PARAMETER, entry->label, &from))
             return entry;
     }
     return NULL;
@@ -134,13 +134,13 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
     int64_t offset = 0, begin = t->outcome->begin[t->rank];
     const Entry *want, *strange = strange_parameter(t, &begin);
     while (strange && (want = next_entry(t->expected.base, t->expected.used, &offset)))
-        if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->name)) {
+        if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->label)) {
             snprintf(
                 text, size,
                 _("there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "
                   "with follow "
                   "from its name, so names and within(...) are those of the start file"),
-                want->name, strange->name);
+                want->label.name, strange->label.name);
             return true;
         }
     return false;
@@ -153,8 +153,8 @@ void look_for_more(Trial *t)
     const Entry *entry;
     for (; !renamed_parameter(t, text, sizeof text) && (entry = strange_parameter(t, &begin));)
         fail(t->result, SHARDING, t->index,
-             _("there is a parameter %.63s that the layer does not need: it takes memory (%s)"), entry->name,
-             case_text(t->c, text));
+             _("there is a parameter %.63s that the layer does not need: it takes memory (%s)"),
+             entry->label.name, case_text(t->c, text));
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
         if (entry->kind == LEFT_OVER)
             left_over(t, entry);
@@ -184,7 +184,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x
         snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"), x->sent);
         return;
     }
-    if (!strncmp(want->name, "metrics", 7))
+    if (want->label.of == METRICS_OF)
         snprintf(reason, sizeof reason, _("three sums over the replicas, mesh->dp, tell all"));
     else if (sends_doubles(t))
         snprintf(reason, sizeof reason,
@@ -203,11 +203,11 @@ static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x
 
 void compare_traffic(Trial *t, const Entry *want)
 {
-    char text[160], name[WORDS_SIZE], why[480];
+    char text[160], name[LABEL_SIZE], why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
-        got = entry_of_rank(t, rank, TRAFFIC, want->name);
+        got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != 3)
             return; /* the end of the case says why */
         sent += numbers_of(got)[0];
@@ -219,7 +219,7 @@ void compare_traffic(Trial *t, const Entry *want)
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding)) {
         tell_more_sent(t, want, &(Exchanged){sent, calls, allowed, usual}, why, sizeof why);
-        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", words_of(want->name, name), _(": "), why,
+        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", label_text(&want->label, name), _(": "), why,
              case_text(t->c, text));
     } else if (allowed == 0 && n > 1 && calls > 0) {
         fail(t->result, COMMUNICATION, t->index,
@@ -227,10 +227,10 @@ void compare_traffic(Trial *t, const Entry *want)
                            "none (%s)")
                        : _("%s: the ranks wait for each other in %.0f collective call, and this pass needs "
                            "none (%s)"),
-             words_of(want->name, name), calls, case_text(t->c, text));
+             label_text(&want->label, name), calls, case_text(t->c, text));
     } else if (!(calls <= 2 * usual + 2)) {
         fail(t->result, COMMUNICATION, t->index,
-             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"), words_of(want->name, name),
-             calls, usual, case_text(t->c, text));
+             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"),
+             label_text(&want->label, name), calls, usual, case_text(t->c, text));
     }
 }

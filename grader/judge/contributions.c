@@ -7,6 +7,7 @@
 #include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/labs/operations.h"
+#include "grader/labs/replicas.h"
 
 typedef struct Brought {
     int ranks;
@@ -15,31 +16,26 @@ typedef struct Brought {
     double *numbers[MAX_RANKS];
 } Brought;
 
-/* The name of the inputs that this result is the sum of; false where it is none. */
-static bool inputs_of(const Entry *want, char name[NAME_SIZE])
+/* What the inputs are drawn by that this result is the sum of; false where it is none. */
+static bool inputs_of(const Entry *want, char key[KEY_SIZE])
 {
     if (want->check == GRADIENT) {
-        snprintf(name, NAME_SIZE, "%.*s", NAME_SIZE - 1, want->name);
+        replica_bucket_key(key, want->label.index, want->label.step);
         return true;
     }
-    for (int call = 0; call < CALLS; call++) {
-        char output[NAME_SIZE], gradient[NAME_SIZE];
-        operation_name(output, "output", G, call);
-        operation_name(gradient, "gradient", F, call);
-        bool forward = strcmp(want->name, output) == 0;
-        operation_name(name, forward ? "x" : "dy", forward ? G : F, call);
-        if (forward || strcmp(want->name, gradient) == 0)
-            return true;
-    }
-    return false;
+    bool forward = want->label.what == OUTPUT_OF && is_operation(want, G);
+    if (!forward && !(want->label.what == GRADIENT_OF && is_operation(want, F)))
+        return false;
+    operation_key(key, forward ? "x" : "dy", want->label.index, want->label.step);
+    return true;
 }
 
 static bool find_brought(const Evidence *e, Brought *b)
 {
     const Case *c = e->trial->c;
-    char name[NAME_SIZE];
+    char key[KEY_SIZE];
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    if (alike_on_ranks(c) || !inputs_of(e->want, name))
+    if (alike_on_ranks(c) || !inputs_of(e->want, key))
         return false;
     bool averaged = e->want->check == GRADIENT;
     Play play = {.c = *c, .mesh = &mesh, .pool = pool_new(0, false)};
@@ -49,7 +45,7 @@ static bool find_brought(const Evidence *e, Brought *b)
     for (int r = 0; r < c->world; r++) {
         b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp : r / c->tp == e->trial->rank / c->tp;
         b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
-        memcpy(b->numbers[r], reals(random_input(&play, name, r, e->want->shape, false)),
+        memcpy(b->numbers[r], reals(random_input(&play, key, r, e->want->shape, false)),
                (size_t)e->count * sizeof(double));
     }
     tape_free(play.tape);

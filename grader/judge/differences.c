@@ -6,7 +6,7 @@
 #include "base/language.h"
 #include "grader/judge/lines.h"
 #include "grader/judge/matching.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 
 typedef struct Search {
     const Calls *calls;
@@ -37,7 +37,7 @@ static void found(Search *s, DifferenceKind kind, const Part *a, const Part *b, 
 static DifferenceKind difference_of(const Search *s, const Part *a, const Part *b)
 {
     DifferenceKind kind = misfit(a, b);
-    if (kind == NO_DIFFERENCE && s->places && strcmp(a->call->where, b->call->where) != 0)
+    if (kind == NO_DIFFERENCE && s->places && !label_equal(&a->call->where, &b->call->where))
         return OTHER_PLACE;
     if (kind == NO_DIFFERENCE && s->lines && a->call->address != b->call->address)
         return OTHER_LINE;
@@ -165,9 +165,9 @@ Difference first_difference(const Calls *calls, bool ended, bool lines)
 
 static void append_place(char *text, size_t size, const Call *call)
 {
-    char words[WORDS_SIZE];
-    if (call->where[0])
-        append(text, size, _(", in %s"), words_of(call->where, words));
+    char words[LABEL_SIZE];
+    if (call->where.of != NOTHING)
+        append(text, size, _(", in %s"), label_text(&call->where, words));
 }
 
 /* What a rank did instead, as far as it is known. */

@@ -1,5 +1,6 @@
 #include "grader/judge/evidence.h"
 #include "grader/judge/suspects.h"
+#include "grader/labs/operations.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,8 +58,8 @@ bool not_a_number(const Evidence *e, char *text, size_t size)
 /* What a layer was given is written down after its forward pass. */
 bool input_altered(const Evidence *e, char *text, size_t size)
 {
-    bool mask = strncmp(e->want->name, "mask of", 7) == 0;
-    if (!mask && strncmp(e->want->name, "input of", 8) != 0)
+    bool mask = e->want->label.what == MASK_OF;
+    if (!mask && e->want->label.what != INPUT_OF)
         return false;
     snprintf(text, size, "%s",
              mask ? _("the layer altered its mask; another operation still needs the old values")
@@ -109,7 +110,7 @@ static double factor_between(const Evidence *e)
 bool multiple(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    bool copy = !alike_on_ranks(c) && strstr(e->want->name, "output of duplication");
+    bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
     const struct {
         double factor;
         const char *says;
@@ -188,7 +189,7 @@ bool suspected(const Evidence *e, char *text, size_t size)
             continue;
         const Expected *wrong = played(e->trial, s);
         int64_t offset = 0;
-        const Entry *entry = find_entry(wrong->base, wrong->used, VALUES, e->want->name, &offset);
+        const Entry *entry = find_entry(wrong->base, wrong->used, VALUES, e->want->label, &offset);
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {
             const Case *c = e->trial->c;
@@ -235,7 +236,7 @@ bool of_another_rank(const Evidence *e, char *text, size_t size)
             continue;
         Expected other = expect(c, rank, NO_MISTAKE, 0);
         int64_t offset = 0;
-        const Entry *entry = find_entry(other.base, other.used, VALUES, e->want->name, &offset);
+        const Entry *entry = find_entry(other.base, other.used, VALUES, e->want->label, &offset);
         bool same = entry && entry->count == e->count &&
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);

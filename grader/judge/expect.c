@@ -1,7 +1,6 @@
 /* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
 #include "grader/judge/judge.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
-void at(Play *play, const char *format, ...)
+void at(Play *play, Label label)
 {
 }
 
@@ -40,14 +39,14 @@ void traffic_begin(Play *play)
 }
 
 /* numbers: what may be sent for a table split by columns, calls, what may be sent for one split by rows. */
-void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
+void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes)
 {
     const Lab *lab = lab_of(play->c.lab);
     AllowanceFunction *sent = budget == FORWARD_BUDGET ? lab->forward : lab->backward;
     Sizes by_rows = *sizes;
     double *numbers;
     by_rows.vocabulary = 1;
-    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
+    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
     int n = exchanging_ranks(&play->c), groups = play->c.world / n; /* all groups together are charged */
     numbers[0] = (double)(groups * sent(n, sizes).numbers);
     numbers[1] = (double)sent(n, sizes).calls;

@@ -6,6 +6,7 @@
 #include "base/language.h"
 #include "grader/judge/evidence.h"
 #include "grader/judge/lines.h"
+#include "grader/labs/operations.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
  * mattered. */
@@ -33,7 +34,7 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
     const Entry *entry;
     while (want->check == FORWARD && alike_on_ranks(t->c) &&
            (entry = next_entry(t->expected.base, t->expected.used, &offset)))
-        if (entry->kind == VALUES && strncmp(entry->name, "output of the", 13) == 0 &&
+        if (entry->kind == VALUES && entry->label.of == A_LAYER && entry->label.what == OUTPUT_OF &&
             shape_equal(entry->shape, got->shape))
             return true;
     return false;
@@ -41,7 +42,10 @@ static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *w
 
 static const char *joined_too_much(const Case *c, const Entry *want)
 {
-    bool forward = want->check == FORWARD, sum = strstr(want->name, forward ? "all_reduce" : "duplication");
+    bool forward = want->check == FORWARD, sum = forward ? is_operation(want, G) ||
+                                                               is_operation(want, READ_TWICE) ||
+                                                               is_operation(want, WEIGHT_KEPT)
+                                                         : is_operation(want, F);
     if (alike_on_ranks(c))
         return _("it is as many times too large as there are ranks: what was joined are no pieces, each is "
                  "the whole or a term of a sum");

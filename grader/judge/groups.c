@@ -69,34 +69,34 @@ static int taken(const Case *c, int rank, Taken what)
     return values[what];
 }
 
-static bool all_are(const Trial *t, const char *name, Taken what)
+static bool all_are(const Trial *t, Label label, Taken what)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *got = entry_of_rank(t, rank, VALUES, name);
+        const Entry *got = entry_of_rank(t, rank, VALUES, label);
         if (!got || got->count != 1 || numbers_of(got)[0] != taken(t->c, rank, what))
             return false;
     }
     return true;
 }
 
-static const char *wrong_place(const Trial *t, bool is_dp, const char *name)
+static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
-    bool is_rank = !strncmp(name, "rank", 4);
+    bool is_rank = label.what == RANK_IN;
     if (!is_dp && lab_of(t->c->lab)->over_replicas)
         return is_rank ? _("tp_rank changed when the second group was made: it is that of balise 8")
                        : _("tp_degree changed when the second group was made: it is that of balise 8");
-    if (is_rank && all_are(t, name, IN_WORLD))
+    if (is_rank && all_are(t, label, IN_WORLD))
         return _("the rank number is that of the world: it exceeds the size of its group");
-    if (is_rank && is_dp && all_are(t, name, IN_TP))
+    if (is_rank && is_dp && all_are(t, label, IN_TP))
         return _("two ranks of the same replica believe to be different replicas: this is the tp_rank");
-    if (is_rank && !is_dp && all_are(t, name, REPLICA))
+    if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
-    if (is_rank && !is_dp && all_are(t, name, BY_GROUPS))
+    if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
         return _("it is not this rank's place in the group, but the rank modulo the number of groups, which "
                  "is right at 4 ranks by chance");
-    if (!is_rank && all_are(t, name, ALL_RANKS))
+    if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("the degree is that of the world, not of the group that was made");
-    if (!is_rank && !is_dp && all_are(t, name, GROUPS_MADE))
+    if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
         return _("this is the number of groups, not of the ranks in one");
     return is_rank ? _("it is not this rank's place in the group") : _("it is not the size of the group");
 }
@@ -106,11 +106,11 @@ bool group_is_wrong(const Evidence *e, char *text, size_t size)
     const Case *c = e->trial->c;
     if (e->want->check != GROUPS || e->got->count < 1)
         return false;
-    bool is_dp = strstr(e->want->name, "the dp group") != NULL;
-    bool members = !strncmp(e->want->name, "members", 7);
+    bool is_dp = e->want->label.index == DP;
+    bool members = e->want->label.what == MEMBERS_OF;
     snprintf(text, size, "%s",
              members ? wrong_members(c, e->trial->rank, is_dp, e->got, e->want)
-                     : wrong_place(e->trial, is_dp, e->want->name));
+                     : wrong_place(e->trial, is_dp, e->want->label));
     return true;
 }
 
@@ -127,9 +127,9 @@ static void write_ranks(const Entry *entry, char *text, size_t size)
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     char is[64], right[64], layout[160];
-    const char *group = strstr(want->name, "the dp group") ? "dp" : "tp";
+    const char *group = want->label.index == DP ? "dp" : "tp";
     case_text(t->c, layout);
-    if (!strncmp(want->name, "members", 7)) {
+    if (want->label.what == MEMBERS_OF) {
         write_ranks(got, is, sizeof is);
         write_ranks(want, right, sizeof right);
         snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group, t->rank,
@@ -137,6 +137,6 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
         return;
     }
     snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,
-             !strncmp(want->name, "rank", 4) ? "rank" : "degree", t->rank, numbers_of(got)[0],
+             want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
              numbers_of(want)[0], layout);
 }

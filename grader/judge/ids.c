@@ -13,7 +13,7 @@ typedef struct Border {
     bool known, first, last;
 } Border;
 
-static Border border_of(const Trial *t, const char *table, int id)
+static Border border_of(const Trial *t, Label table, int id)
 {
     Border border = {0};
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -37,24 +37,33 @@ static bool row_is(const double *row, const double *right, int64_t columns, doub
 
 /* What came out of a lookup, beside what was looked up. */
 typedef struct Lookup {
-    char table[NAME_SIZE];
+    Label table;
+    int layer;
     const Entry *ids;
     int64_t rows, columns;
 } Lookup;
 
+static Label table_of_layer(int layer)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s.weight", layer_names[layer]);
+    return label_named(name);
+}
+
 static bool find_lookup(const Evidence *e, Lookup *l)
 {
-    char name[NAME_SIZE], layer[NAME_SIZE];
+    Label input = e->want->label;
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
-    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) ||
-        sscanf(e->want->name, "output of the %15s", layer) != 1)
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || input.of != A_LAYER ||
+        input.what != OUTPUT_OF)
         return false;
-    snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
-    snprintf(l->table, sizeof l->table, "%.15s.weight", layer);
-    l->rows = table_rows_of(e->trial->c, strcmp(layer, "second") == 0);
+    input.what = INPUT_OF;
+    l->layer = input.index;
+    l->table = table_of_layer(l->layer);
+    l->rows = table_rows_of(e->trial->c, l->layer);
     l->columns = shape_last(e->want->shape);
-    l->ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
+    l->ids = find_entry(expected->base, expected->used, VALUES, input, &offset);
     return l->ids && l->ids->count * l->columns == e->count;
 }
 
@@ -93,11 +102,11 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size
 static double *table_of(const Evidence *e, const Lookup *l)
 {
     const Case *c = e->trial->c;
-    const char *step = strstr(e->want->name, ", step ");
-    const Parameter p = {.name = l->table, .shape = SHAPE(l->rows, l->columns)};
+    const int step = e->want->label.step;
+    const Parameter p = {.name = l->table.name, .shape = SHAPE(l->rows, l->columns)};
     double *rows = calloc((size_t)(l->rows * l->columns), sizeof *rows);
     for (int64_t i = 0; i < l->rows * l->columns; i++)
-        rows[i] = weight_in_step(c, &p, step ? atoi(step + 7) - 1 : 1, i);
+        rows[i] = weight_in_step(c, &p, step < STEPS ? step : 1, i);
     return rows;
 }
 
@@ -173,14 +182,15 @@ static int64_t times_of(const Entry *ids, int64_t id)
 /* The gradient of a table: are rows wrong of such ids only as occur more than once? */
 bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
 {
-    char name[NAME_SIZE], layer[NAME_SIZE], step[NAME_SIZE];
+    const Label *label = &e->want->label;
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0, columns = shape_last(e->want->shape), repeated = -1;
-    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) ||
-        sscanf(e->want->name, "gradient of %15[^.].weight, %15[^\n]", layer, step) != 2)
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
+        label->what != GRADIENT_OF)
         return false;
-    snprintf(name, sizeof name, "input of the %.15s layer, %.15s", layer, step);
-    const Entry *ids = find_entry(expected->base, expected->used, VALUES, name, &offset);
+    const int layer = strcmp(label->name, table_of_layer(0).name) != 0;
+    const Entry *ids = find_entry(expected->base, expected->used, VALUES,
+                                  label_of(INPUT_OF, A_LAYER, layer, label->step), &offset);
     bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
         int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);

@@ -36,8 +36,8 @@ double expected_spread(const Expected *expected, const Entry *exact);
 
 /** The entry that follows in a stream of `used` bytes, or NULL at its end or where it makes no sense. */
 const Entry *next_entry(const char *base, int64_t used, int64_t *offset);
-/** The first entry from *offset on with this kind and name, or NULL; *offset is behind it then. */
-const Entry *find_entry(const char *base, int64_t used, int kind, const char *name, int64_t *offset);
+/** The first entry from *offset on with this kind and label, or NULL; *offset is behind it then. */
+const Entry *find_entry(const char *base, int64_t used, int kind, Label label, int64_t *offset);
 /** The numbers that follow an entry, entry->count of them. */
 static inline const double *numbers_of(const Entry *entry)
 {

@@ -5,16 +5,18 @@
 
 #include "base/language.h"
 #include "grader/judge/evidence.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 
 static bool is_input(const Entry *entry)
 {
-    return strncmp(entry->name, "input of", 8) == 0;
+    return entry->label.what == INPUT_OF;
 }
 
 static bool returned_input(const Evidence *e, const Entry *input, char *text, size_t size)
 {
-    bool own = strncmp(e->want->name, "output of", 9) == 0 && strcmp(e->want->name + 6, input->name + 5) == 0;
+    Label own_input = e->want->label;
+    own_input.what = INPUT_OF;
+    bool own = e->want->label.what == OUTPUT_OF && label_equal(&own_input, &input->label);
     snprintf(text, size, "%s",
              _("what comes out is x as it went in: here the layer returns without having computed"));
     return own;
@@ -23,13 +25,13 @@ static bool returned_input(const Evidence *e, const Entry *input, char *text, si
 /* Is it what should come out, and x besides? */
 bool input_added(const Evidence *e, char *text, size_t size)
 {
-    char name[NAME_SIZE];
+    Label input = e->want->label;
     int64_t offset = 0;
-    if (strncmp(e->want->name, "output of the ", 14) != 0 || e->got->placement_kind == SHARD)
+    if (input.of != A_LAYER || input.what != OUTPUT_OF || e->got->placement_kind == SHARD)
         return false;
-    snprintf(name, sizeof name, "input%.*s", NAME_SIZE - 8, e->want->name + 6);
+    input.what = INPUT_OF;
     const Expected *expected = &e->trial->expected;
-    const Entry *x = find_entry(expected->base, expected->used, VALUES, name, &offset);
+    const Entry *x = find_entry(expected->base, expected->used, VALUES, input, &offset);
     if (!x || x->count != e->count)
         return false;
     for (int64_t i = 0; i < e->count; i++)
@@ -62,7 +64,7 @@ static bool begins_with(const Evidence *e, const Entry *entry)
 
 bool of_another_call(const Evidence *e, char *text, size_t size)
 {
-    char name[WORDS_SIZE];
+    char name[LABEL_SIZE];
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
     const Entry *entry;
@@ -75,7 +77,7 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
                      _("it is what another call gives (%s): results of separate calls share storage, or are "
                        "kept from one "
                        "call to the next"),
-                     words_of(entry->name, name));
+                     label_text(&entry->label, name));
             return true;
         }
     return false;
@@ -85,22 +87,21 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
 bool dropout_differs(const Evidence *e, char *text, size_t size)
 {
     const Case *c = e->trial->c;
-    char layer[NAME_SIZE];
+    const Label *label = &e->want->label;
     int right = 0, wrong = 0;
-    if (!alike_on_ranks(c) || !c->training || c->p == 0 ||
-        sscanf(e->want->name, "output of the %15s", layer) != 1)
+    if (!alike_on_ranks(c) || !c->training || c->p == 0 || label->of != A_LAYER || label->what != OUTPUT_OF)
         return false;
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
     const Entry *want;
     while ((want = next_entry(expected->base, expected->used, &offset))) {
-        if (want->kind != VALUES || strncmp(want->name, "output of the ", 14) != 0 ||
-            strncmp(want->name + 14, layer, strlen(layer)) != 0)
+        if (want->kind != VALUES || want->label.of != A_LAYER || want->label.what != OUTPUT_OF ||
+            want->label.index != label->index)
             continue;
-        const Entry *got = entry_of_rank(e->trial, e->trial->rank, VALUES, want->name);
+        const Entry *got = entry_of_rank(e->trial, e->trial->rank, VALUES, want->label);
         bool close = got && got->count == want->count && got->placement_kind != SHARD &&
                      close_to(numbers_of(got), numbers_of(want), 1, want->count, e->tolerance);
-        if (close != (strstr(want->name, "evaluation") != NULL))
+        if (close != (want->label.step >= STEPS))
             return false;
         ++*(close ? &right : &wrong);
     }

@@ -7,7 +7,7 @@
 #include "grader/judge/calls.h"
 #include "grader/judge/formats/formats.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/output.h"
 #include "grader/judge/trace.h"
 
@@ -55,7 +55,7 @@ static const char *kind_of(const Call *call)
 
 static json_t *call_json(const Calls *calls, int rank, const Call *call)
 {
-    char name[64], what[96], line[64], group[32], where[WORDS_SIZE];
+    char name[64], what[96], line[64], group[32], where[LABEL_SIZE];
     call_name(call, name);
     call_what(call, what);
     line_of(call->address, line);
@@ -64,7 +64,7 @@ static json_t *call_json(const Calls *calls, int rank, const Call *call)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name), "kind",
                      kind_of(call), "group", picture_text(group_text(call, group)), "what",
-                     picture_text(what), "where", picture_text(words_of(call->where, where)), "line",
+                     picture_text(what), "where", picture_text(label_text(&call->where, where)), "line",
                      picture_text(line), "begin", (json_int_t)call->time, "end",
                      (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
@@ -81,12 +81,14 @@ static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
 
 static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
 {
-    char key[NAME_SIZE + 16], words[WORDS_SIZE];
-    snprintf(key, sizeof key, "%d %.*s", want->kind, NAME_SIZE, want->name);
+    char key[120], words[LABEL_SIZE];
+    const Label *l = &want->label;
+    snprintf(key, sizeof key, "%d %d %d %d %d %d %.43s", want->kind, l->what, l->of, l->index, l->step,
+             l->detail, l->name);
     json_t *matrix = json_object_get(by_name, key);
     if (matrix)
         return matrix;
-    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(words_of(want->name, words)),
+    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(label_text(&want->label, words)),
                        "kind", want->kind == PARAMETER ? "parameter" : "values", "check",
                        check_names[want->kind == PARAMETER ? INITIAL_VALUES : want->check], "shape",
                        shape_json(want->shape), "parts");
@@ -105,8 +107,9 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
         t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
         while ((want = next_entry(t.expected.base, t.expected.used, &offset)))
             if (want->kind == VALUES || want->kind == PARAMETER)
-                json_array_append_new(json_object_get(matrix_of(matrices, by_name, want), "parts"),
-                                      part_json(&t, entry_of_rank(&t, t.rank, want->kind, want->name), want));
+                json_array_append_new(
+                    json_object_get(matrix_of(matrices, by_name, want), "parts"),
+                    part_json(&t, entry_of_rank(&t, t.rank, want->kind, want->label), want));
         expected_free(&t.expected);
     }
     json_decref(by_name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/rows.h"
 
 int64_t length_of(const Entry *e)
@@ -51,12 +51,11 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
 }
 
 /* Written before the beginning or behind the end of `order` or `mine`. The sentence holds until the next is asked for. */
-static const char *writes_outside(const Trial *t, const Deal *deal, int rank, const char *room)
+static const char *writes_outside(const Trial *t, const Deal *deal, int rank, What what)
 {
     static char text[320];
-    char name[NAME_SIZE];
-    replica_outside_name(name, room, deal);
-    const Entry *entry = entry_of_rank(t, rank, DEALT, name);
+    const char *room = what == OUTSIDE_MINE ? "mine" : "order";
+    const Entry *entry = entry_of_rank(t, rank, DEALT, replica_deal_label(what, deal));
     if (!entry || entry->count != 3)
         return NULL;
     double count = numbers_of(entry)[0], first = numbers_of(entry)[1], last = numbers_of(entry)[2];
@@ -68,7 +67,7 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, co
         snprintf(
             text, sizeof text,
             _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for %.0f (%s)"),
-            room, room, last, count, room[0] == 'm' ? _("rows/dp, rounded up") : _("each row once"));
+            room, room, last, count, what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
     return text;
 }
 
@@ -78,8 +77,8 @@ const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
     if (mine->count < MINE || partner->count < MINE)
         return _("the record makes no sense");
     const char *wrong = reads_everything(t, &dealt->deal, mine);
-    if (wrong || (wrong = writes_outside(t, &dealt->deal, rank, "mine")) ||
-        (wrong = writes_outside(t, &dealt->deal, rank, "order")))
+    if (wrong || (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_MINE)) ||
+        (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_ORDER)))
         return wrong;
     wrong = wrong_record(&dealt->deal, mine);
     if (wrong || (wrong = wrong_record(&dealt->deal, partner)))
@@ -94,9 +93,8 @@ const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 /* The order that a rank has filled in, or NULL where it did not use the room for it. */
 const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
-    char name[NAME_SIZE], seen[MOST_ROWS] = {0};
-    replica_order_name(name, deal);
-    const Entry *entry = entry_of_rank(t, rank, DEALT, name);
+    char seen[MOST_ROWS] = {0};
+    const Entry *entry = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
     if (!entry || entry->count != deal->rows)
         return NULL;
     for (int64_t i = 0; i < deal->rows; i++) {
@@ -164,20 +162,18 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
 
 bool find_dealt(const Trial *t, Dealt *dealt)
 {
-    char name[NAME_SIZE];
-    replica_deal_name(name, &dealt->deal);
+    const Label label = replica_deal_label(ITSELF, &dealt->deal);
     for (int rank = 0; rank < t->c->world; rank++)
-        if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, name)))
+        if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, label)))
             return false;
     return true;
 }
 
-static bool deal_of(const Case *c, const char *name, Deal *deal)
+static bool deal_of(const Case *c, const Label *label, Deal *deal)
 {
-    char text[NAME_SIZE];
     for (int i = 0; replica_deal(c, i, deal); i++) {
-        replica_deal_name(text, deal);
-        if (!strcmp(text, name))
+        const Label one = replica_deal_label(ITSELF, deal);
+        if (label_equal(&one, label))
             return true;
     }
     return false;
@@ -197,12 +193,12 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
 
 void compare_rows(Trial *t, const Entry *want)
 {
-    char text[160], words[WORDS_SIZE], where[480];
+    char text[160], words[LABEL_SIZE], where[480];
     Dealt *dealt = malloc(sizeof *dealt);
     const char *wrong = NULL;
-    if (deal_of(t->c, want->name, &dealt->deal) && find_dealt(t, dealt))
+    if (deal_of(t->c, &want->label, &dealt->deal) && find_dealt(t, dealt))
         wrong = wrong_deal(t, dealt);
-    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), words_of(want->name, words),
+    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), label_text(&want->label, words),
              replicas_of(t->c), case_text(t->c, text));
     if (wrong)
         fail(t->result, ROWS, t->index, "%s%s\n%s", wrong,

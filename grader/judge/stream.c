@@ -1,6 +1,4 @@
 /* The entries of a stream, one after the other. */
-#include <string.h>
-
 #include "grader/judge/judge.h"
 
 /* A rank may write anything: the product of the sizes must not overflow. */
@@ -30,11 +28,11 @@ const Entry *next_entry(const char *base, int64_t used, int64_t *offset)
     return entry;
 }
 
-const Entry *find_entry(const char *base, int64_t used, int kind, const char *name, int64_t *offset)
+const Entry *find_entry(const char *base, int64_t used, int kind, Label label, int64_t *offset)
 {
     const Entry *entry;
     while ((entry = next_entry(base, used, offset)))
-        if (entry->kind == kind && !strncmp(entry->name, name, NAME_SIZE))
+        if (entry->kind == kind && label_equal(&entry->label, &label))
             return entry;
     return NULL;
 }

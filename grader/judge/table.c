@@ -5,7 +5,7 @@
 
 #include "base/language.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/verdict.h"
 
 enum { LABEL = 256 };
@@ -48,7 +48,7 @@ static bool belong_together(const Call *a, const Call *b)
     if (a->number || b->number)
         return a->number == b->number && a->group == b->group;
     return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address && !strcmp(a->name, b->name) &&
-           !strcmp(a->where, b->where);
+           label_equal(&a->where, &b->where);
 }
 
 /* The heads of all ranks that belong to this rank's. @return whether none of them comes later on another rank */
@@ -81,7 +81,7 @@ static bool alongside(const Row *row, const Row *other)
     call_what(a, one);
     call_what(b, two);
     return a->number && a->number == b->number && !(a->members & b->members) && !strcmp(a->name, b->name) &&
-           !strcmp(a->where, b->where) && !strcmp(one, two);
+           label_equal(&a->where, &b->where) && !strcmp(one, two);
 }
 
 static void add_those_alongside(const Table *t, Row *row)
@@ -143,7 +143,7 @@ static void append_groups(const Row *row, char text[LABEL])
     }
 }
 
-static void label_of(const Row *row, char text[LABEL])
+static void line_label(const Row *row, char text[LABEL])
 {
     char name[64], what[96];
     call_name(first_of(row), name);
@@ -200,7 +200,7 @@ static void measure(Table *t)
     for (int r = 0; r < t->calls->ranks; r++)
         t->cell_width[r] = characters_of(rank_name(r, text));
     for (int64_t i = 0; i < t->rows; i++) {
-        label_of(&t->row[i], text);
+        line_label(&t->row[i], text);
         if (characters_of(text) > t->label_width)
             t->label_width = characters_of(text);
         for (int r = 0; r < t->calls->ranks; r++) {
@@ -234,7 +234,7 @@ static void print_row(FILE *out, const Table *t, const Row *row)
 {
     char text[LABEL];
     int blanks = 0;
-    label_of(row, text);
+    line_label(row, text);
     fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", padded_to(text, t->label_width), text);
     for (int r = 0; r < t->calls->ranks; r++) {
         cell_of(t, row, r, text);
@@ -255,9 +255,9 @@ static void print_head(FILE *out, const Table *t)
 
 void table_print(FILE *out, const Calls *calls, const char *file)
 {
-    char words[WORDS_SIZE];
+    char words[LABEL_SIZE];
     Table t = {.calls = calls, .file = file, .first = first_difference(calls, true, false)};
-    const char *where = NULL;
+    const Label *where = NULL;
     make_rows(&t);
     measure(&t);
     print_head(out, &t);
@@ -267,9 +267,9 @@ void table_print(FILE *out, const Calls *calls, const char *file)
                     (long long)calls->rank[r].first, r);
     for (int64_t i = 0; i < t.rows; i++) {
         const Call *first = first_of(&t.row[i]);
-        if (!where || strcmp(first->where, where) != 0)
-            fprintf(out, "-- %s\n", words_of(first->where, words));
-        where = first->where;
+        if (!where || !label_equal(&first->where, where))
+            fprintf(out, "-- %s\n", label_text(&first->where, words));
+        where = &first->where;
         print_row(out, &t, &t.row[i]);
     }
     if (t.rows == 0)

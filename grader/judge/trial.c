@@ -4,33 +4,31 @@
 
 #include "base/language.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/trial.h"
 
-const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name)
+const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
     int64_t offset = t->outcome->begin[rank];
-    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, name, &offset);
+    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, label, &offset);
 }
 
 /* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
  * keeps the points of the forward pass, whose second time and whose evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
-    char first[NAME_SIZE];
-    const char *comma = strrchr(want->name, ',');
-    bool step = comma && !strncmp(comma, ", step ", 7);
-    if (!step && !(comma && !strncmp(comma, ", evaluation ", 13)))
+    Label first = want->label;
+    if (first.of != A_LAYER && first.of != A_PARAMETER)
         return false;
-    if (step && !strcmp(comma, ", step 1"))
+    if (first.step == 0)
         t->broken_in_step_1 = true;
-    snprintf(first, sizeof first, "%.*s, step 1", (int)(comma - want->name), want->name);
+    first.step = 0;
     return t->broken_in_step_1 && entry_of_rank(t, t->rank, want->kind, first);
 }
 
 static void fail_missing(Trial *t, const Entry *want)
 {
-    char why[2600], text[160], words[WORDS_SIZE];
+    char why[2600], text[160], words[LABEL_SIZE];
     if (was_shown_in_step_1(t, want))
         return;
     if (t->todo) {
@@ -39,20 +37,20 @@ static void fail_missing(Trial *t, const Entry *want)
             t->result->check[INITIAL_VALUES].to_do = true;
         return;
     }
-    if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, "")) {
+    if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, (Label){0})) {
         parameter_missing(t, want);
         return;
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
         fail(t->result, (Check)want->check, t->index, _("%.600s\n%s on rank %d (%s)"), why,
-             words_of(want->name, words), t->rank, case_text(t->c, text));
+             label_text(&want->label, words), t->rank, case_text(t->c, text));
         return;
     }
     story_of(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
             fail_by_ending(t, (Check)check, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
-                           words_of(want->name, words), t->rank, case_text(t->c, text));
+                           label_text(&want->label, words), t->rank, case_text(t->c, text));
 }
 
 static void look(CheckResult *r)
@@ -68,7 +66,7 @@ static void compare_expected(Trial *t)
         look(&t->result->check[want->check]);
         if (want->kind == PARAMETER)
             look(&t->result->check[INITIAL_VALUES]);
-        const Entry *got = entry_of_rank(t, t->rank, want->kind, want->name);
+        const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
         if (got && (want->kind == PARAMETER || want->kind == VALUES))
             t->result->check[want->check].compared = true;
         if (!got)
@@ -105,7 +103,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
     line_of(todo->address, line);
-    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->name, line[0] ? ", " : "", line);
+    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name, line[0] ? ", " : "",
+             line);
     return true;
 }
 
@@ -166,7 +165,7 @@ static void fail_unfinished(Trial *t)
                   t->todo,
          finished = true;
     for (int rank = 0; rank < t->c->world; rank++)
-        finished = finished && entry_of_rank(t, rank, FINISHED, "");
+        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
     if (failed || has_failed(t->result) || finished)
         return;
     story_of(t, why, sizeof why);

@@ -38,7 +38,7 @@ void fail_by_numbers(LabResult *result, Check check, int case_index, bool explai
     __attribute__((format(printf, 5, 6)));
 
 /** The entry that a rank has written, or NULL. */
-const Entry *entry_of_rank(const Trial *t, int rank, int kind, const char *name);
+const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 
 /** How many numbers a rank that holds begin..end of this tensor has; -1 where that makes no sense. */
 int64_t count_held(const Entry *e);

@@ -10,7 +10,7 @@
 #include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/processes.h"
 
 /* A rank that waits in MPI looks again and again for what it waits for. When all ranks wait and each has looked so many times
@@ -122,9 +122,9 @@ static bool in_mpi(const Watch *watch, int rank)
 /* What the rank is at; it has written that itself. */
 static void append_place(const RankHeader *header, char *story, size_t size)
 {
-    char place[NAME_SIZE], words[WORDS_SIZE];
-    snprintf(place, sizeof place, "%.*s", NAME_SIZE - 1, header->where);
-    append(story, size, " (%s)", words_of(place, words));
+    char words[LABEL_SIZE];
+    const Label place = header->where;
+    append(story, size, " (%s)", label_text(&place, words));
 }
 
 static void append_rank(const Watch *watch, const Calls *calls, int rank, char *story, size_t size)
@@ -140,7 +140,7 @@ static void append_rank(const Watch *watch, const Calls *calls, int rank, char *
     } else {
         append(story, size, _("rank %d computes"), rank);
     }
-    if (header->where[0])
+    if (header->where.of != NOTHING)
         append_place(header, story, size);
 }
 

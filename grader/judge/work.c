@@ -8,7 +8,7 @@
 
 #include "base/language.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
+#include "grader/judge/labels.h"
 #include "grader/judge/trial.h"
 
 /* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
@@ -23,11 +23,11 @@ typedef struct Busiest {
     double most, second; /* of all ranks: one that does much more than all others does their work */
 } Busiest;
 
-static bool busiest(const Trial *t, const char *name, int number, Busiest *b)
+static bool busiest(const Trial *t, Label label, int number, Busiest *b)
 {
     *b = (Busiest){.most = -1, .second = -1};
     for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *got = entry_of_rank(t, rank, WORK, name);
+        const Entry *got = entry_of_rank(t, rank, WORK, label);
         if (!got || got->count != WORK_NUMBERS)
             return false; /* the end of the case says why */
         double is = numbers_of(got)[number] + (number == TAKEN ? numbers_of(got)[OWN_MEMORY] : 0);
@@ -41,7 +41,7 @@ static bool busiest(const Trial *t, const char *name, int number, Busiest *b)
 
 static void too_much_work(Trial *t, const Entry *want, int number, const Busiest *b, double share)
 {
-    char text[160], words[WORDS_SIZE];
+    char text[160], words[LABEL_SIZE];
     double all = numbers_of(want)[number];
     fail(t->result, ARITHMETIC, t->index,
          number == ATTENTION_WORK
@@ -53,14 +53,14 @@ static void too_much_work(Trial *t, const Entry *want, int number, const Busiest
          : b->most > slack * all      ? _("more rows are computed than are asked for, or a product twice")
          : number == ATTENTION_WORK   ? _("every rank computes all heads")
                                       : _("the whole product is computed on every rank"),
-         words_of(want->name, words), case_text(t->c, text));
+         label_text(&want->label, words), case_text(t->c, text));
 }
 
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
     double share = numbers_of(want)[number] / t->c->tp;
-    if (share > 0 && busiest(t, want->name, number, &b) && !(b.most <= slack * share))
+    if (share > 0 && busiest(t, want->label, number, &b) && !(b.most <= slack * share))
         too_much_work(t, want, number, &b, share);
 }
 
@@ -68,7 +68,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
 static double share_of_parameter(const Trial *t, const Entry *want)
 {
     double most = 0, whole = (double)shape_count(want->shape);
-    unsigned cuts = lab_cuts(t->result->lab, want->name);
+    unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     for (int dim = 0; dim < 2; dim++)
         if (cuts & (dim ? CUT_1 : CUT_0)) {
             Range first = chunk(want->shape.size[dim], 0, t->c->tp);
@@ -87,7 +87,7 @@ static void compare_parameters(Trial *t, const Entry *want)
     while ((entry = next_entry(t->expected.base, t->expected.used, &offset)))
         if (entry->kind == PARAMETER)
             share += 2 * (share_of_parameter(t, entry) + padding);
-    if (!busiest(t, want->name, PARAMETERS_HELD, &b) || b.most <= share)
+    if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
         return;
     fail(t->result, ARITHMETIC, t->index,
          _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
@@ -101,10 +101,9 @@ static void compare_parameters(Trial *t, const Entry *want)
  * the other. */
 static double plain_memory(const Trial *t, const Entry *want)
 {
-    bool forward = !strncmp(want->name, "forward", 7);
-    char other[NAME_SIZE];
+    Label other = want->label;
     int64_t offset = 0;
-    snprintf(other, sizeof other, "%s%s", forward ? "backward" : "forward", want->name + (forward ? 7 : 8));
+    other.what = other.what == FORWARD_OF ? BACKWARD_OF : FORWARD_OF;
     const Entry *entry = find_entry(t->expected.base, t->expected.used, WORK, other, &offset);
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
@@ -124,15 +123,15 @@ static double exchanged(const Case *c)
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
-    char text[160], words[WORDS_SIZE];
+    char text[160], words[LABEL_SIZE];
     double plain = plain_memory(t, want);
-    if (!busiest(t, want->name, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
+    if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
     fail(t->result, ARITHMETIC, t->index,
          _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
            "brought together "
            "there, or more is kept than this pass needs\n%s (%s)"),
-         b.rank, b.most, plain, words_of(want->name, words), case_text(t->c, text));
+         b.rank, b.most, plain, label_text(&want->label, words), case_text(t->c, text));
 }
 
 /* Loops over raw numbers are not counted: that is said where everything else is right. */
@@ -140,7 +139,7 @@ static void note_raw_looks(Trial *t, const Entry *want)
 {
     CheckResult *r = &t->result->check[ARITHMETIC];
     for (int rank = 0; rank < t->c->world && !r->note[0]; rank++) {
-        const Entry *got = entry_of_rank(t, rank, WORK, want->name);
+        const Entry *got = entry_of_rank(t, rank, WORK, want->label);
         char line[64];
         if (!got || got->count != WORK_NUMBERS || !(numbers_of(got)[RAW_LOOKS] > 0))
             continue;
@@ -179,7 +178,7 @@ void look_at_split(Trial *t)
         all += numbers_of(want)[LINEAR_WORK];
         held = numbers_of(want)[PARAMETERS_HELD];
         for (int rank = 0; rank < t->c->world; rank++) {
-            const Entry *got = entry_of_rank(t, rank, WORK, want->name);
+            const Entry *got = entry_of_rank(t, rank, WORK, want->label);
             if (!got || got->count != WORK_NUMBERS)
                 return;
             most[rank] += numbers_of(got)[LINEAR_WORK];

@@ -6,11 +6,11 @@
 
 #include "grader/labs/lab.h"
 
-/** "members of the tp group": the entries of a group called `name`. */
-void groups_name(char text[NAME_SIZE], const char *what, const char *name);
+/** Which group: the index of its labels. */
+typedef enum GroupName { TP, DP } GroupName;
 
 /** Writes the members of the group, found out by an exchange in it, and the rank and degree that the mesh says. */
-void write_group(Play *play, const char *name, Group *group, int rank, int degree);
+void write_group(Play *play, GroupName name, Group *group, int rank, int degree);
 
 /** The ranks of a group in order: first, first + stride, ... */
 typedef struct Members {

@@ -5,7 +5,7 @@
 void scenario_08(Play *play)
 {
     const Mesh *mesh = play->mesh;
-    write_group(play, "tp", mesh->tp, mesh->tp_rank, mesh->tp_degree);
+    write_group(play, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)

@@ -5,9 +5,9 @@
 void scenario_10(Play *play)
 {
     const Mesh *mesh = play->mesh;
-    write_group(play, "dp", mesh->dp, mesh->dp_rank, mesh->dp_degree);
+    write_group(play, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
     /* what balise 8 made must have remained */
-    write_group(play, "tp", mesh->tp, mesh->tp_rank, mesh->tp_degree);
+    write_group(play, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)

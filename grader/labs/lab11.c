@@ -18,13 +18,12 @@ enum { TOLD = 64 }; /* what was written behind `mine` is kept so far */
 /* The returned length, the room in `mine`, and what was written there, whatever the length says. */
 static void write_mine(Play *play, const Deal *deal, int64_t length, const Room *mine)
 {
-    char name[NAME_SIZE];
     double *values;
     int64_t written = room_last_written(mine) + 1;
     if (written > deal->rows + TOLD)
         written = deal->rows + TOLD;
-    replica_deal_name(name, deal);
-    stream_entry(&play->stream, DEALT, ROWS, name, 2 + written, &values)->shape = SHAPE(2 + written);
+    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)->shape =
+        SHAPE(2 + written);
     values[0] = (double)length;
     values[1] = (double)mine->count;
     for (int64_t i = 0; i < written; i++)
@@ -33,27 +32,24 @@ static void write_mine(Play *play, const Deal *deal, int64_t length, const Room 
 
 static void write_order(Play *play, const Deal *deal, const Room *order)
 {
-    char name[NAME_SIZE];
     double *values;
     int64_t written = room_last_written(order) + 1;
     if (written > deal->rows)
         written = deal->rows;
-    replica_order_name(name, deal);
-    stream_entry(&play->stream, DEALT, ROWS, name, written, &values)->shape = SHAPE(written);
+    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)->shape =
+        SHAPE(written);
     for (int64_t i = 0; i < written; i++)
         values[i] = (double)order->numbers[i];
 }
 
 /* Where something was written outside of the room: how many numbers it is for, the first index and the last. */
-static void write_outside(Play *play, const Deal *deal, const Room *room)
+static void write_outside(Play *play, const Deal *deal, const Room *room, What what)
 {
-    char name[NAME_SIZE];
     double *values;
     int64_t first = room_written_before(room), last = room_last_written(room);
     if (first == 0 && last < room->count)
         return;
-    replica_outside_name(name, room->name, deal);
-    stream_entry(&play->stream, DEALT, ROWS, name, 3, &values)->shape = SHAPE(3);
+    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape = SHAPE(3);
     values[0] = (double)room->count;
     values[1] = (double)first;
     values[2] = (double)last;
@@ -61,7 +57,6 @@ static void write_outside(Play *play, const Deal *deal, const Room *room)
 
 static void write_deal(Play *play, const Deal *deal)
 {
-    char name[NAME_SIZE];
     Room order, mine;
     int64_t dp = replicas_of(&play->c);
     room_take(&order, "order", deal->rows, order_mark);
@@ -72,18 +67,16 @@ static void write_deal(Play *play, const Deal *deal)
                        .order = order.numbers,
                        .mine = mine.numbers};
     Sampler before = sampler;
-    replica_deal_name(name, deal);
-    at(play, "sampler_set_epoch, %s", name);
+    at(play, replica_deal_label(CALL_OF, deal));
     traffic_begin(play);
     int64_t length = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
-    replica_sampler_name(name, deal);
-    traffic_end(play, name, FORWARD_BUDGET, &(Sizes){0});
+    traffic_end(play, replica_deal_label(CALL_OF, deal), FORWARD_BUDGET, &(Sizes){0});
     if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
         sampler.order != before.order || sampler.mine != before.mine)
         misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
                "sampler_set_epoch: a field of the sampler was changed");
-    write_outside(play, deal, &mine);
-    write_outside(play, deal, &order);
+    write_outside(play, deal, &mine, OUTSIDE_MINE);
+    write_outside(play, deal, &order, OUTSIDE_ORDER);
     write_mine(play, deal, length, &mine);
     write_order(play, deal, &order);
     room_free(&order);
@@ -94,32 +87,30 @@ static void write_deal(Play *play, const Deal *deal)
 
 static void play_buckets(Play *play, int round)
 {
-    char name[NAME_SIZE];
+    char key[KEY_SIZE];
     int count = replica_buckets(round);
     Bucket buckets[MOST_BUCKETS] = {{0}};
     Tensor *gradients[MOST_BUCKETS];
     Sizes sizes = {.part = count};
     tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
     for (int i = 0; i < count; i++) {
-        replica_bucket_name(name, i, round);
+        replica_bucket_key(key, i, round);
         int64_t size = replica_bucket_size(&play->c, i);
         sizes.N += size;
-        gradients[i] = random_input(play, name, group_rank(play->mesh->world), SHAPE(size), false);
+        gradients[i] = random_input(play, key, group_rank(play->mesh->world), SHAPE(size), false);
         buckets[i].gradients = gradients[i];
     }
     traffic_begin(play);
     for (int i = 0; i < count; i++) {
-        at(play, "bucket_ready, bucket %d, round %d", i, round + 1);
+        at(play, label_of(START_OF, A_BUCKET, i, round));
         bucket_ready(&buckets[i], play->mesh);
     }
-    at(play, "buckets_finish, round %d", round + 1);
+    at(play, label_of(END_OF, A_ROUND, 0, round));
     buckets_finish(buckets, count, play->mesh);
-    snprintf(name, sizeof name, "gradients, round %d", round + 1);
-    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    traffic_end(play, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
         bucket_hold(&buckets[i], gradients[i]);
-        replica_bucket_name(name, i, round);
-        write_values(play, GRADIENT, name, gradients[i]);
+        write_values(play, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), gradients[i]);
     }
 }
 
@@ -128,17 +119,15 @@ static void play_buckets(Play *play, int round)
 static void play_metrics(Play *play, int evaluation)
 {
     double *values;
-    char name[NAME_SIZE];
     Metrics metrics =
         replica_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree, evaluation);
     Sizes sizes = {0};
-    at(play, "metrics_synchronise, evaluation %d", evaluation + 1);
+    at(play, label_of(CALL_OF, METRICS_OF, 0, evaluation));
     traffic_begin(play);
     metrics_synchronise(&metrics, play->mesh);
-    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
-    traffic_end(play, name, FORWARD_BUDGET, &sizes);
-    replica_metrics_name(name, evaluation);
-    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
+    traffic_end(play, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
+    stream_entry(&play->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+        ->shape = SHAPE(3);
     values[0] = metrics.loss_sum;
     values[1] = metrics.correct;
     values[2] = metrics.count;
@@ -186,33 +175,31 @@ static Averaged averaged(const Case *c, int rank, int mistake)
 
 static void expect_buckets(Play *play, int rank, int mistake, int round)
 {
-    char name[NAME_SIZE];
+    char key[KEY_SIZE];
     int count = replica_buckets(round);
     Sizes sizes = {.part = count};
     Averaged a = averaged(&play->c, rank, mistake);
     tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
     for (int i = 0; i < count; i++)
         sizes.N += replica_bucket_size(&play->c, i);
-    snprintf(name, sizeof name, "gradients, round %d", round + 1);
-    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
+    traffic_end(play, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
-        replica_bucket_name(name, i, round);
+        replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&play->c, i));
         const Order order = reference_order(a.count); /* as the replicas may add, in an order of their own */
         int64_t k = order.first;
-        Tensor *sum = random_input(play, name, a.first + (int)k * a.stride, shape, false);
+        Tensor *sum = random_input(play, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {
             k = order_next(order, k);
-            sum = add(sum, random_input(play, name, a.first + (int)k * a.stride, shape, false));
+            sum = add(sum, random_input(play, key, a.first + (int)k * a.stride, shape, false));
         }
         kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
-        write_values(play, GRADIENT, name, sum);
+        write_values(play, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), sum);
     }
 }
 
 static void expect_metrics(Play *play, int rank, int mistake, int evaluation)
 {
-    char name[NAME_SIZE];
     double *values;
     Sizes sizes = {0};
     Metrics sum = {0};
@@ -227,10 +214,9 @@ static void expect_metrics(Play *play, int rank, int mistake, int evaluation)
         sum.correct += times * m.correct;
         sum.count += times * m.count;
     }
-    snprintf(name, sizeof name, "metrics, evaluation %d", evaluation + 1);
-    traffic_end(play, name, FORWARD_BUDGET, &sizes);
-    replica_metrics_name(name, evaluation);
-    stream_entry(&play->stream, VALUES, METRICS, name, 3, &values)->shape = SHAPE(3);
+    traffic_end(play, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
+    stream_entry(&play->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+        ->shape = SHAPE(3);
     values[0] = sum.loss_sum;
     values[1] = sum.correct;
     values[2] = sum.count;
@@ -241,16 +227,13 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
     Deal deal;
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Play play = {.c = *c, .mesh = &mesh, .stream = stream};
-    char name[NAME_SIZE];
     double *none;
     play.pool = pool_new(0, false);
     play.tape = tape_new(play.pool, &mesh);
     for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
-        replica_sampler_name(name, &deal);
-        stream_entry(&play.stream, TRAFFIC, COMMUNICATION, name, 3, &none);
+        stream_entry(&play.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3, &none);
         none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
-        replica_deal_name(name, &deal);
-        stream_entry(&play.stream, DEALT, ROWS, name, 0, &none);
+        stream_entry(&play.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
     }
     for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
         expect_buckets(&play, rank, mistake, round);

@@ -9,9 +9,7 @@
 #include "grader/labs/draws.h"
 #include "grader/labs/scenario.h"
 
-enum { LAYERS = 2, STEPS = 2 };
-
-static const char *const which_layer[LAYERS] = {"first", "second"};
+const char *const layer_names[LAYERS] = {"first", "second"};
 static const double rate = 0.25;
 
 typedef struct Pass {
@@ -30,12 +28,17 @@ int table_rows_of(const Case *c, int which)
     return which == 1 && c->tp > 2 ? c->V + c->tp + 1 : c->V;
 }
 
-/* After the steps come the evaluations. */
-static void name_it(char name[NAME_SIZE], const char *what, int which, int step)
+/* What an input is drawn by. After the steps come the evaluations. */
+static void key_of(char key[KEY_SIZE], const char *what, int which, int step)
 {
     bool trains = step < STEPS;
-    snprintf(name, NAME_SIZE, "%s of the %s layer, %s %d", what, which_layer[which],
+    snprintf(key, KEY_SIZE, "%s of the %s layer, %s %d", what, layer_names[which],
              trains ? "step" : "evaluation", 1 + (trains ? step : step - STEPS));
+}
+
+static Label labelled(What what, int which, int step)
+{
+    return label_of(what, A_LAYER, which, step);
 }
 
 /* The first evaluation reads what the first step has read, the layer that was last first; the weights have changed since. */
@@ -43,19 +46,19 @@ static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which,
 {
     const Case *c = &play->c;
     int width = layer->width(c, which);
-    char name[NAME_SIZE];
+    char key[KEY_SIZE];
     *pass = (Pass){0};
     step = step == STEPS ? 0 : step;
-    name_it(name, "mask", which, step);
+    key_of(key, "mask", which, step);
     if (layer->takes_mask)
-        pass->mask = random_mask(play, name);
-    name_it(name, "x", which, step);
+        pass->mask = random_mask(play, key);
+    key_of(key, "x", which, step);
     if (layer->takes_ids) { /* in cases of integers all ids lie on the first rank's side */
         int rows = table_rows_of(c, which);
-        return pass->x = random_ids(play, name, c->integers && rows > c->tp ? rows / c->tp : rows);
+        return pass->x = random_ids(play, key, c->integers && rows > c->tp ? rows / c->tp : rows);
     }
     pass->u =
-        random_input(play, name, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
+        random_input(play, key, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
     pass->x = gelu(pass->u);
     return pass->x;
 }
@@ -91,18 +94,15 @@ static bool weights_have_changed(Play *play)
 
 static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *pass, int which, int step)
 {
-    char name[NAME_SIZE];
     inputs(play, layer, pass, which, step);
-    name_it(name, "forward pass", which, step);
-    at(play, "%s", name);
+    at(play, labelled(FORWARD_PASS_OF, which, step));
     Sizes sizes = layer->sizes(play, which);
     traffic_begin(play);
     work_begin(play);
     pass->y =
         layer->forward(made, layer->takes_ids ? pass->x : into_layer(play, pass->x), pass->mask, play->mesh);
-    name_it(name, "forward", which, step);
-    traffic_end(play, name, FORWARD_BUDGET, &sizes);
-    work_end(play, name);
+    traffic_end(play, labelled(FORWARD_OF, which, step), FORWARD_BUDGET, &sizes);
+    work_end(play, labelled(FORWARD_OF, which, step));
     must_be_whole(play, pass->y);
     if (weights_have_changed(play))
         misplaced(
@@ -115,25 +115,18 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
 
 static void write_forward(Play *play, const Pass *pass, int which, int step)
 {
-    char name[NAME_SIZE];
-    name_it(name, "input", which, step);
-    write_values(play, FORWARD, name, pass->x);
-    if (pass->mask) {
-        name_it(name, "mask", which, step);
-        write_values(play, FORWARD, name, pass->mask);
-    }
-    name_it(name, "output", which, step);
-    write_values(play, FORWARD, name, pass->y);
-    if (pass->other) {
-        name_it(name, "another reader of x", which, step);
-        write_values(play, FORWARD, name, pass->other);
-    }
+    write_values(play, FORWARD, labelled(INPUT_OF, which, step), pass->x);
+    if (pass->mask)
+        write_values(play, FORWARD, labelled(MASK_OF, which, step), pass->mask);
+    write_values(play, FORWARD, labelled(OUTPUT_OF, which, step), pass->y);
+    if (pass->other)
+        write_values(play, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
 /* A gradient has no size of its own: a loss may be scaled, and be one of thousands. */
-static Tensor *random_gradient(Play *play, const char *name, Shape shape)
+static Tensor *random_gradient(Play *play, const char *key, Shape shape)
 {
-    Tensor *dy = random_input(play, name, -1, shape, false);
+    Tensor *dy = random_input(play, key, -1, shape, false);
     for (int64_t i = 0, count = tensor_count(dy); i < count; i++)
         reals(dy)[i] *= (real)ldexp(1, play->c.dy_exponent);
     return dy;
@@ -141,25 +134,22 @@ static Tensor *random_gradient(Play *play, const char *name, Shape shape)
 
 static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
 {
-    char name[NAME_SIZE];
-    at(play, "backward pass of the %s layer, step %d", which_layer[which], step + 1);
+    char key[KEY_SIZE];
+    at(play, labelled(BACKWARD_PASS_OF, which, step));
     Sizes sizes = layer->sizes(play, which);
-    name_it(name, "dy", which, step);
-    Tensor *dy = random_gradient(play, name, pass->y->shape);
+    key_of(key, "dy", which, step);
+    Tensor *dy = random_gradient(play, key, pass->y->shape);
     if (pass->other) {
-        name_it(name, "dother", which, step);
-        gradient_add(pass->other, random_gradient(play, name, pass->other->shape));
+        key_of(key, "dother", which, step);
+        gradient_add(pass->other, random_gradient(play, key, pass->other->shape));
     }
     traffic_begin(play);
     work_begin(play);
     tape_backward(play->tape, pass->y, dy);
-    name_it(name, "backward", which, step);
-    traffic_end(play, name, BACKWARD_BUDGET, &sizes);
-    work_end(play, name);
-    if (pass->u) {
-        name_it(name, "input gradient", which, step);
-        write_values(play, INPUT_GRADIENT, name, pass->u->gradient);
-    }
+    traffic_end(play, labelled(BACKWARD_OF, which, step), BACKWARD_BUDGET, &sizes);
+    work_end(play, labelled(BACKWARD_OF, which, step));
+    if (pass->u)
+        write_values(play, INPUT_GRADIENT, labelled(INPUT_GRADIENT_OF, which, step), pass->u->gradient);
 }
 
 typedef struct Weights {
@@ -246,10 +236,10 @@ static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS
         backward(play, layer, &pass[which], which, step);
     }
     model_complete_gradients(play->model);
-    write_arena(play, WEIGHT_GRADIENT, step + 1);
+    write_arena(play, WEIGHT_GRADIENT, GRADIENT_OF, step);
     kernel_sgd_step(model_arena_size(play->model), model_weights(play->model), model_gradients(play->model),
                     rate, 0);
-    write_arena(play, STEP, step + 1);
+    write_arena(play, STEP, VALUE_OF, step);
 }
 
 void play_layers(Play *play, const LayerPlay *layer)
@@ -257,8 +247,8 @@ void play_layers(Play *play, const LayerPlay *layer)
     void *made[LAYERS];
     play->model = model_new(play->pool, play->mesh, play->c.key);
     for (int i = 0; i < LAYERS; i++) {
-        at(play, "making of the %s layer", which_layer[i]);
-        made[i] = layer->make(within(model_builder(play->model), which_layer[i]), &play->c, i);
+        at(play, labelled(MAKING_OF, i, NO_STEP));
+        made[i] = layer->make(within(model_builder(play->model), layer_names[i]), &play->c, i);
     }
     model_finish(play->model);
     write_parameters(play);

@@ -18,6 +18,11 @@ int operation_dimension(int part, int call, Shape shape)
     return part == GATHER_LAST ? shape.rank - 1 : call == 2 ? 1 : 0;
 }
 
+static Label labelled(What what, int part, int call)
+{
+    return label_of(what, AN_OPERATION, part, call);
+}
+
 static bool is_gather(int part)
 {
     return part == GATHER_LAST || part == GATHER_FIRST;
@@ -33,15 +38,16 @@ int operation_first(const Case *c, int rank)
     return rank / c->tp * c->tp;
 }
 
-void operation_name(char name[NAME_SIZE], const char *what, int part, int call)
+const char *const operation_names[PARTS] = {"duplication",
+                                            "all_reduce",
+                                            N_("all_gather along LAST"),
+                                            N_("all_gather along 0"),
+                                            N_("all_reduce beside another reader"),
+                                            N_("all_reduce beside a linear")};
+
+void operation_key(char key[KEY_SIZE], const char *what, int part, int call)
 {
-    static const char *const parts[PARTS] = {"duplication",
-                                             "all_reduce",
-                                             "all_gather along LAST",
-                                             "all_gather along 0",
-                                             "all_reduce beside another reader",
-                                             "all_reduce beside a linear"};
-    snprintf(name, NAME_SIZE, "%s of %s, call %d", what, parts[part], call + 1);
+    snprintf(key, KEY_SIZE, "%s of %s, call %d", what, operation_names[part], call + 1);
 }
 
 #ifndef BALISE_DOUBLE
@@ -56,12 +62,12 @@ typedef struct Pass {
 static Pass forward(Play *play, int part, int call)
 {
     const Mesh *mesh = play->mesh;
-    char name[NAME_SIZE];
+    char key[KEY_SIZE];
     Pass pass;
-    operation_name(name, "x", part, call);
+    operation_key(key, "x", part, call);
     int world_rank = group_rank(mesh->world), shared = operation_shared(&play->c, world_rank);
     int rank = part == F ? shared : world_rank;
-    pass.x = random_input(play, name, rank, operation_shape(&play->c, call), true);
+    pass.x = random_input(play, key, rank, operation_shape(&play->c, call), true);
     if (part == F)
         pass.y = duplication(pass.x, mesh);
     else if (part == G)
@@ -73,9 +79,9 @@ static Pass forward(Play *play, int part, int call)
         Tensor *sum = all_reduce(pass.x, mesh);
         pass.y = add(sum, placed(gelu(pass.x), whole()));
     } else { /* nor what linear has kept for its weight's gradient */
-        operation_name(name, "weight", part, call);
+        operation_key(key, "weight", part, call);
         int64_t width = shape_last(pass.x->shape);
-        Tensor *w = random_input(play, name, shared, SHAPE(width, width), true);
+        Tensor *w = random_input(play, key, shared, SHAPE(width, width), true);
         Tensor *h = linear(placed(pass.x, whole()), w);
         pass.y = add(all_reduce(pass.x, mesh), h);
         pass.x = w;
@@ -85,43 +91,37 @@ static Pass forward(Play *play, int part, int call)
 
 static void backward(Play *play, const Pass *pass, int part, int call)
 {
-    char name[NAME_SIZE];
-    operation_name(name, "dy", part, call);
+    char key[KEY_SIZE];
+    operation_key(key, "dy", part, call);
     int world_rank = group_rank(play->mesh->world);
     int rank = part == F ? world_rank : operation_shared(&play->c, world_rank);
-    tape_backward(play->tape, pass->y, random_input(play, name, rank, pass->y->shape, false));
+    tape_backward(play->tape, pass->y, random_input(play, key, rank, pass->y->shape, false));
 }
 
 static void play_part(Play *play, int part)
 {
-    static const char *const short_names[PARTS] = {"f", "g", "all_gather", "all_gather", "g", "g"};
     Pass pass[CALLS];
-    char name[NAME_SIZE];
     tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
     for (int call = 0; call < CALLS; call++) {
         Shape shape = operation_shape(&play->c, call);
         Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
-        at(play, "%s, forward, call %d", short_names[part], call + 1);
+        at(play, labelled(FORWARD_PASS_OF, part, call));
         traffic_begin(play);
         pass[call] = forward(play, part, call);
-        operation_name(name, "forward", part, call);
-        traffic_end(play, name, FORWARD_BUDGET, &sizes);
+        traffic_end(play, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
     }
     for (int call = 0; call < CALLS; call++) {
-        operation_name(name, "output", part, call);
-        write_values(play, FORWARD, name, pass[call].y);
+        write_values(play, FORWARD, labelled(OUTPUT_OF, part, call), pass[call].y);
     }
     for (int i = 0; i < CALLS; i++) {
         int call = play->c.reverse ? CALLS - 1 - i : i;
         Shape shape = operation_shape(&play->c, call);
         Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
-        at(play, "%s, backward, call %d", short_names[part], call + 1);
+        at(play, labelled(BACKWARD_PASS_OF, part, call));
         traffic_begin(play);
         backward(play, &pass[call], part, call);
-        operation_name(name, "backward", part, call);
-        traffic_end(play, name, BACKWARD_BUDGET, &sizes);
-        operation_name(name, "gradient", part, call);
-        write_values(play, INPUT_GRADIENT, name, pass[call].x->gradient);
+        traffic_end(play, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
+        write_values(play, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), pass[call].x->gradient);
     }
 }
 
@@ -132,7 +132,7 @@ static void some_calls_more(Play *play)
         return;
     for (int part = F; part <= GATHER_LAST; part++) {
         tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
-        at(play, "once more, in the first replica only");
+        at(play, labelled(ITSELF, part, NO_STEP));
         Pass pass = forward(play, part, 0);
         backward(play, &pass, part, 0);
     }
@@ -156,9 +156,9 @@ typedef struct World {
 
 static Tensor *input_of(World *world, const char *what, int part, int call, int rank, Shape shape)
 {
-    char name[NAME_SIZE];
-    operation_name(name, what, part, call);
-    return random_input(&world->play, name, rank, shape, false);
+    char key[KEY_SIZE];
+    operation_key(key, what, part, call);
+    return random_input(&world->play, key, rank, shape, false);
 }
 
 /* Does a wrong sum leave out this rank's contribution? */
@@ -270,19 +270,14 @@ static Tensor *gradient_of(World *world, int part, int call)
 
 static void write_part(World *world, int part)
 {
-    char name[NAME_SIZE];
     Play *play = &world->play;
     for (int call = 0; call < CALLS; call++) {
         Shape shape = operation_shape(&play->c, call);
         Sizes sizes = {.N = shape_count(gathered(&play->c, part, call, shape)), .part = part};
-        operation_name(name, "forward", part, call);
-        traffic_end(play, name, FORWARD_BUDGET, &sizes);
-        operation_name(name, "backward", part, call);
-        traffic_end(play, name, BACKWARD_BUDGET, &sizes);
-        operation_name(name, "output", part, call);
-        write_values(play, FORWARD, name, output_of(world, part, call));
-        operation_name(name, "gradient", part, call);
-        write_values(play, INPUT_GRADIENT, name, gradient_of(world, part, call));
+        traffic_end(play, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
+        traffic_end(play, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
+        write_values(play, FORWARD, labelled(OUTPUT_OF, part, call), output_of(world, part, call));
+        write_values(play, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), gradient_of(world, part, call));
         tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
     }
 }

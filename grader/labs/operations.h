@@ -35,8 +35,15 @@ int operation_shared(const Case *c, int rank);
 /** The first rank of the group that `rank` is in. */
 int operation_first(const Case *c, int rank);
 
-/** The name of an entry: "x", of this part and call. */
-void operation_name(char name[NAME_SIZE], const char *what, int part, int call);
+extern const char *const operation_names[PARTS]; /**< "duplication", "all_gather along 0", ... */
+/** What an input of this part and call is drawn by: "x", "dy" or "weight". */
+void operation_key(char key[KEY_SIZE], const char *what, int part, int call);
+
+/** Is the entry about this part? */
+static inline bool is_operation(const Entry *entry, int part)
+{
+    return entry->label.of == AN_OPERATION && entry->label.index == part;
+}
 
 /** What a rank does in a case of lab 1 or 9. */
 ScenarioFunction play_operations;

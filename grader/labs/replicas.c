@@ -47,32 +47,11 @@ bool replica_deal(const Case *c, int i, Deal *deal)
     return true;
 }
 
-void replica_deal_name(char text[NAME_SIZE], const Deal *deal)
+Label replica_deal_label(What what, const Deal *deal)
 {
-    static const char *const names[] = {[EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP"};
-    snprintf(text, NAME_SIZE, "%d rows, %s, epoch %d%s%s", (int)deal->rows, names[deal->tail], deal->epoch,
-             deal->seed ? ", another seed" : "", deal->again ? ", once more" : "");
-}
-
-void replica_order_name(char text[NAME_SIZE], const Deal *deal)
-{
-    char name[NAME_SIZE];
-    replica_deal_name(name, deal);
-    snprintf(text, NAME_SIZE, "order, %.56s", name);
-}
-
-void replica_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal)
-{
-    char name[NAME_SIZE];
-    replica_deal_name(name, deal);
-    snprintf(text, NAME_SIZE, "outside %.6s, %.47s", room, name);
-}
-
-void replica_sampler_name(char text[NAME_SIZE], const Deal *deal)
-{
-    char name[NAME_SIZE];
-    replica_deal_name(name, deal);
-    snprintf(text, NAME_SIZE, "sampler, %.54s", name);
+    Label label = label_of(what, A_DEAL, (int)deal->rows, deal->epoch);
+    label.detail = (int)deal->tail | (deal->seed ? DEAL_OF_ANOTHER_SEED : 0) | (deal->again ? DEAL_AGAIN : 0);
+    return label;
 }
 
 int replica_buckets(int round)
@@ -87,14 +66,9 @@ int64_t replica_bucket_size(const Case *c, int bucket)
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 
-void replica_bucket_name(char text[NAME_SIZE], int bucket, int round)
+void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
 {
-    snprintf(text, NAME_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
-}
-
-void replica_metrics_name(char text[NAME_SIZE], int evaluation)
-{
-    snprintf(text, NAME_SIZE, "loss sum, correct, count of evaluation %d", evaluation + 1);
+    snprintf(key, KEY_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
 /* Numbers that single precision does not hold, as those of much data; and the last of four replicas has had no row. */

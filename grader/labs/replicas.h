@@ -30,29 +30,22 @@ typedef struct Deal {
 /** The calls of a case by number, in the order in which they are made; false after the last. */
 bool replica_deal(const Case *c, int i, Deal *deal);
 
-/** The name of what was dealt: "20 rows, PAD, epoch 1". */
-void replica_deal_name(char text[NAME_SIZE], const Deal *deal);
-/** Of what the sampler left in `order`. */
-void replica_order_name(char text[NAME_SIZE], const Deal *deal);
-/** Of where it wrote outside of "order" or "mine": how many numbers there is room for, the first index and the last. */
-void replica_outside_name(char text[NAME_SIZE], const char *room, const Deal *deal);
-/** Of what that call of the sampler has sent, which is nothing. */
-void replica_sampler_name(char text[NAME_SIZE], const Deal *deal);
+/** Beside a Tail, the detail of a deal's label. */
+enum { DEAL_OF_ANOTHER_SEED = 4, DEAL_AGAIN = 8, DEAL_TAIL = 3 };
+/** What of a deal: the rows themselves, their order, where the sampler wrote outside, its call. */
+Label replica_deal_label(What what, const Deal *deal);
 
 /** How many buckets a round has. */
 int replica_buckets(int round);
 
 /** How many gradients bucket `bucket` has. */
 int64_t replica_bucket_size(const Case *c, int bucket);
-/** The name of what a rank puts into a bucket in a round. */
-void replica_bucket_name(char text[NAME_SIZE], int bucket, int round);
+/** What the gradients are drawn by that a rank puts into a bucket in a round. */
+void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
 enum { EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
 Metrics replica_metrics(const Play *play, int replica, int evaluation);
-/** The name of what an evaluation has given. */
-void replica_metrics_name(char text[NAME_SIZE], int evaluation);
-
 /** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see whole_model.c. */
 ScenarioFunction play_model;
 

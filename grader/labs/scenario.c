@@ -1,3 +1,4 @@
+/* What every scenario writes and draws. */
 #include "grader/labs/scenario.h"
 
 #include <math.h>
@@ -7,8 +8,7 @@
 #include "base/run.h"
 #include "grader/labs/draws.h"
 
-Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
-                    double **numbers)
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count, double **numbers)
 {
     int64_t used = atomic_load(stream->used);
     int64_t bytes = (int64_t)sizeof(Entry) + count * (int64_t)sizeof(double);
@@ -16,19 +16,18 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name,
         misuse("make fewer calls", "the record of this case is full");
     Entry *entry = (Entry *)(stream->base + used);
     memset(entry, 0, sizeof *entry);
-    *entry = (Entry){.kind = kind, .check = check, .count = count};
-    snprintf(entry->name, sizeof entry->name, "%s", name);
+    *entry = (Entry){.kind = kind, .check = check, .label = label, .count = count};
     if (numbers)
         *numbers = (double *)(entry + 1);
     atomic_store(stream->used, used + bytes);
     return entry;
 }
 
-static void write_tensor(Play *play, EntryKind kind, Check check, const char *name, Tensor *x)
+static void write_tensor(Play *play, EntryKind kind, Check check, Label label, Tensor *x)
 {
     double *numbers;
     int64_t count = tensor_count(x);
-    Entry *entry = stream_entry(&play->stream, kind, check, name, count, &numbers);
+    Entry *entry = stream_entry(&play->stream, kind, check, label, count, &numbers);
     entry->shape = x->shape;
     entry->called = x->placement.kind;
     x->summing = NULL; /* what was not waited for, the recorder says with its line */
@@ -38,21 +37,20 @@ static void write_tensor(Play *play, EntryKind kind, Check check, const char *na
         numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];
 }
 
-void write_values(Play *play, Check check, const char *name, Tensor *x)
+void write_values(Play *play, Check check, Label label, Tensor *x)
 {
     if (!x) {
         double *none;
-        stream_entry(&play->stream, VALUES, check, name, 0, &none);
+        stream_entry(&play->stream, VALUES, check, label, 0, &none);
         return;
     }
-    write_tensor(play, VALUES, check, name, x);
+    write_tensor(play, VALUES, check, label, x);
 }
 
-static void write_held(Play *play, EntryKind kind, Check check, const char *name, const Parameter *p,
-                       Tensor *x)
+static void write_held(Play *play, EntryKind kind, Check check, Label label, const Parameter *p, Tensor *x)
 {
     Entry *entry = (Entry *)(play->stream.base + atomic_load(play->stream.used));
-    write_tensor(play, kind, check, name, x);
+    write_tensor(play, kind, check, label, x);
     entry->shape = p->shape;
     entry->placement_kind = p->placement.kind;
     entry->placement_dim = p->placement.dim;
@@ -63,16 +61,17 @@ static void write_held(Play *play, EntryKind kind, Check check, const char *name
 void write_parameters(Play *play)
 {
     for (Parameter *p = model_parameters(play->model); p; p = p->next)
-        write_held(play, PARAMETER, SHARDING, p->name, p, p->value);
+        write_held(play, PARAMETER, SHARDING, label_named(p->name), p, p->value);
 }
 
-void write_arena(Play *play, Check check, int step)
+void write_arena(Play *play, Check check, What what, int step)
 {
     for (Parameter *p = model_parameters(play->model); p; p = p->next) {
-        char name[NAME_SIZE];
-        snprintf(name, sizeof name, "%s of %.33s, step %d", check == STEP ? "value" : "gradient", p->name,
-                 step);
-        write_held(play, VALUES, check, name, p, check == STEP ? p->value : p->value->gradient);
+        Label label = label_named(p->name);
+        label.what = what;
+        label.of = A_PARAMETER;
+        label.step = step;
+        write_held(play, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
     }
 }
 
@@ -83,7 +82,7 @@ static PhiloxKey key_of(const Play *play, const char *name)
 
 Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient)
 {
-    char full[NAME_SIZE];
+    char full[KEY_SIZE + 16];
     snprintf(full, sizeof full, "%s of rank %d", name, rank);
     PhiloxKey key = key_of(play, full);
     Tensor *x = tape_host_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});

@@ -69,17 +69,16 @@ ScenarioFunction lab_scenario;
 /* ---- writing down -------------------------------------------------------------------------------------- */
 
 /** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the case. */
-Entry *stream_entry(Stream *stream, EntryKind kind, int check, const char *name, int64_t count,
-                    double **numbers);
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count, double **numbers);
 
-/** Every number of x, under `name`; x is called whole by the contract of the lab. */
-void write_values(Play *play, Check check, const char *name, Tensor *x);
+/** Every number of x; x is called whole by the contract of the lab. */
+void write_values(Play *play, Check check, Label label, Tensor *x);
 
 /** Each parameter's full shape, placement, range, and its initial numbers. */
 void write_parameters(Play *play);
 
-/** Each parameter's gradient (WEIGHT_GRADIENT) or value (STEP), with its range. */
-void write_arena(Play *play, Check check, int step);
+/** Each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
+void write_arena(Play *play, Check check, What what, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 
@@ -89,9 +88,9 @@ static inline int replicas_of(const Case *c)
     return c->world / c->tp;
 }
 
-/** What the play is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
+/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
  * delayed cases. */
-void at(Play *play, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void at(Play *play, Label label);
 
 /** Which of a lab's budgets a pass has. */
 typedef enum Budget {
@@ -103,13 +102,13 @@ typedef enum Budget {
 void traffic_begin(Play *play);
 /** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
  */
-void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes);
+void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes);
 
 /** A pass begins whose work is counted. */
 void work_begin(Play *play);
 /** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/labs/work.h; in the judge,
  * what the plain layer takes on one rank. */
-void work_end(Play *play, const char *name);
+void work_end(Play *play, Label label);
 
 /** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
  * gives. */
@@ -117,6 +116,7 @@ Tensor *into_layer(Play *play, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
+enum { KEY_SIZE = 64 }; /**< bytes of a text that inputs are drawn by */
 /** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
  * unless `rank` is one (pass -1 for alike). */
 Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient);
@@ -144,6 +144,8 @@ typedef struct LayerPlay {
     Sizes (*sizes)(const Play *play, int which); /**< those that its budgets speak of */
 } LayerPlay;
 
+extern const char
+    *const layer_names[LAYERS]; /**< "first", "second": what their parameters' names begin with */
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void play_layers(Play *play, const LayerPlay *layer);
 

@@ -36,10 +36,9 @@ static Tensor *logits_of(Play *play, const Bert *bert, int step, Tensor **labels
 
 static void one_step(Play *play, const Bert *bert, BucketSet *buckets, int step)
 {
-    char name[NAME_SIZE];
     double *values;
     Tensor *labels;
-    at(play, "step %d of the whole model", step + 1);
+    at(play, label_of(ITSELF, THE_MODEL, 0, step));
     model_clear_gradients(play->model);
     Tensor *logits = logits_of(play, bert, step, &labels);
     Tensor *loss = cross_entropy_mean(logits, labels, labels->shape.size[0], NULL);
@@ -51,10 +50,10 @@ static void one_step(Play *play, const Bert *bert, BucketSet *buckets, int step)
                     rate, 0);
     if (play->mesh->dp)
         group_sum(play->mesh->dp, &mean, 1);
-    snprintf(name, sizeof name, "loss of step %d of the whole model", step + 1);
-    stream_entry(&play->stream, VALUES, LAYOUT, name, 1, &values)->shape = SHAPE(1);
+    stream_entry(&play->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)->shape =
+        SHAPE(1);
     values[0] = mean / play->mesh->dp_degree;
-    write_arena(play, LAYOUT, step + 1);
+    write_arena(play, LAYOUT, GRADIENT_OF, step);
 }
 
 void play_model(Play *play)

@@ -26,12 +26,12 @@ void work_begin(Play *play)
     own_work_begin();
 }
 
-void work_end(Play *play, const char *name)
+void work_end(Play *play, Label label)
 {
     double *numbers;
     PoolUse use = pool_use(play->pool);
     OwnWork own = own_work();
-    stream_entry(&play->stream, WORK, ARITHMETIC, name, WORK_NUMBERS, &numbers)->address = own.address;
+    stream_entry(&play->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address = own.address;
     numbers[LINEAR_WORK] = (double)done.linear;
     numbers[ATTENTION_WORK] = (double)done.attention;
     numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);

@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <mpi.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static void write_problem(EntryKind kind, const Problem *problem, void *address)
 {
     double *bytes;
     Entry *entry =
-        stream_entry(&runner.play.stream, kind, 0, problem->what, sizeof *problem / sizeof(double), &bytes);
+        stream_entry(&runner.play.stream, kind, 0, (Label){0}, sizeof *problem / sizeof(double), &bytes);
     memcpy(bytes, problem, sizeof *problem);
     entry->address = address;
 }
@@ -66,7 +65,8 @@ void run_noted(Problem *problem, void *address)
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     double *none;
-    stream_entry(&runner.play.stream, NOT_STARTED, balise, function, 0, &none)->address = address;
+    stream_entry(&runner.play.stream, NOT_STARTED, balise, label_named(function), 0, &none)->address =
+        address;
     longjmp(runner.case_ends, 1);
 }
 
@@ -91,13 +91,10 @@ static void come_late(void)
         nap(LATE);
 }
 
-void at(Play *play, const char *format, ...)
+void at(Play *play, Label label)
 {
-    va_list args;
     end_if_found();
-    va_start(args, format);
-    vsnprintf(runner.header->where, sizeof runner.header->where, format, args);
-    va_end(args);
+    runner.header->where = label;
     if (play->c.delay && play->c.world > 1 && runner.rank == (int)(play->c.key % (uint64_t)play->c.world))
         come_late();
 }
@@ -128,12 +125,12 @@ static int64_t said_by_making(int64_t communicators)
     return communicators > FREE ? communicators - FREE : 0;
 }
 
-void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes)
+void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes)
 {
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
-    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, name, 3, &numbers);
+    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
     numbers[0] = now.elements - before.elements + said_by_tags(now.empty - before.empty);
     numbers[1] = (double)(now.calls - before.calls + said_by_making(now.made - before.made));
     numbers[2] = sizes->vocabulary;
@@ -142,7 +139,7 @@ void traffic_end(Play *play, const char *name, Budget budget, const Sizes *sizes
 static void write_left_over(const char *what, int64_t count, void *address)
 {
     double *numbers;
-    stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, what, 1, &numbers)->address = address;
+    stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, label_named(what), 1, &numbers)->address = address;
     numbers[0] = (double)count;
 }
 
@@ -153,7 +150,7 @@ static void finish_case(void)
     if (recorder_open_requests() > 0)
         write_left_over("request", recorder_open_requests(), NULL);
     recorder_left_behind(write_left_over);
-    stream_entry(&runner.play.stream, FINISHED, 0, "", 0, &numbers);
+    stream_entry(&runner.play.stream, FINISHED, 0, (Label){0}, 0, &numbers);
 }
 
 /* What a case has allocated, also one that was ended in the middle; its group can be freed together only. */
@@ -187,7 +184,7 @@ static void play_one(const Case *c, MPI_Comm world, int number)
     Mesh *mesh = &meshes[number % 2]; /* a lab that keeps that of the last case meets nothing there */
     Play *play = &runner.play;
     *play = (Play){.c = *c, .stream = play->stream};
-    stream_entry(&play->stream, CASE, 0, "", 0, &numbers);
+    stream_entry(&play->stream, CASE, 0, (Label){0}, 0, &numbers);
     recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, number);
     guard_begin();
     sanitizer_begin();
@@ -195,7 +192,7 @@ static void play_one(const Case *c, MPI_Comm world, int number)
     bool complete = setjmp(runner.case_ends) == 0;
     if (complete) {
         atomic_store(&runner.header->state, PLAYING);
-        strcpy(runner.header->where, "making of the groups");
+        runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
         group = group_of(world, "world");
         mesh_open(mesh, group, c->tp);
         open_play(play, c, mesh);
@@ -209,7 +206,7 @@ static void play_one(const Case *c, MPI_Comm world, int number)
     if (complete && !open)
         group_free(group);
     *mesh = (Mesh){0};
-    strcpy(runner.header->where, "");
+    runner.header->where = (Label){0};
 }
 
 static void play_cases(void)

@@ -33,9 +33,11 @@ void objects_begin(void)
 
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
-    void *line = recorder_active() && !recorder_is_at("making of") ? callsite() : NULL;
+    void *line = recorder_active() && recorder_place().what != MAKING_OF ? callsite() : NULL;
     if (kind == BLOCK_OF_MEMORY && line &&
-        !recorder_is_in("step 2")) /* the first step may fill what is kept */
+        !(recorder_place().step == 1 &&
+          (recorder_place().of == A_LAYER ||
+           recorder_place().of == THE_MODEL))) /* the first step may fill what is kept */
         return;
     bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
     if (line && own && objects.count < KEPT)

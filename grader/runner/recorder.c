@@ -52,14 +52,9 @@ bool recorder_active(void)
     return recorder.header != NULL;
 }
 
-bool recorder_is_at(const char *where)
+Label recorder_place(void)
 {
-    return strncmp(recorder.header->where, where, strlen(where)) == 0;
-}
-
-bool recorder_is_in(const char *part)
-{
-    return strstr(recorder.header->where, part) != NULL;
+    return recorder.header->where;
 }
 
 MPI_Comm substituted(MPI_Comm comm)
@@ -97,7 +92,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     Call *call = &recorder.rings->call[atomic_load(&recorder.rings->calls) % RING_CALLS];
     *call = (Call){.rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
     snprintf(call->name, sizeof call->name, "%s", name);
-    snprintf(call->where, sizeof call->where, "%.*s", NAME_SIZE - 1, header->where);
+    call->where = header->where;
     call->address = callsite();
     recorder.current = call;
     if (comm == MPI_COMM_NULL)

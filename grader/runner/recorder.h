@@ -29,10 +29,8 @@ void recorder_end(void);
 /** Is a case being played? */
 bool recorder_active(void);
 
-/** Is what the play is at called so, or a name that begins so? */
-bool recorder_is_at(const char *where);
-/** Does its name have this in it? */
-bool recorder_is_in(const char *part);
+/** What this rank is at. */
+Label recorder_place(void);
 
 /** Errors of MPI end the case from now on, in every communicator made later too. */
 void recorder_catch_errors(void);

@@ -25,9 +25,9 @@ static void fill(char *stream, Rings *rings, RankHeader *header, uint64_t *state
         entry->kind = (int32_t)(next(state) % (DEALT + 1));
         entry->count = kind == 1 ? (int64_t)next(state) : (int64_t)(next(state) % 200);
         if (kind == 2) {
-            strcpy(entry->name, i % 3 == 0   ? "output of the first layer, step 1"
-                                : i % 3 == 1 ? "forward of the first layer, step 1"
-                                             : "first.up.weight");
+            entry->label = i % 3 == 0   ? label_of(OUTPUT_OF, A_LAYER, 0, 0)
+                           : i % 3 == 1 ? label_of(FORWARD_OF, A_LAYER, 0, 0)
+                                        : label_named("first.up.weight");
             entry->shape.rank = (int)(next(state) % 6) - 1;
             for (int d = 0; d < 4; d++)
                 entry->shape.size[d] = (int64_t)(next(state) % 50) * (next(state) % 7 ? 1 : 1000000007);
@@ -39,7 +39,7 @@ static void fill(char *stream, Rings *rings, RankHeader *header, uint64_t *state
         used += (int64_t)sizeof *entry + (int64_t)(next(state) % 200) * 8;
     }
     atomic_store(&header->used, kind == 0 ? (int64_t)1 << 62 : used);
-    memset(header->where, 'x', sizeof header->where);
+    memset(&header->where, 'x', sizeof header->where);
     for (size_t k = 0; k < sizeof *rings; k++)
         ((unsigned char *)rings)[k] = (unsigned char)next(state);
     atomic_store(&rings->number, number);

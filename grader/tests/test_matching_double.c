@@ -203,7 +203,7 @@ START_TEST(calls_on_other_lines_are_allowed_and_told_when_asked)
     ck_assert_int_eq(error(), NO_DIFFERENCE);
     ck_assert_int_eq(first_difference(calls, true, false).kind, NO_DIFFERENCE);
     ck_assert_int_eq(first_difference(calls, true, true).kind, OTHER_LINE);
-    strcpy(calls->rank[0].call[0].where, "forward");
+    calls->rank[0].call[0].where = label_of(FORWARD_OF, A_LAYER, 0, 0);
     ck_assert_int_eq(error(), NO_DIFFERENCE);
     ck_assert_int_eq(first_difference(calls, true, false).kind, OTHER_PLACE);
 }

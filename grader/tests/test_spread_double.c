@@ -23,7 +23,7 @@ static void write_numbers(Stream *stream, const char *name, double number, int c
 {
     Entry *entry = (Entry *)(stream->base + *stream->used);
     *entry = (Entry){.kind = VALUES, .shape = SHAPE(count), .count = count};
-    snprintf(entry->name, sizeof entry->name, "%s", name);
+    entry->label = label_named(name);
     double *numbers = (double *)(entry + 1);
     for (int i = 0; i < count; i++) {
         numbers[i] = i + 1;
