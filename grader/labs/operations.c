@@ -38,13 +38,6 @@ int operation_first(const Case *c, int rank)
     return rank / c->tp * c->tp;
 }
 
-const char *const operation_names[PARTS] = {"duplication",
-                                            "all_reduce",
-                                            N_("all_gather along LAST"),
-                                            N_("all_gather along 0"),
-                                            N_("all_reduce beside another reader"),
-                                            N_("all_reduce beside a linear")};
-
 void operation_key(char key[KEY_SIZE], const char *what, int part, int call)
 {
     snprintf(key, KEY_SIZE, "%s of %s, call %d", what, operation_names[part], call + 1);

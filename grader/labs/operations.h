@@ -35,7 +35,13 @@ int operation_shared(const Case *c, int rank);
 /** The first rank of the group that `rank` is in. */
 int operation_first(const Case *c, int rank);
 
-extern const char *const operation_names[PARTS]; /**< "duplication", "all_gather along 0", ... */
+/** By part. */
+static const char *const operation_names[PARTS] = {"duplication",
+                                                   "all_reduce",
+                                                   N_("all_gather along LAST"),
+                                                   N_("all_gather along 0"),
+                                                   N_("all_reduce beside another reader"),
+                                                   N_("all_reduce beside a linear")};
 /** What an input of this part and call is drawn by: "x", "dy" or "weight". */
 void operation_key(char key[KEY_SIZE], const char *what, int part, int call);
 

@@ -43,7 +43,7 @@ void play_expected(const Case *c, int rank, int suspect, Stream stream)
 static const Entry *entry_called(const Expected *expected, const char *name)
 {
     int64_t offset = 0;
-    return find_entry(expected->base, expected->used, VALUES, name, &offset);
+    return find_entry(expected->base, expected->used, VALUES, label_named(name), &offset);
 }
 
 static void check_spreads(int rounded)
