@@ -84,6 +84,7 @@ class Lab:
         self.folder = f"labs/{facts['FOLDER']}"
         self.file = f"{self.folder}/{facts['FILE']}"
         self.solution = f"solutions/{facts['FOLDER']}/{facts['FILE']}"
+        self.start = f"grader/start/{facts['FOLDER']}/{facts['FILE']}"
         self.needs = [int(n) for n in facts["NEEDS"].split()]
         self.is_bonus = number > 11
         self.points = sum(int(check.split(":")[1]) for check in facts["CHECKS"].split())
@@ -96,7 +97,7 @@ class Lab:
                     return opened.read()
             except OSError:
                 return None
-        return text(self.file) in (None, text(self.solution.replace("solutions", f"{BUILD}/start", 1)))
+        return text(self.file) in (None, text(self.start))
 
     def hints(self):
         """In the reader's language, where they are in it."""
