@@ -38,9 +38,8 @@ VERSION = 1.0
 include grader/labs.mk
 include common/base/words.mk
 
-# What students are handed out has no solutions: start files lie in grader/start, and a lab stands on the student's own.
+# What students are handed out has no solutions, and a lab stands on the student's own.
 HANDOUT := $(if $(wildcard solutions),,yes)
-STARTS = $(if $(HANDOUT),grader/start,solutions)
 ifneq ($(and $(HANDOUT),$(or $(SOLUTION),$(filter solutions,$(STACK)))),)
 $(error $(shell $(TELL) stop "there are no solutions in what you were handed out" "make grade grades your labs, make train STACK=mine trains them"))
 endif
@@ -49,7 +48,7 @@ endif
 ifneq ($(HANDOUT),)
 BUILT_OF = $(BUILD)/kit.sums
 ifneq ($(shell mkdir -p $(BUILD); cmp -s grader/kit.sums $(BUILT_OF) || echo other),)
-$(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated start locale libbalise.a libbalise-double.a grade hand-in train stacks checked) && cp grader/kit.sums $(BUILT_OF))
+$(shell rm -rf $(addprefix $(BUILD)/,float double labs runners generated locale libbalise.a libbalise-double.a grade hand-in train stacks checked) && cp grader/kit.sums $(BUILT_OF))
 endif
 endif
 
@@ -111,7 +110,7 @@ lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 # Lab 9 has none: it begins from the student's lab 1.
-START_FILES = $(foreach lab,$(filter-out 9,$(LABS)),$(BUILD)/start/$(call lab_file,$(lab)))
+START_FILES = $(foreach lab,$(filter-out 9,$(LABS)),grader/start/$(call lab_file,$(lab)))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -164,18 +163,8 @@ $(BUILD)/generated/labs.h: grader/labs.mk Makefile
 
 # ---- the labs: start files, objects, runners ------------------------------------------------------------------------
 
-# The start file of a lab, out of its solution (or as it is); it is also what the slot is before the lab, where that works.
-$(BUILD)/start/%.c: $(STARTS)/%.c grader/start.awk
-	mkdir -p $(@D)
-	awk -f grader/start.awk $< > $@
-
-start_object = $(BUILD)/$(2)/start/$(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE:.c=.o)
-$(BUILD)/float/start/%.o: $(BUILD)/start/%.c
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
-$(BUILD)/double/start/%.o: $(BUILD)/start/%.c
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@
+# A start file is also what the slot is before the lab, where that works.
+start_object = $(call $(2),grader/start/$(call lab_file,$(1)))
 
 # What a student's lab was compiled of, by its contents: a file that comes back may be older than what was built meanwhile, and another of the
 # lab's folder may be included.
@@ -199,7 +188,7 @@ $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
 # STACK=mine: a lab stands on the student's own earlier labs where these were started.
 STACK ?= $(if $(HANDOUT),mine)
 # asked once a lab, and only where it matters
-is_started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),$(STARTS)/$(call lab_file,$(1))) && echo yes)
+is_started = $(shell grader/started.sh labs/$(call lab_file,$(1)) $(if $(filter 9,$(1)),labs/$(call lab_file,1),grader/start/$(call lab_file,$(1))) && echo yes)
 ifneq ($(filter mine,$(STACK))$(filter start,$(MAKECMDGOALS)),)
 $(foreach lab,$(LABS),$(eval started_$(lab) := $(call is_started,$(lab))))
 endif
@@ -297,11 +286,10 @@ as-handed-out:
 GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
 GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
-grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners \
-       $(START_FILES)
+grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(and $(ON),$(LAB),$(UNKNOWN)),$(refuse_unknown))
-	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --start $(BUILD)/start --own '$(OWN)' $(if $(LAB),--lab $(call quoted,$(LAB))) \
+	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(BUILD)/grade --author $(AUTHOR) --runners $(GRADED_RUNNERS) $(if $(SAN),--sanitized) --own '$(OWN)' $(if $(LAB),--lab $(call quoted,$(LAB))) \
 	    $(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE))) $(if $(SANDBOX),--sandbox $(call quoted,$(SANDBOX))) \
 	    $(GPU_OPTION) $(if $(V),--since $(BEGAN)) $(patsubst %,--cases %,$(wildcard grader/cases.local)) $(KEEP_VERDICT) $(if $(FORMAT),--format $(call quoted,$(FORMAT))) $(if $(OUT),--out "$$OUT")
 
@@ -325,7 +313,7 @@ UNKNOWN = $(if $(filter 1,$(words $(LAB))),$(filter-out $(LABS),$(LAB)),$(LAB))
 refuse_lab_9 = $(TELL) error "lab 9 begins from your own lab 1, which is not started" "make grade LAB=1"
 refuse_unknown = $(TELL) error "there is no lab '%s'" "the labs are: %s" $(call quoted,$(LAB)) '$(LABS)'
 .PHONY: start
-start_of = $(if $(filter 9,$(1)),labs/$(call lab_file,1),$(BUILD)/start/$(call lab_file,$(1)))
+start_of = $(if $(filter 9,$(1)),labs/$(call lab_file,1),grader/start/$(call lab_file,$(1)))
 start: $(if $(and $(LAB),$(if $(UNKNOWN),,known)),$(call start_of,$(LAB)))
 	$(if $(LAB),,$(TELL) error "which lab?" "make start LAB=2; the labs are: %s" '$(LABS)')
 	$(if $(UNKNOWN),$(refuse_unknown))
@@ -352,19 +340,19 @@ $(BUILD)/gradebook: $(GRADEBOOK) $(JUDGE_PARTS)
 
 # All that a verdict depends on beside the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh grader/gradebook/grade-one.sh \
-        $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)) $(BUILD)/start/$(call lab_file,$(lab)))) common/balise.h common/balise_mpi.h
+        $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) common/balise.h common/balise_mpi.h
 	cat $^ | sha256sum | cut -c 1-64 > $@
 
 .PHONY: hand-in gradebook
-hand-in: $(BUILD)/hand-in $(START_FILES)
+hand-in: $(BUILD)/hand-in
 	mkdir -p $(BUILD)/hand-in-files
-	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" --start $(BUILD)/start --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
+	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
 
 # What students get. list-labs: their files, for the script.
 .PHONY: handout list-labs
 list-labs:
 	echo '$(foreach lab,$(LABS),$(call lab_file,$(lab)))'
-handout: $(START_FILES) | $(CATALOGUES)
+handout: | $(CATALOGUES)
 	GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS)) -Icommon $(MPI_CFLAGS)' GIVEN_EXPORTS='$(LAB_1_EXPORTS)' grader/handout/handout.sh $(BUILD) $(INDEPENDENT)
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt

@@ -88,10 +88,9 @@ main() {
     need_latex
     build=$(realpath -m "$1")
     folder=$build/slides
-    [[ -d $build/start ]] || give_up "there are no start files in $1" '' 'make slides makes them, and calls this'
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
-    /usr/bin/python3 -B slides/compute.py "$folder" "$build/start"
+    /usr/bin/python3 -B slides/compute.py "$folder" grader/start
     compile balise '\input{balise.tex}' &
     jobs+=($!)
     compile balise-notes '\def\WithNotes{}\input{balise.tex}' &

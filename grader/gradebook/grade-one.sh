@@ -18,5 +18,5 @@ grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable
 [ ! -e "$object.failed" ] || sed -i "s,$area/labs/,labs/,g" "$object.failed"
 # shellcheck disable=SC2046 # a list of files
 grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS)
-exec "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --start "$build/start" --seed "$seed" --short-lived \
+exec "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" --short-lived \
     ${sandbox:+--sandbox "$sandbox"} ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

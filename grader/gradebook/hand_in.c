@@ -15,7 +15,7 @@
 #include "grader/judge/tokens.h"
 
 typedef struct HandIn {
-    const char *name, *labs, *start, *out;
+    const char *name, *labs, *out;
     struct archive *archive;
     json_t *files, *not_started, *missing;
 } HandIn;
@@ -53,14 +53,13 @@ static HandIn options_of(int argc, char **argv)
 {
     static const struct option known[] = {{"name", required_argument, NULL, 'n'},
                                           {"labs", required_argument, NULL, 'l'},
-                                          {"start", required_argument, NULL, 's'},
                                           {"out", required_argument, NULL, 'o'},
                                           {0}};
-    HandIn h = {.name = "", .labs = "labs", .start = "build/start", .out = ""};
+    HandIn h = {.name = "", .labs = "labs", .out = ""};
     int option;
     Problem problem;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        *(option == 'n' ? &h.name : option == 'l' ? &h.labs : option == 's' ? &h.start : &h.out) = optarg;
+        *(option == 'n' ? &h.name : option == 'l' ? &h.labs : &h.out) = optarg;
     h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
@@ -112,7 +111,7 @@ static bool is_started(const HandIn *h, const Lab *lab, const char *path)
 {
     char start[2048];
     const Lab *from = lab->starts_from ? lab_of(lab->starts_from) : lab;
-    snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? h->start : h->labs, from->folder,
+    snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? "grader/start" : h->labs, from->folder,
              from->file);
     return !same_tokens(start, path);
 }

@@ -41,7 +41,7 @@ put_runtime() {
             { sub(/SOLUTION=1 /, ""); sub(/mine\|solutions/, "mine"); print }' \
             "$file" > "$stage/$file"
     done
-    put grader/{labs.mk,start.awk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
+    put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
     put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}
@@ -62,8 +62,8 @@ put_labs() {
         sed -Ei '/# (on the reference.s labs? |(sur|avec) (la|les) balises? .* de la référence)/d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\((If some lab is not done|Si l.une des balises n.est pas faite)/,/\)$/d' \
             "$stage/labs/${lab%/*}"/README{,.fr}.md
         [[ $lab != 09-* ]] || continue # it begins from the student's own lab 1
-        install -D -m 644 "$build/start/$lab" "$stage/grader/start/$lab"
-        install -m 644 "$build/start/$lab" "$stage/labs/$lab"
+        put "grader/start/$lab"
+        install -m 644 "grader/start/$lab" "$stage/labs/$lab"
     done
 }
 

@@ -71,7 +71,7 @@ static Options defaults(void)
                  .stops = "",
                  .author = "student",
                  .runners = "build/runners",
-                 .start = "build/start",
+                 .start = "grader/start",
                  .labs = "labs",
                  .own = "",
                  .sandbox = &sandbox};
@@ -163,7 +163,6 @@ static void set_option(Options *o, int option, const char *value)
     default:
         *(option == 'a'   ? &o->author
           : option == 'r' ? &o->runners
-          : option == 't' ? &o->start
           : option == 'f' ? &o->labs
           : option == 'i' ? &o->cases
                           : &o->own) = value;
@@ -177,7 +176,6 @@ static Options options_of(int argc, char **argv)
                                           {"seed", required_argument, NULL, 's'},
                                           {"case", required_argument, NULL, 'c'},
                                           {"runners", required_argument, NULL, 'r'},
-                                          {"start", required_argument, NULL, 't'},
                                           {"labs", required_argument, NULL, 'f'},
                                           {"own", required_argument, NULL, 'w'},
                                           {"format", required_argument, NULL, 'k'},

@@ -83,6 +83,7 @@ class Lab:
         self.folder = f"labs/{facts['folder']}"
         self.file = f"{self.folder}/{facts['file']}"
         self.solution = f"solutions/{facts['folder']}/{facts['file']}"
+        self.start = f"grader/start/{facts['folder']}/{facts['file']}"
         self.needs = [int(n) for n in facts["needs"].split()]
         self.points = sum(facts["points"].values())
 
@@ -94,7 +95,7 @@ class Lab:
                     return opened.read()
             except OSError:
                 return None
-        return text(self.file) in (None, text(self.solution.replace("solutions", f"{BUILD}/start", 1)))
+        return text(self.file) in (None, text(self.start))
 
     def hints(self):
         """In the reader's language, where they are in it."""

@@ -12,7 +12,7 @@ hint:
 	$(in_loop) AGAIN=$(call quoted,$(AGAIN)) grader/loop/hint.py
 solution:
 	$(in_loop) ASK=$(call quoted,$(ASK)) grader/loop/solution.py
-progress: $(START_FILES)
+progress:
 	$(in_loop) grader/loop/progress.py
 # As on the first day: the start file, no hint taken, nothing graded. A copy of the work is kept.
 reset: start

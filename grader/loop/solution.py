@@ -19,7 +19,7 @@ if not lab.is_done() and not os.environ.get("ASK"):
 def read(file):
     try:
         with open(file) as text:
-            return [line.rstrip("\n") for line in text if not line.strip().startswith("///")]
+            return [line.rstrip("\n") for line in text]
     except OSError:
         return []
 

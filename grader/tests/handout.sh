@@ -42,14 +42,14 @@ again_the_same() {
 # Lines that only a solution has, but for those of the given layers: no file may have two of one solution, however they are indented.
 without_solutions() {
     [ -s "$kit/Makefile" ] && python3 - "$kit" > "$out" << 'PYTHON'
-import glob, os, re, subprocess, sys
+import glob, os, re, sys
 squeeze = lambda text: re.sub(r"\s", "", text)
 given = "".join(squeeze(open(file).read()) for file in glob.glob("common/model/serial/*.c"))
 found = 0
 for solution in sorted(glob.glob("solutions/*/*.c")):
     begins = solution.replace("09-grouped-collectives/grouped-", "01-duplication-allreduce/")
-    start = squeeze(subprocess.run(["awk", "-f", "grader/start.awk", begins], capture_output=True, text=True).stdout)
-    lines = {squeeze(line) for line in open(solution) if not line.strip().startswith("///")}
+    start = squeeze(open(begins.replace("solutions", "grader/start")).read())
+    lines = {squeeze(line) for line in open(solution)}
     lines = {line for line in lines if len(line) >= 20 and line not in start and line not in given}
     assert lines, solution
     for folder, _, files in os.walk(sys.argv[1]):
@@ -63,7 +63,7 @@ sys.exit(found > 0)
 PYTHON
 }
 without_the_rest() {
-    [ -s "$kit/Makefile" ] && ! find "$kit" | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.patch$|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
+    [ -s "$kit/Makefile" ] && ! find "$kit" | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
         ! grep -rl instructors_own "$kit/grader" > "$out"
 }
 

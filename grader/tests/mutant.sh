@@ -1,18 +1,17 @@
 # shellcheck shell=bash
-# mutant.sh FILE: one wrong answer (grader/mutants) or unusual right one (grader/accepts), built below $BUILD/mutants as a
-# student's lab is, and judged. Prints one line: ok or not ok, and what was said. See mutants.sh for the fields of FILE.
+# mutant.sh FOLDER: one wrong answer (grader/mutants) or unusual right one (grader/accepts), which answer.py has laid there, built as a
+# student's lab is, and judged. Prints one line: ok or not ok, and what was said; then each sentence that was expected and is not there.
 set -uo pipefail
 cd "$ROOT" || exit 2
 # shellcheck source=/dev/null # made by make
 . "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh"
-file=$1
-name=$(basename "${file%.*}")
-lab=$((10#${name%%-*}))
-number=$(printf %02d "$lab")
-work=$BUILD/mutants/$(basename "$(dirname "$file")")/$name
+work=$1
+name=${work##*/}
+number=${name%%-*}
+lab=$((10#$number))
 
 field() { # every line of this field, without its name
-    sed -nE "s,^(#|//) $1: *,,p" "$file"
+    sed -n "s,^$1: ,,p" "$work/fields"
 }
 variable() {
     local name=$1_$lab
@@ -24,10 +23,7 @@ build() {
     rm -f "$work"/[01][0-9]-*
     local source
     source=$work/student/$(basename "$(variable FILE)")
-    case $file in
-    *.patch) patch --silent --output="$source" "solutions/$(variable FILE)" "$file" || return 1 ;;
-    *) cp "$file" "$source" ;;
-    esac
+    cp "$work/source.c" "$source"
     grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "$(variable EXPORTS)" 2> "$work/warnings" || true
     # shellcheck disable=SC2046 # a list of files
     grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" $(variable OBJECTS)
@@ -40,7 +36,12 @@ points() {
 full() { # its points may be held back all the same
     grep -qE "^  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?$" "$work/report"
 }
-trouble=()
+trouble=() # what must not be
+unsaid=()  # words that were expected of the report
+sentences() { # why each check failed, as the report has it
+    awk '/^  [^ ]|^Lab/ { wrong = /^  ✗|: (does not build|refused) +0/; next }
+        /^ +(not reached|again|calls): |the same cause as above/ { next } wrong' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
+}
 each() { # each FIELD FUNCTION: calls it with each item of a list
     local item
     while read -r item; do
@@ -57,17 +58,17 @@ must_fail() {
 must_pass() {
     full "$1" || trouble+=("$1 fails")
 }
-must_say() {
-    tr -s ' \n' ' ' < "$work/report" | grep -qiF -- "$1" || trouble+=("does not say: $1")
+says() {
+    tr -s ' \n' ' ' < "$work/report" | grep -qiF -- "$1"
 }
 judge_mutant() {
     [ "$status" = 1 ] || trouble+=("exit status $status")
     each fails must_fail
     each passes must_pass
     local words layout
-    while read -r words; do [ -z "$words" ] || must_say "$words"; done < <(field says)
+    while read -r words; do says "$words" || unsaid+=("$words"); done < <(field says)
     layout=$(field layout)
-    [ -z "$layout" ] || must_say "$layout ranks"
+    [ -z "$layout" ] || says "$layout ranks" || trouble+=("no case on $layout ranks is named")
     # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
     [ "$(field repeats)" = "not always" ] && return
     grep -q "passes alone" "$work/report" && ! field says | grep -q "passes alone" && trouble+=("cannot be repeated")
@@ -93,21 +94,24 @@ gpu=()
 [ "${BACKEND:-}" != cuda ] || gpu=(--gpu)
 timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --margins > "$work/report" 2>&1
 status=$?
-title=$(sed -nE '1s,^(#|//) ,,p' "$file")
 failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')
 unplayed=$(sed -nE 's,^Lab .*: (does not build|refused) +0/.*,\1,p' "$work/report")
 failed=${unplayed:-$failed}
 said=$(grep -A1 -m1 -E "^  ✗|: ${unplayed:-✗}  " "$work/report" | tail -1 | sed 's/^ *//')
-case $file in
+case $work in
 */accepts/*) judge_accept ;;
 *) judge_mutant ;;
 esac
-line="lab $lab $title"
+kind=${work%/*} kind=${kind##*/}
+line="lab $lab ${kind%s} ${name#*-}"
 if [ ${#trouble[@]} -eq 0 ]; then
     [ -n "$unplayed" ] || failed=${failed:+$failed fails}
     echo "ok - $line: ${failed:-all points}${failed:+, \"$said\"}"
+    for words in "${unsaid[@]}"; do
+        printf 'otherwise - %s: expected "%s"; the report: "%s"\n' "$line" "$words" "$(sentences)"
+    done
 else
-    printf 'not ok - %s: %s\n' "$line" "$(printf '%s; ' "${trouble[@]}")"
+    printf 'not ok - %s: %s\n' "$line" "$(printf '%s; ' "${trouble[@]}" "${unsaid[@]/#/does not say: }")"
     sed 's/^/    | /' "$work/report"
     exit 1
 fi

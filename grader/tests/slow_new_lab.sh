@@ -10,7 +10,7 @@ for path in common grader solutions; do # this test writes there
 done
 
 # 1. its text, its solution, its start file
-mkdir labs/99-part-of-sum solutions/99-part-of-sum
+mkdir {labs,solutions,grader/start}/99-part-of-sum
 printf '# Balise 99: a part of the sum\n' | tee labs/99-part-of-sum/README.md > labs/99-part-of-sum/README.fr.md
 cat > solutions/99-part-of-sum/part-of-sum.c << 'C'
 /* Balise 99: each rank gets its rows of the sum over the world. */
@@ -19,11 +19,10 @@ cat > solutions/99-part-of-sum/part-of-sum.c << 'C'
 /* x [B,H] -> [B/tp,H] */
 Tensor *part_of_sum(Tensor *x, const Mesh *mesh)
 {
-    /// TODO(99); /* 1 line */
     return group_reduce_scatter(mesh->world, x, 0);
-    ///
 }
 C
+sed 's/    return .*/    TODO(99); \/* 1 line *\//' solutions/99-part-of-sum/part-of-sum.c > grader/start/99-part-of-sum/part-of-sum.c
 # 2. a line for make
 echo '$(call lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)' >> grader/labs.mk
 # 3. the declaration of what is to be written
@@ -108,7 +107,7 @@ is_to_do() {
     [ "$status" != 0 ] && says 'TODO(99) in part_of_sum' && says 'Score: 0/3'
 }
 check "its start file is not started" is_to_do
-sed -e '/\/\/\//d' -e 's/group_reduce_scatter(mesh->world, x, 0)/group_all_reduce(mesh->world, x)/' solutions/99-*/*.c > labs/99-part-of-sum/part-of-sum.c
+sed -e 's/group_reduce_scatter(mesh->world, x, 0)/group_all_reduce(mesh->world, x)/' solutions/99-*/*.c > labs/99-part-of-sum/part-of-sum.c
 make -j2 grade LAB=99 SEED=1 > out 2>&1
 status=$?
 is_wrong() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every file of C, C++ and CUDA is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, and the labs
-# with their solutions.
+# Every file of C, C++ and CUDA is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, the labs, their
+# start files and their solutions.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="files of C, C++ and CUDA are laid out as clang-format does"
@@ -8,7 +8,7 @@ if ! type -P clang-format >/dev/null; then
     echo "skip - $sentence: clang-format is not installed"
     exit
 fi
-mapfile -t files < <(find common grader \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) ! -path common/balise.h | sort)
+mapfile -t files < <(find common grader \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) ! -path common/balise.h ! -path 'grader/start/*' | sort)
 if words=$(clang-format --dry-run -Werror "${files[@]}" 2>&1); then
     echo "ok - $sentence"
 else

@@ -1,0 +1,9 @@
+/* MPI, and headers of C. */
+#include "balise_mpi.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>

@@ -1,0 +1,13 @@
+/* Lab 1 with a sum of one's own, which is the answer's. */
+#include "balise_mpi.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static Tensor *sum(Tensor *x, const Mesh *mesh)
+{
+    /* here */
+}
+
+#define group_all_reduce(group, x) sum(x, mesh)
