@@ -61,9 +61,6 @@ static const char *const patterns[] = {
     /* of parameters */
     N_("value of %s, step %s"),
     /* of calls */
-    N_("attach of the buffer"),
-    N_("detach of the buffer"),
-    N_("free of a request"),
     N_("start of %s"),
     N_("%s of parts"),
     N_("send and receive"),
@@ -71,10 +68,7 @@ static const char *const patterns[] = {
     N_("create_group with tag %s"),
     /* of what a lab makes of MPI */
     N_("communicator"),
-    N_("datatype"),
     N_("group"),
-    N_("reduction operation"),
-    N_("persistent request"),
 };
 
 /* Each part is what stands between two of the pattern's texts. */
