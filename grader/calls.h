@@ -34,7 +34,9 @@ typedef enum BasicKind {
     PAIR,         /**< a number and its place, as for MPI_MAXLOC */
     BYTES,        /**< MPI_BYTE, and what is none of the others */
 } BasicKind;
-enum { BASIC_SIZE = 256 }; /**< sizes are below this */
+enum {
+    BASIC_SIZE = 256, /**< sizes are below this */
+};
 /** A kind and a size in bytes, as one number. */
 #define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
 

@@ -132,7 +132,7 @@ where() {
         /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
         section ~ /^\.text/ && $3 ~ "^" name "([-+]|$)" { print section, $1; exit }') &&
         line=$(addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
-    [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1)
+    [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
     echo "$source${line:+:$line}"
 }
 
@@ -167,13 +167,14 @@ instead_of() {
 }
 
 check_calls() {
-    local name
+    local name function
     while read -r name; do
         case $name in
         *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
-            may_call "${name#P}" || is_constant "$name" ||
-                refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "${name#P}" "$(where "$name")")" \
-                    "$(instead_of "${name#P}")"
+            function=${name/#PMPI/MPI}
+            may_call "$function" || is_constant "$name" ||
+                refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$(where "$name")")" \
+                    "$(instead_of "$function")"
             ;;
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
