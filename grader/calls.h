@@ -17,12 +17,11 @@ enum {
     RING_VALUES = 4096, /**< values that it keeps */
 };
 
-/** The sequence of basic types that a count of a type stands for (MPI 3.1, 3.3.1 and 4.1.11: two sides of an exchange match
- *  by these, whatever their types are called). */
+/** What a count of a type stands for (MPI 3.1, 3.3.1: two sides of an exchange match by this, whatever their types are
+ *  called). */
 typedef struct Signature {
     int64_t count; /**< basic elements */
-    uint64_t hash; /**< of the sequence */
-    int32_t basic; /**< what all of them are: a BasicKind and a size in bytes; MIXED when they differ */
+    int32_t basic; /**< what they are: a BasicKind and a size in bytes */
 } Signature;
 
 /** The kinds of basic types that are told apart. */
@@ -38,7 +37,6 @@ typedef enum BasicKind {
 } BasicKind;
 enum {
     BASIC_SIZE = 256, /**< sizes are below this */
-    MIXED = -1,       /**< basic types of several kinds */
 };
 /** A kind and a size in bytes, as one number. */
 #define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
@@ -52,7 +50,7 @@ typedef enum Rule {
     MESSAGE,   /**< to one rank, from one rank or both: see `to` and `from` */
 } Rule;
 
-/** Operations of MPI_Reduce and its kin; one of the student's is the address of its function. */
+/** Operations of MPI_Reduce and its kin. */
 typedef enum Reduction {
     NO_REDUCTION,  /**< of a call that reduces nothing */
     SUM_OF,        /**< MPI_SUM */
@@ -76,13 +74,6 @@ enum {
     ANY_TAG = -2, /**< MPI_ANY_TAG */
 };
 
-/** How a message is sent. */
-typedef enum Manner {
-    ORDINARY, /**< Send, Ssend, Isend and the like */
-    BUFFERED, /**< kept in a buffer of the lab's: the call returns at once, and the buffer is waited for later */
-    READY,    /**< its receive must be there before it */
-} Manner;
-
 /** What a buffer holds while MPI is to fill it: a number that is none, in single and in double precision. */
 enum { UNDER_WAY = 0x7ffda5a5 };
 
@@ -95,24 +86,23 @@ typedef struct Call {
     Label where;           /**< what the rank was at */
     int32_t rule;          /**< a Rule */
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
-    uint64_t members;   /**< bit r: rank r */
-    int64_t number;     /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
-    uint64_t made;      /**< the communicator that it made, or 0 */
-    int64_t time;       /**< nanoseconds; one clock for all ranks */
-    int64_t ended;      /**< on that clock: when it returned */
-    uint64_t reduction; /**< a Reduction, or the address of the student's function */
-    int32_t root;       /**< a rank, or NOBODY where the call has none */
+    uint64_t members;  /**< bit r: rank r */
+    int64_t number;    /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
+    uint64_t made;     /**< the communicator that it made, or 0 */
+    int64_t time;      /**< nanoseconds; one clock for all ranks */
+    int64_t ended;     /**< on that clock: when it returned */
+    int32_t reduction; /**< a Reduction */
+    int32_t root;      /**< a rank, or NOBODY where the call has none */
     int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none */
     Signature sent[MAX_RANKS];          /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
     Signature received[MAX_RANKS];      /**< what is expected of each rank, likewise */
     int32_t starts;                     /**< a request: it returns at once, and somebody waits for it later */
     int32_t probes;                     /**< waits for a message and leaves it there */
-    int32_t manner;                     /**< of what is sent */
-    int64_t taken; /**< of what a probe has taken for this receive: the index of the probe, from 1; or 0 */
-    int32_t some;  /**< a wait that one request ends; of several */
-    int32_t returned, completed; /**< the rank has left the call; what it began is complete */
-    int64_t waited_by;           /**< of a request: the index of the call that waits for it now, or -1 */
-    void *address;               /**< callsite in the student's file, or NULL */
+    int32_t ready;                      /**< sends, and its receive must be there before it */
+    int32_t some;                       /**< a wait that one request ends; of several */
+    int32_t returned, completed;        /**< the rank has left the call; what it began is complete */
+    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
+    void *address;     /**< callsite in the student's file, or NULL */
 } Call;
 
 /** A tensor that every rank of a tp group should hold alike. */

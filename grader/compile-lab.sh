@@ -105,65 +105,77 @@ check_sections() {
         "$(say 'the sizes of a case come with its tensors: take memory when you know them')"
 }
 
-# is_seen NAME: does the recorder count this function of MPI, or has it nothing to count?
-is_seen() {
+# may_call NAME: is this a function of MPI that the recorder counts, or one that exchanges nothing?
+may_call() {
     case $1 in
-    MPI_Get_accumulate) return 1 ;;
-    MPI_Type_* | MPI_Group_* | MPI_Op_* | MPI_Get_* | MPI_Status_* | MPI_Info_* | MPI_Error_* | MPI_Wtime | MPI_Wtick | \
-        MPI_Init* | MPI_Final* | MPI_Pack | MPI_Pack_size | MPI_Unpack | MPI_Comm_compare | MPI_Comm_set_name | MPI_Comm_get_name | MPI_Comm_get_attr | MPI_Query_thread | MPI_Is_thread_main | MPI_Reduce_local | \
-        MPI_Cart_coords | MPI_Cart_rank | MPI_Cart_shift | MPI_Cart_get | MPI_Cartdim_get | MPI_Dims_create | MPI_Topo_test) return 0 ;;
+    MPI_Comm_compare | MPI_Comm_get_attr | MPI_Error_string | MPI_Get_count | MPI_Get_processor_name | MPI_Group_range_incl | \
+        MPI_Group_rank | MPI_Group_size | MPI_Group_translate_ranks | MPI_Initialized | MPI_Query_thread | MPI_Type_size | \
+        MPI_Wtick | MPI_Wtime) return 0 ;;
     esac
     grep -q "^int $1(" "$here"/runner/*.c
 }
 
-# where NAME: the file, and where this function is called the line.
+# is_constant NAME: is this what MPI_COMM_WORLD, MPI_FLOAT, MPI_SUM and the like are to Open MPI?
+is_constant() {
+    case $1 in
+    ompi_mpi_comm_* | ompi_mpi_group_* | ompi_mpi_op_* | ompi_mpi_*_null | ompi_request_null | ompi_mpi_byte | ompi_mpi_*char | \
+        ompi_mpi_c_* | ompi_mpi_*short | ompi_mpi_*long | ompi_mpi_*int | ompi_mpi_*int*_t | ompi_mpi_unsigned | ompi_mpi_float | \
+        ompi_mpi_*double | ompi_mpi_count | ompi_mpi_offset) ;;
+    *) return 1 ;;
+    esac
+}
+
+# where NAME: the file, and the line where this function is called, or else where its name stands.
 where() {
     local section offset line=
     read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
         /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
         section ~ /^\.text/ && $3 ~ "^" name "([-+]|$)" { print section, $1; exit }') &&
         line=$(addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
+    [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
     echo "$source${line:+:$line}"
 }
 
-# refuse_call NAME: why this function of MPI is none for a lab, and what is.
-refuse_call() {
-    local why hint
+# instead_of NAME: what a lab calls instead of this function of MPI.
+instead_of() {
     case $1 in
+    MPI*_init | MPI_Start*)
+        say "start each message and each collective anew: MPI_Isend, MPI_Irecv, MPI_Iallreduce and the like" ;;
+    MPI_Bsend | MPI_Ibsend | MPI_Buffer_*)
+        say "MPI_Isend returns at once too; MPI_Wait says when its memory may be used again" ;;
+    MPI_Mprobe | MPI_Improbe | MPI_Mrecv | MPI_Imrecv)
+        say "MPI_Probe tells what has come, and MPI_Recv takes it" ;;
+    MPI_Request_free | MPI_Cancel | MPI_Grequest_*)
+        say "start only what is needed, and wait for it" ;;
+    MPI_Cart* | MPI_Dims_create | MPI_Topo_test | MPI_Graph* | MPI_Dist_graph_* | MPI_Neighbor_* | MPI_Ineighbor_*)
+        say "compute from the rank who the neighbours are; MPI_Comm_split makes rows and columns, MPI_Sendrecv exchanges" ;;
     MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
-        why=$(say "one rank would reach into another's memory while that makes no call, and what they exchange could not be told")
-        hint=$(say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other") ;;
-    MPI_Neighbor_* | MPI_Ineighbor_* | MPI_Graph* | MPI_Dist_graph_*)
-        why=$(say "who exchanges with whom would be hidden in a graph, and could not be compared between the ranks")
-        hint=$(say "name the neighbours: MPI_Cart_shift tells them, MPI_Sendrecv or MPI_Alltoallv exchange") ;;
-    MPI_File_* | MPI_Register_datarep)
-        why=$(say "ranks would exchange data through a file, beside what is counted")
-        hint=$(say "numbers come to a lab in tensors and leave it in tensors; ranks exchange them by messages and collectives") ;;
-    MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Comm_join | MPI_Comm_disconnect | MPI_Open_port | MPI_Close_port | \
-        MPI_Publish_name | MPI_Unpublish_name | MPI_Lookup_name | MPI_Intercomm_*)
-        why=$(say "there are no other processes than the ranks of the case")
-        hint=$(say "MPI_Comm_split, MPI_Comm_create and MPI_Comm_create_group make groups of these") ;;
-    MPI_*lltoallw)
-        why=$(say "its types and byte offsets for each rank are not compared")
-        hint=$(say "MPI_Alltoallv says the same with one type") ;;
-    MPI_Cancel | MPI_Grequest_*)
-        why=$(say "it would depend on the moment what was exchanged")
-        hint=$(say "start only what is needed, and wait for it") ;;
-    MPI_*rrhandler*)
-        why=$(say "the grader catches errors itself, to tell them with their line")
-        hint=$(say "check what a call is given before it") ;;
+        say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
+    MPI_File_*)
+        say "exchange numbers by messages and collectives: a file would be beside what is counted" ;;
+    MPI_Type_* | MPI_Pack* | MPI_Unpack* | MPI_*lltoallw)
+        say "copy the numbers side by side, and send them as a datatype of C: MPI_FLOAT and the like" ;;
+    MPI_Op_* | MPI_Reduce_local)
+        say "reduce by MPI_SUM, MPI_MAX and the like, or gather the parts and combine them in C" ;;
+    MPI_Comm_split_type | MPI_Comm_*dup* | MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Intercomm_* | MPI_Group_*)
+        say "MPI_Comm_split and MPI_Comm_create_group make groups of the ranks that there are" ;;
+    MPI_Alloc_mem | MPI_Free_mem)
+        say "use malloc and free" ;;
     *)
-        why=$(say "the grader does not know what it sends")
-        hint=$(say "use a word of balise.h, or of MPI what common/balise_mpi.h lists") ;;
+        say "use a word of balise.h, or of MPI what common/balise_mpi.h lists" ;;
     esac
-    refuse "$(said 'lab %s calls %s (%s): %s' "$lab" "$1" "$(where "$2")" "$why")" "$hint"
 }
 
 check_calls() {
-    local name
+    local name function
     while read -r name; do
         case $name in
-        MPI_* | PMPI_*) is_seen "${name#P}" || refuse_call "${name#P}" "$name" ;;
+        *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
+            function=${name/#PMPI/MPI}
+            may_call "$function" || is_constant "$name" ||
+                refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$(where "$name")")" \
+                    "$(instead_of "$function")"
+            ;;
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
             freopen | open | open64 | openat | creat)

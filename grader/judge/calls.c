@@ -28,10 +28,10 @@ static void make_sound(Call *call, int ranks, int64_t index)
     if (call->number < 0 || call->rule < LOCAL || call->rule > MESSAGE || call->rule == MESSAGE ||
         call->rule == LOCAL)
         call->number = 0;
+    if (call->reduction < 0 || call->reduction >= REDUCTIONS)
+        call->reduction = NO_REDUCTION;
     if (call->waited_by < index)
         call->waited_by = -1;
-    if (call->taken < 0 || call->taken > index)
-        call->taken = 0;
 }
 
 static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
@@ -97,9 +97,9 @@ static void append_basic(char text[96], const Signature *s)
         [FLOATING] = "float",  [SIGNED] = "int",   [UNSIGNED] = "unsigned", [CHARACTER] = "char",
         [COMPLEX] = "complex", [LOGICAL] = "bool", [PAIR] = "pair",         [BYTES] = "byte"};
     int kind = s->basic / BASIC_SIZE, size = s->basic % BASIC_SIZE;
-    if (s->basic <= 0 || kind > BYTES)
-        append(text, 96, "%s", _(" numbers of several types"));
-    else if (kind == FLOATING && size != 4)
+    if (kind < FLOATING || kind > BYTES) /* a lab can write nonsense into the record */
+        kind = BYTES;
+    if (kind == FLOATING && size != 4)
         append(text, 96, size == 8 ? " double" : " long double");
     else if ((kind == SIGNED || kind == UNSIGNED) && size != 4)
         append(text, 96, _(" %s of %d bytes"), kinds[kind], size);
@@ -116,7 +116,7 @@ static const Signature *largest(const Signature signature[MAX_RANKS])
     return found;
 }
 
-static const char *reduction_name(uint64_t reduction)
+static const char *reduction_name(int32_t reduction)
 {
     static const char *const names[REDUCTIONS] = {N_("no operation"),
                                                   N_("sum"),
@@ -131,7 +131,7 @@ static const char *reduction_name(uint64_t reduction)
                                                   N_("bits exclusive or"),
                                                   N_("max and its place"),
                                                   N_("min and its place")};
-    return reduction < REDUCTIONS ? _(names[reduction]) : _("an operation of one's own");
+    return _(names[reduction]);
 }
 
 void call_what(const Call *call, char text[96])
@@ -239,7 +239,7 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
 
 bool is_waited_for(const Call *call, int64_t by)
 {
-    return (call->starts || call->manner == BUFFERED) && !call->completed && call->waited_by == by;
+    return call->starts && !call->completed && call->waited_by == by;
 }
 
 /* Of a rank in a wait: what it has started. */

@@ -113,7 +113,7 @@ static void look_at_channel(Search *s, const Parts *all, int64_t begin, int64_t 
         return;
     for (int64_t k = 0; k < both; k++) {
         DifferenceKind kind = misfit_of_message(&one[k].call->sent[0], &other[k].call->received[0]);
-        if (kind == NO_DIFFERENCE && one[k].call->manner == READY && other[k].call->time > one[k].call->time)
+        if (kind == NO_DIFFERENCE && one[k].call->ready && other[k].call->time > one[k].call->time)
             kind = NOT_YET_RECEIVED;
         if (kind != NO_DIFFERENCE)
             found(s, kind, &one[k], &other[k], 0);

@@ -106,8 +106,7 @@ static Hope hope_of_message(const Look *look, const Part *mine)
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
     if (others > earlier) /* who has left the case no longer helps MPI along */
         return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
-    if (!mine->receives &&
-        (mine->call->starts || mine->call->manner == BUFFERED)) /* it may be kept for the receiver */
+    if (!mine->receives && mine->call->starts) /* it may be kept for the receiver */
         return SOME;
     bool loose = false; /* somebody takes from anybody: who took what cannot be told */
     for (int64_t i = 0; i < look->messages.count; i++)
@@ -119,7 +118,6 @@ static Hope hope_of_call(const Look *look, const Call *call, int rank, int64_t i
 {
     if (call->number)
         return hope_together(look, &(Part){call, rank, index, false});
-    index = posted_at(call, index);
     Hope send = call->to >= 0 ? hope_of_message(look, &(Part){call, rank, index, false}) : ALL_THERE;
     Hope receive = call->from != NOBODY ? hope_of_message(look, &(Part){call, rank, index, true}) : ALL_THERE;
     return send < receive ? send : receive;

@@ -70,9 +70,7 @@ static DifferenceKind other_signature(const Signature *a, const Signature *b)
 {
     if (a->count && b->count && a->basic != b->basic)
         return OTHER_TYPE;
-    if (a->count != b->count)
-        return OTHER_COUNT;
-    return a->count && a->hash != b->hash ? OTHER_TYPE : NO_DIFFERENCE;
+    return a->count != b->count ? OTHER_COUNT : NO_DIFFERENCE;
 }
 
 static DifferenceKind misfit_of_reduction(const Call *a, const Call *b)
@@ -135,11 +133,6 @@ static int by_channel(const void *left, const void *right)
     return order ? order : compare(a->index, b->index);
 }
 
-int64_t posted_at(const Call *call, int64_t index)
-{
-    return call->taken ? call->taken - 1 : index;
-}
-
 bool same_channel(const Part *a, const Part *b)
 {
     return a->call->group == b->call->group && receiver(a) == receiver(b) && sender(a) == sender(b) &&
@@ -157,7 +150,7 @@ Parts messages_of(const Calls *calls)
     for (int r = 0; r < calls->ranks; r++)
         for (int64_t i = 0; i < calls->rank[r].count; i++) {
             const Call *call = &calls->rank[r].call[i];
-            int64_t index = posted_at(call, calls->rank[r].first + i);
+            int64_t index = calls->rank[r].first + i;
             if (call->rule != MESSAGE || call->probes)
                 continue;
             if (call->to >= 0)
@@ -173,9 +166,5 @@ DifferenceKind misfit_of_message(const Signature *sent, const Signature *receive
 {
     if (sent->count > received->count)
         return OTHER_COUNT;
-    if (sent->count == 0)
-        return NO_DIFFERENCE;
-    if (sent->basic != received->basic && sent->basic != MIXED && received->basic != MIXED)
-        return OTHER_TYPE;
-    return sent->count == received->count && sent->hash != received->hash ? OTHER_TYPE : NO_DIFFERENCE;
+    return sent->count && sent->basic != received->basic ? OTHER_TYPE : NO_DIFFERENCE;
 }

@@ -28,8 +28,6 @@ Parts together_of(const Calls *calls);
  *  in the order in which they were posted. Receives from anybody, or of any tag, that got no message yet, are in no channel
  *  of their own: see is_loose(). */
 Parts messages_of(const Calls *calls);
-/** The place of a call among the sends and receives of its rank: where a probe has taken a message for it, that of the probe. */
-int64_t posted_at(const Call *call, int64_t index);
 /** Are these messages of one group, sender, receiver and tag? */
 bool same_channel(const Part *a, const Part *b);
 /** Is it a receive from anybody, or of any tag, that got no message yet? */

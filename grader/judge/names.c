@@ -12,9 +12,6 @@ enum { MOST_PARTS = 3 };
 /* What names are made of; each %s is a part that has words of its own, or none. The first that fits is taken. */
 static const char *const patterns[] = {
     /* of calls */
-    N_("attach of the buffer"),
-    N_("detach of the buffer"),
-    N_("free of a request"),
     N_("start of %s"),
     N_("%s of parts"),
     N_("send and receive"),
@@ -22,10 +19,7 @@ static const char *const patterns[] = {
     N_("create_group with tag %s"),
     /* of what a lab makes of MPI */
     N_("communicator"),
-    N_("datatype"),
     N_("group"),
-    N_("reduction operation"),
-    N_("persistent request"),
 };
 
 /* Each part is what stands between two of the pattern's texts. */

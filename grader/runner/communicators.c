@@ -138,11 +138,6 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
     SET_UP("split", PMPI_Comm_split(comm, color, key, out));
 }
 
-int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
-{
-    SET_UP("split_type", PMPI_Comm_split_type(comm, type, key, info, out));
-}
-
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
 {
     SET_UP("dup", PMPI_Comm_dup(comm, out));
@@ -151,17 +146,6 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
 {
     SET_UP("create", PMPI_Comm_create(comm, group, out));
-}
-
-int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int rings[], int reorder,
-                    MPI_Comm *out)
-{
-    SET_UP("cart_create", PMPI_Cart_create(comm, dimensions, sizes, rings, reorder, out));
-}
-
-int MPI_Cart_sub(MPI_Comm comm, const int kept[], MPI_Comm *out)
-{
-    SET_UP("cart_sub", PMPI_Cart_sub(comm, kept, out));
 }
 
 /* Only the ranks of `group` meet in it; for another one it does nothing. */

@@ -75,13 +75,6 @@ void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t coun
     call->received[0] = signature_of(count, type);
 }
 
-double bytes_of(int to, double count, MPI_Datatype type)
-{
-    int size;
-    PMPI_Type_size(type, &size);
-    return to == MPI_PROC_NULL ? 0 : count * size;
-}
-
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
 {
     if (!call || (call->from != ANYBODY && call->from_tag != ANY_TAG))

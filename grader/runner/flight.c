@@ -59,7 +59,8 @@ static void *lands_with(const Call *call, void *out, size_t bytes, size_t marked
         misuse("MPI_IN_PLACE says that the result takes the place of what is sent",
                "%s: what is sent and what is received lie in the same memory", call->name);
     next.landing = malloc(bytes);
-    flight_starts(&next);
+    memcpy(next.landing, out, marked);
+    mark(out, marked);
     return next.landing;
 }
 
@@ -83,48 +84,28 @@ Flight flight_begun(void)
     return f;
 }
 
-void flight_waits(const Flight *f)
-{
-    if (f->landing)
-        memcpy(f->received, f->landing, f->marked);
-}
-
-void flight_starts(Flight *f)
-{
-    if (f->sent)
-        f->sum = XXH3_64bits(f->sent, f->sent_bytes);
-    if (f->landing) {
-        memcpy(f->landing, f->received, f->marked);
-        mark(f->received, f->marked);
-    }
-}
-
 static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
 {
-    int count = 0, cancelled = 0;
+    int count = 0;
     if (!status || f->marked == f->bytes)
         return f->marked;
-    PMPI_Test_cancelled(status, &cancelled);
     PMPI_Get_count(status, MPI_BYTE, &count);
-    return cancelled || count < 0 ? 0 : (size_t)count;
+    return count < 0 ? 0 : (size_t)count;
 }
 
 /* What nothing was written to is as it was. */
-void flight_ends(const Flight *f, const Call *call, const MPI_Status *status)
+void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
 {
-    flight_waits(f);
-    if (f->landing)
+    if (f->landing) {
+        memcpy(f->received, f->landing, f->marked);
         memcpy(f->received, f->landing, bytes_arrived(f, status));
+    }
     if (f->sent && XXH3_64bits(f->sent, f->sent_bytes) != f->sum)
         misuse_since(
             call ? call->address : NULL,
             "wait for it before the buffer is used again, or send from one that is used for nothing else",
             "%s: what is sent was changed before it was complete: what arrives is a matter of chance",
             call ? call->name : _("message"));
-}
-
-void flight_forgotten(Flight *f)
-{
     free(f->landing);
     *f = (Flight){0};
 }

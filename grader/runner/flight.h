@@ -34,15 +34,8 @@ void *lands_message(const Call *call, void *out, int count, MPI_Datatype type);
 /** What the two were told since the last time. */
 Flight flight_begun(void);
 
-/** It is complete: what was received comes into the lab's buffer. Ends the case if what was sent has changed.
+/** It is complete: what was received comes into the lab's buffer, and `f` is empty. Ends the case if what was sent has changed.
  *  `status` is that of a message, or NULL. */
-void flight_ends(const Flight *f, const Call *call, const MPI_Status *status);
-
-/** Of a persistent request: it was described and is not under way yet. */
-void flight_waits(const Flight *f);
-/** It starts: what is sent is noted, and room for what is received is marked. */
-void flight_starts(Flight *f);
-/** It is not needed any more. */
-void flight_forgotten(Flight *f);
+void flight_ends(Flight *f, const Call *call, const MPI_Status *status);
 
 #endif

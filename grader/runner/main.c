@@ -249,15 +249,6 @@ static void attach(const char *path)
                                   &runner.header->used};
 }
 
-/* MPI reads the code of Cartesian communicators when the first one is made: later on no file can be read. */
-static void load_topologies(void)
-{
-    int size = 1, ring = 0;
-    MPI_Comm line;
-    PMPI_Cart_create(MPI_COMM_SELF, 1, &size, &ring, 0, &line);
-    PMPI_Comm_free(&line);
-}
-
 /* MPI_Finalize tells mpirun two short things by TCP. The second would wait 40 ms for the first to be acknowledged (Nagle). */
 static void send_at_once(void)
 {
@@ -283,7 +274,6 @@ int main(int argc, char **argv)
     attach(argv[1]);
     guard_signals(runner.launch, runner.rank);
     sanitizer_watch(sanitizer_found);
-    load_topologies();
     send_at_once();
     filter_begin(backend_open_all()); /* where the system has none, there are the limits */
     recorder_catch_errors();

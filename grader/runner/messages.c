@@ -1,5 +1,4 @@
 /* Messages between two ranks, recorded and charged with what they send. */
-#include "base/run.h"
 #include "grader/runner/record.h"
 
 /* What a rank sends to itself leaves it for nowhere. */
@@ -8,7 +7,7 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
     if (to == MPI_PROC_NULL || to == rank_in(comm))
         return;
     charge(false, count, type);
-    if (bytes_of(to, count, type) == 0)
+    if (count == 0)
         charge_nothing();
 }
 
@@ -20,13 +19,13 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
     charge_message(comm, charged, share, type);                                                              \
     int result = call;
 
-#define SEND(name, manner, call)                                                                             \
-    POINT(name, sends_in(manner, this, comm, to, tag, count, type), to, count, type, call)                   \
+#define SEND(name, ready, call)                                                                              \
+    POINT(name, sends_when(ready, this, comm, to, tag, count, type), to, count, type, call)                  \
     return leave(result)
 
-#define START_OF_SEND(name, manner, call)                                                                    \
+#define START_OF_SEND(name, ready, call)                                                                     \
     POINT("start of " name,                                                                                  \
-          (sends_in(manner, this, comm, to, tag, count, type), x = departs(this, x, count, type)), to,       \
+          (sends_when(ready, this, comm, to, tag, count, type), x = departs(this, x, count, type)), to,      \
           count, type, call)                                                                                 \
     return leave(request_started(this, result, comm, *request))
 
@@ -37,46 +36,35 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
     came_from(this, comm, got);                                                                              \
     return leave(result)
 
-/* Open MPI takes short messages without a buffer too; other libraries do not. */
-static int attached;
+enum { ANY_TIME, READY };
 
-void must_fit_buffer(const Call *call, double bytes)
-{
-    if (call && bytes + MPI_BSEND_OVERHEAD > attached)
-        misuse("MPI_Buffer_attach lends MPI room: for each message its bytes and MPI_BSEND_OVERHEAD",
-               "%s: there is no room for it in a buffer", call->name);
-}
-
-static void sends_in(Manner manner, Call *call, MPI_Comm comm, int to, int tag, int count, MPI_Datatype type)
+static void sends_when(int ready, Call *call, MPI_Comm comm, int to, int tag, int count, MPI_Datatype type)
 {
     sends_message(call, comm, to, tag, count, type);
-    if (!call)
-        return;
-    call->manner = manner;
-    if (manner == BUFFERED)
-        must_fit_buffer(call, bytes_of(to, count, type));
+    if (call)
+        call->ready = ready;
 }
 
 int MPI_Send(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-    SEND("send", ORDINARY, PMPI_Ssend(x, count, type, to, tag, comm)); /* as large messages would */
+    SEND("send", ANY_TIME, PMPI_Ssend(x, count, type, to, tag, comm)); /* as large messages would */
 }
 
 int MPI_Ssend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-    SEND("send", ORDINARY, PMPI_Ssend(x, count, type, to, tag, comm));
+    SEND("send", ANY_TIME, PMPI_Ssend(x, count, type, to, tag, comm));
 }
 
 int MPI_Isend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    START_OF_SEND("send", ORDINARY, PMPI_Isend(x, count, type, to, tag, comm, request));
+    START_OF_SEND("send", ANY_TIME, PMPI_Isend(x, count, type, to, tag, comm, request));
 }
 
 int MPI_Issend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
-    START_OF_SEND("send", ORDINARY, PMPI_Issend(x, count, type, to, tag, comm, request));
+    START_OF_SEND("send", ANY_TIME, PMPI_Issend(x, count, type, to, tag, comm, request));
 }
 
 int MPI_Rsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -88,41 +76,6 @@ int MPI_Irsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI
                MPI_Request *request)
 {
     START_OF_SEND("ready send", READY, PMPI_Irsend(x, count, type, to, tag, comm, request));
-}
-
-int MPI_Bsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
-{
-    SEND("buffered send", BUFFERED, PMPI_Bsend(x, count, type, to, tag, comm));
-}
-
-int MPI_Ibsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
-{
-    START_OF_SEND("buffered send", BUFFERED, PMPI_Ibsend(x, count, type, to, tag, comm, request));
-}
-
-int MPI_Buffer_attach(void *buffer, int size)
-{
-    enter(call_of("attach of the buffer", MPI_COMM_NULL, LOCAL));
-    int result = PMPI_Buffer_attach(buffer, size);
-    attached = result == MPI_SUCCESS ? size : attached;
-    return leave(result);
-}
-
-/* It waits for every message in the buffer. */
-int MPI_Buffer_detach(void *buffer, int *size)
-{
-    Call *this = call_of("detach of the buffer", MPI_COMM_NULL, LOCAL), *sent;
-    enter(this);
-    for (int64_t i = this ? index_of_current() : -1; (sent = call_at(i)); i--)
-        if (sent->manner == BUFFERED && !sent->starts && !sent->completed)
-            sent->waited_by = index_of_current();
-    int result = PMPI_Buffer_detach(buffer, size);
-    for (int64_t i = this ? index_of_current() : -1; (sent = call_at(i)); i--)
-        if (sent->manner == BUFFERED && !sent->starts)
-            sent->completed = 1;
-    attached = 0;
-    return leave(result);
 }
 
 int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
@@ -182,93 +135,4 @@ int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag,
           count, type, PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got))
     came_from(this, comm, got);
     return leave(result);
-}
-
-/* ---- messages that a probe takes for a receive of its own ----------------------------------------------------------- */
-
-enum { KEPT = 256 };
-
-typedef struct Taken {
-    MPI_Message message;
-    MPI_Comm comm;
-    int from, tag;
-    int64_t index; /* of the probe */
-} Taken;
-
-static struct {
-    Taken taken[KEPT];
-    int count;
-} taken;
-
-static void take(const Call *probe, MPI_Message message, MPI_Comm comm, const MPI_Status *status)
-{
-    if (!probe || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC)
-        return;
-    if (taken.count == KEPT)
-        misuse("receive each with MPI_Mrecv", "%s: %d messages were found and not received", probe->name,
-               KEPT);
-    taken.taken[taken.count++] =
-        (Taken){message, comm, status->MPI_SOURCE, status->MPI_TAG, index_of_current()};
-}
-
-static Taken given(MPI_Message message)
-{
-    for (int i = 0; i < taken.count; i++)
-        if (taken.taken[i].message == message) {
-            Taken found = taken.taken[i];
-            taken.taken[i] = taken.taken[--taken.count];
-            return found;
-        }
-    return (Taken){.message = MPI_MESSAGE_NULL, .comm = MPI_COMM_NULL};
-}
-
-static void receives_taken(Call *call, const Taken *t, int count, MPI_Datatype type)
-{
-    if (!call || t->comm == MPI_COMM_NULL)
-        return;
-    receives_message(call, t->comm, t->from, t->tag, count, type);
-    call->taken = t->index + 1;
-}
-
-int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
-{
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT("probe", looks_for(this, comm, from, tag), MPI_PROC_NULL, 0, MPI_DATATYPE_NULL,
-          PMPI_Mprobe(from, tag, comm, message, got))
-    came_from(this, comm, got);
-    take(this, *message, comm, got);
-    return leave(result);
-}
-
-int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
-{
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    comm = substituted(comm);
-    int result = PMPI_Improbe(from, tag, comm, flag, message, got);
-    if (result != MPI_SUCCESS || !*flag)
-        return result;
-    Call *this = call_of("probe", comm, MESSAGE);
-    looks_for(this, comm, got->MPI_SOURCE, got->MPI_TAG);
-    enter(this);
-    take(this, *message, comm, got);
-    return leave(result);
-}
-
-int MPI_Mrecv(void *x, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
-{
-    Taken t = given(*message);
-    MPI_Comm comm = t.comm;
-    POINT("receive", receives_taken(this, &t, count, type), MPI_PROC_NULL, 0, type,
-          PMPI_Mrecv(x, count, type, message, status))
-    return leave(result);
-}
-
-int MPI_Imrecv(void *x, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
-{
-    Taken t = given(*message);
-    MPI_Comm comm = t.comm;
-    POINT("start of receive",
-          (receives_taken(this, &t, count, type), x = lands_message(this, x, count, type)), MPI_PROC_NULL, 0,
-          type, PMPI_Imrecv(x, count, type, message, request))
-    return leave(request_started(this, result, comm, *request));
 }

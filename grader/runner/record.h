@@ -89,15 +89,10 @@ void sends_message(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MP
 /** A message from one rank, or from MPI_ANY_SOURCE, with a tag or MPI_ANY_TAG. */
 void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type);
 
-/** That a message to this rank takes; none where there is no such rank. */
-double bytes_of(int to, double count, MPI_Datatype type);
-/** A buffered message needs a buffer of the lab's. */
-void must_fit_buffer(const Call *call, double bytes);
-
 /** What `count` of `type` stand for. */
 Signature signature_of(int64_t count, MPI_Datatype type);
-/** The Reduction that an operation is, or the address of the student's function. */
-uint64_t reduction_of(MPI_Op op);
+/** The Reduction that an operation is. */
+int reduction_of(MPI_Op op);
 
 /* ---- communicators -------------------------------------------------------------------------------------------------- */
 
@@ -125,15 +120,6 @@ int missing_rank(void);
 void requests_begin(void);
 /** The call that this rank is in has started `request`, on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
-/** A persistent one; its buffers stay the caller's. */
-int request_started_again(Call *call, int result, MPI_Comm comm, MPI_Request request, const Flight *flight);
-
-/** Is it under way? */
-bool request_is_open(MPI_Request request);
-/** Nobody will wait for it any more: only a message that is sent may end like that. */
-void request_let_go(MPI_Request request);
-/** Ends the case where what was let go is still being sent from there, for all that this rank knows. */
-void sent_memory_given_back(const void *begin, size_t bytes);
 
 /** The rank whose message a receive from anybody takes: waits until there is one. Another `from` is returned as it is. */
 int from_whom(const Call *call, MPI_Comm comm, int from, int tag);
@@ -150,13 +136,10 @@ int64_t index_of_current(void);
 
 /** What a lab may leave behind. */
 typedef enum ObjectKind {
-    COMMUNICATOR,          /**< MPI_Comm */
-    DATATYPE,              /**< MPI_Datatype */
-    GROUP,                 /**< MPI_Group */
-    OPERATION_OF_ONES_OWN, /**< MPI_Op */
-    PERSISTENT_REQUEST,    /**< MPI_Request */
-    BLOCK_OF_MEMORY,       /**< of malloc and its kin */
-    OBJECT_KINDS,          /**< how many there are */
+    COMMUNICATOR,    /**< MPI_Comm */
+    GROUP,           /**< MPI_Group */
+    BLOCK_OF_MEMORY, /**< of malloc and its kin */
+    OBJECT_KINDS,    /**< how many there are */
 } ObjectKind;
 
 /** Forgets all objects: a case begins. */

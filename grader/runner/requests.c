@@ -13,23 +13,18 @@ typedef struct Started {
     MPI_Comm comm;
     int64_t index; /* of the call */
     Flight flight;
-    bool again; /* a persistent one keeps its buffers */
     int tests;
 } Started;
 
 static struct {
     Started started[KEPT];
     int count;
-    const void *
-        let_go; /* what was sent last by a message that nobody will wait for, and the call that it was let go after */
-    int64_t let_go_after;
 } requests;
 
 /* What an earlier case has left open still writes where it was told to. */
 void requests_begin(void)
 {
     requests.count = 0;
-    requests.let_go = NULL;
 }
 
 int64_t recorder_open_requests(void)
@@ -46,12 +41,12 @@ static void together_if_known(MPI_Request request, Flight *flight)
             continue;
         flight_ends(&s->flight, call_at(s->index), NULL);
         flight_ends(flight, NULL, NULL);
-        s->flight = *flight = (Flight){0};
     }
 }
 
-static int started(Call *call, int result, MPI_Comm comm, MPI_Request request, Flight flight, bool again)
+int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
 {
+    Flight flight = flight_begun();
     if (!call || request == MPI_REQUEST_NULL) {
         flight_ends(&flight, call, NULL);
         return result;
@@ -61,18 +56,8 @@ static int started(Call *call, int result, MPI_Comm comm, MPI_Request request, F
         misuse("wait for what was started before more is", "%s: %d exchanges are under way", call->name,
                KEPT);
     call->starts = 1;
-    requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, again, 0};
+    requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
     return result;
-}
-
-int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
-{
-    return started(call, result, comm, request, flight_begun(), false);
-}
-
-int request_started_again(Call *call, int result, MPI_Comm comm, MPI_Request request, const Flight *flight)
-{
-    return started(call, result, comm, request, *flight, true);
 }
 
 static void ended(MPI_Request request, const MPI_Status *status)
@@ -88,47 +73,8 @@ static void ended(MPI_Request request, const MPI_Status *status)
         }
         requests.started[i] = requests.started[--requests.count];
         flight_ends(&s.flight, call, call && call->number ? NULL : status);
-        if (!s.again)
-            flight_forgotten(&s.flight);
         return;
     }
-}
-
-bool request_is_open(MPI_Request request)
-{
-    for (int i = 0; i < requests.count; i++)
-        if (requests.started[i].request == request)
-            return true;
-    return false;
-}
-
-void request_let_go(MPI_Request request)
-{
-    for (int i = 0; i < requests.count; i++) {
-        if (requests.started[i].request != request)
-            continue;
-        Call *call = call_at(requests.started[i].index);
-        if (call && (call->number || call->from != NOBODY))
-            misuse("wait for it, and free nothing",
-                   "MPI_Request_free: the %s is under way, and nobody would know when it is complete",
-                   call->name);
-        if (call)
-            call->completed = 1;
-        requests.let_go = requests.started[i].flight.sent;
-        requests.let_go_after = index_of_current();
-        requests.started[i] = requests.started[--requests.count];
-        return;
-    }
-}
-
-/* Only a later call can tell a rank that such a message has arrived. */
-void sent_memory_given_back(const void *begin, size_t bytes)
-{
-    const char *sent = requests.let_go, *first = begin;
-    if (recorder_active() && sent && sent >= first && sent < first + bytes &&
-        requests.let_go_after == index_of_current())
-        misuse("MPI_Wait, then free", "memory was given back from which a message is being sent: "
-                                      "MPI_Request_free does not wait for it");
 }
 
 /* This rank waits for a request from now on, or no longer (index -1). */

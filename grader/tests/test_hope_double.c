@@ -164,30 +164,6 @@ START_TEST(one_request_of_several_is_enough_for_some_waits)
 }
 END_TEST
 
-START_TEST(what_a_probe_has_taken_is_there)
-{
-    for (int i = 0; i < 2; i++)
-        a_send(0, 1, 0, 6);
-    leaves(0);
-    a_receive(1, 0, 0, 0)->probes = 1;
-    a_receive(1, 0, 0, 6);
-    a_receive(1, 0, 0, 6)->taken = 1;
-    waits(1);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
-}
-END_TEST
-
-START_TEST(a_buffered_send_may_be_kept)
-{
-    a_send(0, 1, 0, 6)->manner = BUFFERED;
-    waits(0);
-    leaves(1);
-    ck_assert_int_eq(hope_of(calls), SOME);
-    calls->rank[0].call[0].manner = ORDINARY;
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
-}
-END_TEST
-
 Suite *suite(void)
 {
     Suite *all = suite_create("calls that wait");
@@ -205,8 +181,6 @@ Suite *suite(void)
     tcase_add_test(tcase, a_rank_that_has_left_hardly_takes_a_message_any_more);
     tcase_add_test(tcase, a_wait_is_for_what_was_started);
     tcase_add_test(tcase, one_request_of_several_is_enough_for_some_waits);
-    tcase_add_test(tcase, what_a_probe_has_taken_is_there);
-    tcase_add_test(tcase, a_buffered_send_may_be_kept);
     suite_add_tcase(all, tcase);
     return all;
 }

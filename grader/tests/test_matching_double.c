@@ -159,40 +159,12 @@ END_TEST
 START_TEST(a_ready_send_needs_its_receive_before_it)
 {
     Call *receive = a_receive(1, 0, 0, 6), *send = a_send(0, 1, 0, 6);
-    send->manner = READY;
+    send->ready = 1;
     ck_assert_int_eq(error(), NO_DIFFERENCE);
     receive->time = send->time + 1;
     ck_assert_int_eq(error(), NOT_YET_RECEIVED);
-    send->manner = ORDINARY;
+    send->ready = 0;
     ck_assert_int_eq(error(), NO_DIFFERENCE);
-}
-END_TEST
-
-START_TEST(what_probes_have_taken_comes_in_the_order_of_the_probes)
-{
-    a_send(0, 1, 0, 6);
-    a_send(0, 1, 0, 5);
-    for (int i = 0; i < 2; i++)
-        a_receive(1, 0, 0, 0)->probes = 1;
-    a_receive(1, 0, 0, 5)->taken = 2;
-    a_receive(1, 0, 0, 6)->taken = 1;
-    ck_assert_int_eq(error(), NO_DIFFERENCE);
-    calls->rank[1].call[2].taken = calls->rank[1].call[3].taken = 0;
-    ck_assert_int_eq(error(), OTHER_COUNT);
-}
-END_TEST
-
-START_TEST(a_rank_that_waits_for_its_buffer_lacks_the_receive)
-{
-    a_send(0, 1, 0, 6)->manner = BUFFERED;
-    new_call(0, "detach of the buffer", LOCAL);
-    waits(0);
-    calls->rank[0].call[0].waited_by = 1;
-    sum(1, 1, 6)->time = 0;
-    waits(1);
-    ck_assert_int_eq(error(), NEVER_RECEIVED);
-    calls->rank[0].call[0].waited_by = -1;
-    ck_assert_int_eq(error(), NEVER_CALLED);
 }
 END_TEST
 
@@ -228,8 +200,6 @@ Suite *suite(void)
     tcase_add_test(tcase, a_receive_from_anybody_may_take_it);
     tcase_add_test(tcase, an_exchange_is_a_send_and_a_receive);
     tcase_add_test(tcase, a_ready_send_needs_its_receive_before_it);
-    tcase_add_test(tcase, what_probes_have_taken_comes_in_the_order_of_the_probes);
-    tcase_add_test(tcase, a_rank_that_waits_for_its_buffer_lacks_the_receive);
     tcase_add_test(tcase, calls_on_other_lines_are_allowed_and_told_when_asked);
     suite_add_tcase(all, tcase);
     return all;
