@@ -82,7 +82,7 @@ enum { THE_WORLD = 1 };
 
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
-    char name[40];         /**< "all_reduce", "start of all_reduce", "wait" */
+    char name[40];         /**< "all_reduce", "wait" */
     Label where;           /**< what the rank was at */
     int32_t rule;          /**< a Rule */
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
@@ -93,7 +93,7 @@ typedef struct Call {
     int64_t ended;     /**< on that clock: when it returned */
     int32_t reduction; /**< a Reduction */
     int32_t root;      /**< a rank, or NOBODY where the call has none */
-    int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none */
+    int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
     Signature sent[MAX_RANKS];          /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
     Signature received[MAX_RANKS];      /**< what is expected of each rank, likewise */
     int32_t starts;                     /**< a request: it returns at once, and somebody waits for it later */

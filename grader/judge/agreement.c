@@ -5,7 +5,6 @@
 #include "base/language.h"
 #include "grader/judge/calls.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
 #include "grader/judge/trial.h"
 
 static bool has_finished(const Trial *t)
@@ -79,7 +78,7 @@ static void append_open_requests(const Trial *t, char *text, size_t size)
 
 void left_over(Trial *t, const Entry *entry)
 {
-    char text[160], kind[41], words[WORDS_SIZE], which[400] = "", line[64], name[sizeof entry->label.name];
+    char text[160], kind[41], which[400] = "", line[64], name[sizeof entry->label.name];
     snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, entry->label.name);
     if (!strcmp(name, "request")) {
         append_open_requests(t, which, sizeof which);
@@ -105,5 +104,5 @@ void left_over(Trial *t, const Entry *entry)
     fail(t->result, check_of_calls(t), t->index,
          _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
            "only so many (rank %d, %s)"),
-         times, words_of(kind, words), at, line, t->rank, case_text(t->c, text));
+         times, _(kind), at, line, t->rank, case_text(t->c, text));
 }

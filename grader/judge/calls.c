@@ -8,7 +8,6 @@
 
 #include "base/language.h"
 #include "grader/judge/lines.h"
-#include "grader/judge/names.h"
 
 static bool is_rank(int32_t rank, int ranks)
 {
@@ -164,8 +163,7 @@ const char *group_text(const Call *call, char text[32])
 
 void call_name(const Call *call, char text[64])
 {
-    char words[WORDS_SIZE];
-    snprintf(text, 64, "%.63s", words_of(call->name, words));
+    snprintf(text, 64, call->starts ? _("start of %.40s") : "%.40s", _(call->name));
     if (call->number)
         append(text, 64, " #%lld", (long long)call->number);
     if (call->to >= 0)
@@ -175,7 +173,7 @@ void call_name(const Call *call, char text[64])
     else if (call->from == ANYBODY)
         append(text, 64, "%s", _(" from any rank"));
     int tag = call->to >= 0 ? call->to_tag : call->from_tag;
-    if (call->rule == MESSAGE && tag > 0)
+    if ((call->rule == MESSAGE || call->rule == TOGETHER) && tag > 0)
         append(text, 64, _(" with tag %d"), tag);
 }
 

@@ -208,14 +208,8 @@ static const char *lesson(DifferenceKind kind)
 
 static bool meets_its_start(const Difference *d)
 {
-    static const char start[] = "start of ";
-    const size_t length = sizeof start - 1;
-    if (d->kind != OTHER_OPERATION || !d->call[1])
-        return false;
-    const char *one = d->call[0]->name, *other = d->call[1]->name;
-    bool starts[2] = {!strncmp(one, start, length), !strncmp(other, start, length)};
-    return starts[0] != starts[1] &&
-           !strcmp(one + (starts[0] ? length : 0), other + (starts[1] ? length : 0));
+    return d->kind == OTHER_OPERATION && d->call[1] && d->call[0]->starts != d->call[1]->starts &&
+           !strcmp(d->call[0]->name, d->call[1]->name);
 }
 
 void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)

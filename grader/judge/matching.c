@@ -87,7 +87,8 @@ DifferenceKind misfit(const Part *a, const Part *b)
     DifferenceKind kind = NO_DIFFERENCE;
     if (a->rank == b->rank) /* what a rank sends to itself it alone has to know */
         return NO_DIFFERENCE;
-    if (strcmp(x->name, y->name) != 0)
+    if (strcmp(x->name, y->name) != 0 || x->starts != y->starts ||
+        (x->rule == TOGETHER && x->from_tag != y->from_tag))
         return OTHER_OPERATION;
     if (x->root != y->root)
         return OTHER_ROOT;

@@ -42,12 +42,17 @@ static const Call *head_of(const Table *t, int rank)
     return t->next[rank] < mine->count ? &mine->call[t->next[rank]] : NULL;
 }
 
+static bool same_operation(const Call *a, const Call *b)
+{
+    return !strcmp(a->name, b->name) && a->starts == b->starts;
+}
+
 /* Calls of a group meet by their number; what a rank does by itself stands beside the same on other ranks. */
 static bool belong_together(const Call *a, const Call *b)
 {
     if (a->number || b->number)
         return a->number == b->number && a->group == b->group;
-    return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address && !strcmp(a->name, b->name) &&
+    return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address && same_operation(a, b) &&
            label_equal(&a->where, &b->where);
 }
 
@@ -80,7 +85,7 @@ static bool alongside(const Row *row, const Row *other)
     char one[96], two[96];
     call_what(a, one);
     call_what(b, two);
-    return a->number && a->number == b->number && !(a->members & b->members) && !strcmp(a->name, b->name) &&
+    return a->number && a->number == b->number && !(a->members & b->members) && same_operation(a, b) &&
            label_equal(&a->where, &b->where) && !strcmp(one, two);
 }
 

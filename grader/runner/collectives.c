@@ -1,4 +1,5 @@
 /* The collectives of MPI, recorded and charged with what they send. */
+#include "base/language.h"
 #include "grader/runner/record.h"
 
 /* `describe` fills in what the other ranks must agree with; `share` of `type` is what this rank is charged with. */
@@ -44,7 +45,7 @@ int MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int o
 int MPI_Allgatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
                    const int displs[], MPI_Datatype out_type, MPI_Comm comm)
 {
-    COLLECTIVE("all_gather of parts", EXCHANGE,
+    COLLECTIVE(N_("all_gather of parts"), EXCHANGE,
                gathers_all_parts(this, comm, in, count, type, counts, out_type),
                gather_share(comm, sum_of(counts, comm)), out_type,
                PMPI_Allgatherv(in, count, type, out, counts, displs, out_type, comm));
@@ -61,7 +62,7 @@ int MPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_
 int MPI_Gatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
                 const int displs[], MPI_Datatype out_type, int root, MPI_Comm comm)
 {
-    ROOTED("gather of parts", EXCHANGE, gathers(this, comm, count, type, 0, counts, out_type, root),
+    ROOTED(N_("gather of parts"), EXCHANGE, gathers(this, comm, count, type, 0, counts, out_type, root),
            gather_share(comm, count), type,
            PMPI_Gatherv(in, count, type, out, counts, displs, out_type, root, comm));
 }
@@ -85,7 +86,7 @@ int MPI_Reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype 
 int MPI_Reduce_scatter(const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op,
                        MPI_Comm comm)
 {
-    COLLECTIVE("reduce_scatter of parts", REDUCTION, reduces_parts(this, comm, counts, type, op),
+    COLLECTIVE(N_("reduce_scatter of parts"), REDUCTION, reduces_parts(this, comm, counts, type, op),
                gather_share(comm, sum_of(counts, comm)), type,
                PMPI_Reduce_scatter(in, out, counts, type, op, comm));
 }
@@ -101,7 +102,7 @@ int MPI_Alltoall(const void *in, int count, MPI_Datatype type, void *out, int ou
 int MPI_Alltoallv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
                   const int out_counts[], const int out_displs[], MPI_Datatype out_type, MPI_Comm comm)
 {
-    COLLECTIVE("all_to_all of parts", EXCHANGE,
+    COLLECTIVE(N_("all_to_all of parts"), EXCHANGE,
                exchanges_all_parts(this, comm, in, counts, type, out_counts, out_type),
                sum_of_others(in == MPI_IN_PLACE ? out_counts : counts, comm),
                in == MPI_IN_PLACE ? out_type : type,
@@ -111,14 +112,14 @@ int MPI_Alltoallv(const void *in, const int counts[], const int displs[], MPI_Da
 int MPI_Scatterv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
                  int out_count, MPI_Datatype out_type, int root, MPI_Comm comm)
 {
-    ROOTED("scatter of parts", EXCHANGE, scatters(this, comm, 0, counts, type, out_count, out_type, root),
+    ROOTED(N_("scatter of parts"), EXCHANGE, scatters(this, comm, 0, counts, type, out_count, out_type, root),
            gather_share(comm, out_count), out_type,
            PMPI_Scatterv(in, counts, displs, type, out, out_count, out_type, root, comm));
 }
 
 int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    ROOTED("exclusive scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
+    ROOTED(N_("exclusive scan"), REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
            gather_share(comm, count), type, PMPI_Exscan(in, out, count, type, op, comm));
 }
 

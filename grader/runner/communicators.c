@@ -160,8 +160,7 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out
         this->group = name->id;
         this->members = name->members;
         this->number = ++name->collectives;
-        if (tag)
-            snprintf(this->name, sizeof this->name, "create_group with tag %d", tag);
+        this->from_tag = tag;
     }
     enter(this);
     return made(this, out, __builtin_return_address(0), PMPI_Comm_create_group(comm, group, tag, out));

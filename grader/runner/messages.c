@@ -1,4 +1,5 @@
 /* Messages between two ranks, recorded and charged with what they send. */
+#include "base/language.h"
 #include "grader/runner/record.h"
 
 /* What a rank sends to itself leaves it for nowhere. */
@@ -24,9 +25,10 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
     return leave(result)
 
 #define START_OF_SEND(name, ready, call)                                                                     \
-    POINT("start of " name,                                                                                  \
-          (sends_when(ready, this, comm, to, tag, count, type), x = departs(this, x, count, type)), to,      \
-          count, type, call)                                                                                 \
+    POINT(name,                                                                                              \
+          (begins(this), sends_when(ready, this, comm, to, tag, count, type),                                \
+           x = departs(this, x, count, type)),                                                               \
+          to, count, type, call)                                                                             \
     return leave(request_started(this, result, comm, *request))
 
 /* A receive costs its sender. Where the message came from is told by the status, if need be by one of our own. */
@@ -86,8 +88,9 @@ int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm 
 
 int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    POINT("start of receive",
-          (receives_message(this, comm, from, tag, count, type), x = lands_message(this, x, count, type)),
+    POINT("receive",
+          (begins(this), receives_message(this, comm, from, tag, count, type),
+           x = lands_message(this, x, count, type)),
           MPI_PROC_NULL, 0, type, PMPI_Irecv(x, count, type, from, tag, comm, request))
     return leave(request_started(this, result, comm, *request));
 }
@@ -121,8 +124,8 @@ int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, v
                  MPI_Datatype y_type, int from, int y_tag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT("send and receive", exchanges(this, comm, to, tag, from, y_tag, count, type, y_count, y_type), to,
-          count, type, PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got))
+    POINT(N_("send and receive"), exchanges(this, comm, to, tag, from, y_tag, count, type, y_count, y_type),
+          to, count, type, PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got))
     came_from(this, comm, got);
     return leave(result);
 }
@@ -131,7 +134,7 @@ int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag,
                          MPI_Comm comm, MPI_Status *status)
 {
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT("send and receive", exchanges(this, comm, to, tag, from, y_tag, count, type, count, type), to,
+    POINT(N_("send and receive"), exchanges(this, comm, to, tag, from, y_tag, count, type, count, type), to,
           count, type, PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got))
     came_from(this, comm, got);
     return leave(result);

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
@@ -50,7 +51,7 @@ void object_freed(const void *handle)
 
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
 {
-    static const char *const kinds[OBJECT_KINDS] = {"communicator", "group", "block of memory"};
+    static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"), "block of memory"};
     for (int i = 0; i < objects.count; i++) {
         const Object *first = &objects.object[i];
         int64_t count = 1;

@@ -18,6 +18,13 @@ MPI_Comm substituted(MPI_Comm comm);
  *  MPI calls of itself. */
 Call *call_of(const char *name, MPI_Comm comm, Rule rule);
 
+/** That it returns at once, and that somebody waits for it later. */
+static inline void begins(Call *call)
+{
+    if (call)
+        call->starts = 1;
+}
+
 /** This rank enters the call, and says in shared memory where it waits. */
 void enter(Call *call);
 /** Leaves the call that this rank is in. Returns `result`, what MPI has returned. */

@@ -1,9 +1,11 @@
 /* The collectives of MPI that are started and waited for later, recorded and charged with what they send. */
+#include "base/language.h"
 #include "grader/runner/record.h"
 
 #define START(name, rule, describe, share, type, call)                                                       \
     comm = substituted(comm);                                                                                \
-    Call *this = call_of("start of " name, comm, rule);                                                      \
+    Call *this = call_of(name, comm, rule);                                                                  \
+    begins(this);                                                                                            \
     describe;                                                                                                \
     enter(this);                                                                                             \
     charge(true, share, type);                                                                               \
@@ -77,7 +79,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 int MPI_Ireduce_scatter(const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op,
                         MPI_Comm comm, MPI_Request *request)
 {
-    START("reduce_scatter of parts", REDUCTION,
+    START(N_("reduce_scatter of parts"), REDUCTION,
           (reduces_parts(this, comm, counts, type, op),
            MOVES(sum_of(counts, comm), type,
                  in == MPI_IN_PLACE ? sum_of(counts, comm) : counts[rank_in(comm)], type)),
@@ -88,7 +90,7 @@ int MPI_Ireduce_scatter(const void *in, void *out, const int counts[], MPI_Datat
 int MPI_Iallgatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
                     const int displs[], MPI_Datatype out_type, MPI_Comm comm, MPI_Request *request)
 {
-    START("all_gather of parts", EXCHANGE,
+    START(N_("all_gather of parts"), EXCHANGE,
           (gathers_all_parts(this, comm, in, count, type, counts, out_type),
            MOVES(count, type, end_of(counts, displs, comm), out_type)),
           gather_share(comm, sum_of(counts, comm)), out_type,
@@ -108,7 +110,7 @@ int MPI_Igather(const void *in, int count, MPI_Datatype type, void *out, int out
 int MPI_Igatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
                  const int displs[], MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
 {
-    START("gather of parts", EXCHANGE,
+    START(N_("gather of parts"), EXCHANGE,
           (gathers(this, comm, count, type, 0, counts, out_type, root),
            MOVES(count, type, rank_in(comm) == root ? end_of(counts, displs, comm) : 0, out_type)),
           gather_share(comm, count), type,
@@ -129,7 +131,7 @@ int MPI_Iscatter(const void *in, int count, MPI_Datatype type, void *out, int ou
 int MPI_Iscatterv(const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
                   int out_count, MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
 {
-    START("scatter of parts", EXCHANGE,
+    START(N_("scatter of parts"), EXCHANGE,
           (scatters(this, comm, 0, counts, type, out_count, out_type, root),
            MOVES(rank_in(comm) == root ? end_of(counts, displs, comm) : 0, type,
                  out == MPI_IN_PLACE ? 0 : out_count, out_type)),
@@ -151,7 +153,7 @@ int MPI_Ialltoallv(const void *in, const int counts[], const int displs[], MPI_D
                    const int out_counts[], const int out_displs[], MPI_Datatype out_type, MPI_Comm comm,
                    MPI_Request *request)
 {
-    START("all_to_all of parts", EXCHANGE,
+    START(N_("all_to_all of parts"), EXCHANGE,
           (exchanges_all_parts(this, comm, in, counts, type, out_counts, out_type),
            MOVES(in == MPI_IN_PLACE ? 0 : end_of(counts, displs, comm), type,
                  end_of(out_counts, out_displs, comm), out_type)),
@@ -170,7 +172,7 @@ int MPI_Iscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op
 int MPI_Iexscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                 MPI_Request *request)
 {
-    START("exclusive scan", REDUCTION,
+    START(N_("exclusive scan"), REDUCTION,
           (reduces(this, comm, count, type, op, MPI_PROC_NULL), MOVES(count, type, count, type)),
           gather_share(comm, count), type, PMPI_Iexscan(in, out, count, type, op, comm, request));
 }
