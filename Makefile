@@ -100,7 +100,7 @@ SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out %_main.c common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
              common/base/*.c common/tensor/*.c $(addprefix common/backend/,*.c host/*.c reference/*.c) common/autograd/*.c common/comm/*.c common/comm/only_mpi/*.c common/model/*.c \
              common/train/buckets.c common/train/table_rows.c common/data/permutation.c))
-JUDGE := $(wildcard grader/judge/*.c grader/judge/formats/*.c)
+JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)
 SCENARIOS := $(wildcard grader/labs/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
 
@@ -264,7 +264,7 @@ $(BUILD)/grade: $(call double,grader/judge/main.c) $(JUDGE_PARTS)
 # The labs with their titles and points, for scripts.
 $(BUILD)/generated/labs.json: $(BUILD)/grade
 	$(BUILD)/grade --list > $@
-$(call double,$(wildcard grader/judge/formats/*.c)): CPPFLAGS += $(XML_CFLAGS)
+$(call double,$(wildcard grader/judge/report/formats/*.c)): CPPFLAGS += $(XML_CFLAGS)
 $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/generated/labs.h
 
 # ---- grading --------------------------------------------------------------------------------------------------------

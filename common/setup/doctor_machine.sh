@@ -61,7 +61,7 @@ shared_memory_row() {
     fi
 }
 
-# What grader/judge/sandbox.c asks of the system: namespaces, and mounts that can be made read-only with all below them.
+# What grader/judge/launch/sandbox.c asks of the system: namespaces, and mounts that can be made read-only with all below them.
 sandbox_row() {
     local kernel
     kernel=$(uname -r)

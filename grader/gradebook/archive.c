@@ -5,7 +5,7 @@
 
 #include "base/language.h"
 #include "grader/gradebook/files.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/report/verdict.h"
 
 static bool cannot_be_read(struct archive *archive, Problem *problem)
 {

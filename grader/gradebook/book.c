@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/output.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/report/output.h"
+#include "grader/judge/report/verdict.h"
 
 void give_up(const Problem *problem)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "grader/gradebook/manifest.h"
-#include "grader/judge/judge.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/diagnose/result.h"
+#include "grader/judge/report/verdict.h"
 
 static const char *base_of(const char *path)
 {

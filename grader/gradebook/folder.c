@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "grader/gradebook/files.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/report/verdict.h"
 
 enum { DEEPEST = 16 };
 

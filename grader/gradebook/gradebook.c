@@ -8,7 +8,7 @@
 
 #include "base/language.h"
 #include "grader/gradebook/book.h"
-#include "grader/judge/crew.h"
+#include "grader/judge/launch/launcher.h"
 #include "grader/judge/local.h"
 
 static _Noreturn void usage(const char *what)

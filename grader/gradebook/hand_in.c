@@ -11,7 +11,7 @@
 
 #include "base/language.h"
 #include "grader/gradebook/manifest.h"
-#include "grader/judge/judge.h"
+#include "grader/judge/diagnose/result.h"
 #include "grader/judge/tokens.h"
 
 typedef struct HandIn {

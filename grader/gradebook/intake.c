@@ -10,9 +10,9 @@
 
 #include "base/language.h"
 #include "grader/gradebook/book.h"
-#include "grader/judge/judge.h"
-#include "grader/judge/output.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/diagnose/result.h"
+#include "grader/judge/report/output.h"
+#include "grader/judge/report/verdict.h"
 
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE])
 {

@@ -10,9 +10,9 @@
 
 #include "base/language.h"
 #include "grader/gradebook/book.h"
-#include "grader/judge/judge.h"
-#include "grader/judge/output.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/diagnose/result.h"
+#include "grader/judge/report/output.h"
+#include "grader/judge/report/verdict.h"
 
 /* No lab takes a hundredth of it; it is there so that one student cannot hold up all others for ever. */
 enum { LONGEST_SECONDS = 30 * 60 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/judge.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/diagnose/result.h"
+#include "grader/judge/report/verdict.h"
 
 /* The lab whose file this is, or -1; `prefix` gets what stands before NN-slug: "labs/", "ada/labs/", "". */
 static int lab_of_path(const char *path, char prefix[PATH_SIZE])

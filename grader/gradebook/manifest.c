@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "base/language.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/report/verdict.h"
 
 void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE])
 {

@@ -5,9 +5,9 @@
 
 #include "base/language.h"
 #include "grader/gradebook/book.h"
-#include "grader/judge/judge.h"
-#include "grader/judge/output.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/diagnose/result.h"
+#include "grader/judge/report/output.h"
+#include "grader/judge/report/verdict.h"
 
 enum { MOST_CAUSES = 512, SHOWN = 3, SENTENCE = 320 };
 

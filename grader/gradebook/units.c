@@ -5,7 +5,7 @@
 
 #include "base/language.h"
 #include "grader/gradebook/book.h"
-#include "grader/judge/judge.h"
+#include "grader/judge/diagnose/result.h"
 
 static bool hash_file(XXH3_state_t *hash, const char *path)
 {

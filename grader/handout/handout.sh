@@ -42,7 +42,7 @@ put_runtime() {
             "$file" > "$stage/$file"
     done
     put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
-    put grader/judge/*.[ch] grader/judge/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
+    put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}
     put data/reviews/* data/download.sh data/archive_to_csv.py Makefile

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/crew.h"
-#include "grader/judge/stamp.h"
+#include "grader/judge/launch/launcher.h"
+#include "grader/judge/launch/stamp_of.h"
 #include "grader/judge/trace.h"
 
-/* What gdb is told first, in a file of the crew's folder; at last it says that it is ready. */
+/* What gdb is told first, in a file of the launcher's folder; at last it says that it is ready. */
 typedef struct Script {
     char commands[96], ready[96];
 } Script;
@@ -28,12 +28,12 @@ static void must(bool good, const char *hint, const char *what)
     give_up(&problem);
 }
 
-static Script write_script(const Crew *crew, const char *stops)
+static Script write_script(const Launcher *launcher, const char *stops)
 {
     Script script;
     char names[512];
-    snprintf(script.commands, sizeof script.commands, "%s/gdb", crew->folder);
-    snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", crew->folder);
+    snprintf(script.commands, sizeof script.commands, "%s/gdb", launcher->folder);
+    snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", launcher->folder);
     snprintf(names, sizeof names, "%s", stops);
     FILE *file = fopen(script.commands, "w");
     must(file, N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
@@ -72,20 +72,20 @@ static bool has_ended(pid_t gdb)
 }
 
 /* The case is posted once gdb is ready, and the ranks leave once it is done. */
-static void look_on(Crew *crew, const Case *c, pid_t gdb, const Script *script)
+static void look_on(Launcher *launcher, const Case *c, pid_t gdb, const Script *script)
 {
     bool ended = false;
     while (!(ended = has_ended(gdb)) && access(script->ready, F_OK) != 0)
         ;
-    crew->launch->control.current = *c;
-    atomic_store(&crew->launch->control.posted, ended ? -1 : 1);
+    launcher->launch->control.current = *c;
+    atomic_store(&launcher->launch->control.posted, ended ? -1 : 1);
     for (bool told = ended; !ended; ended = has_ended(gdb)) {
         int done = 0;
-        crew_has_ended(crew); /* takes what was printed */
+        launcher_has_ended(launcher); /* takes what was printed */
         for (int r = 0; r < c->world; r++)
-            done += atomic_load(&crew->launch->rank[r].done_cases) >= 1;
+            done += atomic_load(&launcher->launch->rank[r].done_cases) >= 1;
         if (!told && done == c->world) {
-            atomic_store(&crew->launch->control.posted, -1);
+            atomic_store(&launcher->launch->control.posted, -1);
             told = true;
         }
     }
@@ -96,7 +96,7 @@ int debug_lab(const Options *o)
     char runner[512], why[256];
     Case cases[MAX_CASES];
     Problem problem;
-    Crew crew;
+    Launcher launcher;
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
@@ -108,22 +108,22 @@ int debug_lab(const Options *o)
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;
     o->sandbox->debugged = true;
-    must(crew_start(&crew, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why, sizeof why),
+    must(launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why, sizeof why),
          N_("make doctor shows whether MPI starts"), why);
     printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
              "continue goes on, quit ends all ranks\n"),
            o->debug);
     fflush(stdout);
-    const Script script = write_script(&crew, o->stops);
+    const Script script = write_script(&launcher, o->stops);
     signal(SIGINT, SIG_IGN);
-    look_on(&crew, c, start_gdb(runner, crew.pid[o->debug], &script), &script);
+    look_on(&launcher, c, start_gdb(runner, launcher.pid[o->debug], &script), &script);
     if (isatty(STDIN_FILENO)) {
         signal(SIGTTOU, SIG_IGN);
         tcsetpgrp(STDIN_FILENO, getpgrp());
     }
     unlink(script.commands);
     unlink(script.ready);
-    crew_stop(&crew);
-    munmap(crew.launch, FILE_BYTES);
+    launcher_stop(&launcher);
+    munmap(launcher.launch, FILE_BYTES);
     return 0;
 }

@@ -7,17 +7,10 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/calls.h"
-#include "grader/judge/lines.h"
-#include "grader/judge/printed.h"
-#include "grader/judge/verdict.h"
-
-double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/judge/launch/printed.h"
+#include "grader/judge/report/verdict.h"
 
 /* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the
  * lab; or that the lab waits for one that it stands on. */

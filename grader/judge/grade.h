@@ -4,7 +4,8 @@
 #ifndef BALISE_GRADER_GRADE_H
 #define BALISE_GRADER_GRADE_H
 
-#include "grader/judge/judge.h"
+#include "grader/judge/compare/expected.h"
+#include "grader/judge/diagnose/result.h"
 #include "grader/judge/local.h"
 
 enum {
@@ -42,12 +43,6 @@ typedef struct Options {
     int formats, outs;     /**< how many of each were given: as many of one as of the other */
     Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
-
-/** Ends with `problem` on stderr: it could not be graded. */
-_Noreturn void give_up(const Problem *problem);
-
-/** Of a clock that only goes forward. */
-double seconds_now(void);
 
 /** Grades result->lab, and fills the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);

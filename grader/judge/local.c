@@ -1,7 +1,7 @@
 /* What grader/cases.local adds to the cases of the kit. */
 #include "grader/judge/local.h"
 
-#include "grader/judge/calls.h"
+#include "grader/judge/mpi/recorded.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef BALISE_GRADER_JUDGE_LOCAL_H
 #define BALISE_GRADER_JUDGE_LOCAL_H
 
-#include "grader/judge/judge.h"
+#include "grader/judge/diagnose/result.h"
 
 enum {
     MOST_SEEDS = 8,   /**< seed lines' numbers */

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/formats/formats.h"
+#include "grader/judge/report/formats/formats.h"
 #include "grader/judge/grade.h"
 #include "grader/judge/list.h"
-#include "grader/judge/output.h"
+#include "grader/judge/report/output.h"
 #include "grader/judge/debug.h"
 #include "grader/judge/picture.h"
 #include "grader/judge/trace.h"

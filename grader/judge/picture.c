@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/judge/calls.h"
-#include "grader/judge/formats/formats.h"
-#include "grader/judge/lines.h"
-#include "grader/judge/labels.h"
-#include "grader/judge/output.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/report/formats/formats.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/report/output.h"
 #include "grader/judge/trace.h"
 
 json_t *picture_text(const char *text)
@@ -111,8 +111,8 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
                      "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
                      "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
                      case_text(c, text), "world", c->world, "tp", c->tp, "ending",
-                     ended ? "refused" : endings[outcome->ending], "story",
-                     picture_text(ended ? refused : outcome->story), "todo", picture_text(todo), "checks",
+                     ended ? "refused" : endings[outcome->ending], "diagnosis",
+                     picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
                      checks_json(result), "alike", alike_on_ranks(c), "matrices",
                      picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls));
 }

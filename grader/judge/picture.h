@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "grader/judge/calls.h"
+#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/grade.h"
-#include "grader/judge/trial.h"
+#include "grader/judge/diagnose/trial.h"
 
 /** Plays one case of a lab, judges it, and writes what its ranks called of MPI, what part of which matrix each holds, and which
  *  elements are wrong, as JSON to the file that the options name. Also of a case that hung or crashed.

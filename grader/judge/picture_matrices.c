@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grader/judge/labels.h"
+#include "grader/labs/labels.h"
 #include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/lines.h"
-#include "grader/judge/printed.h"
-#include "grader/judge/table.h"
-#include "grader/judge/trial.h"
-#include "grader/judge/verdict.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/judge/launch/printed.h"
+#include "grader/judge/report/call_table.h"
+#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/report/verdict.h"
 
 /* Do its ranks have something to say to each other? Of replicas those that train, to be drawn with matrices that are split. */
 static bool is_worth_a_look(const Case *c, bool drawn)
@@ -50,13 +50,13 @@ static void say(const char *begin, const char *text)
 }
 
 /* Each rank on a line of its own. */
-static void print_story(const char *story)
+static void print_reason(const char *diagnosis)
 {
     char lines[2600], separator[64];
     size_t used = 0;
     const char *rank = _("rank %d ");
     snprintf(separator, sizeof separator, "%s%.*s", _("; "), (int)strcspn(rank, "%"), rank);
-    for (const char *at = story; *at && used < sizeof lines - 1; at++) {
+    for (const char *at = diagnosis; *at && used < sizeof lines - 1; at++) {
         bool next = !strncmp(at, separator, strlen(separator));
         lines[used++] = next ? '\n' : *at;
         at += next ? strlen(_("; ")) - 1 : 0;
@@ -82,14 +82,14 @@ static void print_end(const Case *c, const Outcome *outcome)
     }
     printf("\n%s\n", complete ? _("the case came to its end") : _("the case did not come to its end:"));
     if (!complete)
-        print_story(outcome->story);
+        print_reason(outcome->diagnosis);
     if (complete && first.kind != NO_DIFFERENCE) {
         difference_text(outcome->calls, &first, text, sizeof text);
         say(_("first difference: "), text);
     } else if (complete) {
         printf("%s", _("every call met its like on the other ranks\n"));
     }
-    if (wholes_differ(outcome->calls, c->tp, text, sizeof text))
+    if (replicas_diverge(outcome->calls, c->tp, text, sizeof text))
         say("", text);
 }
 

@@ -4,28 +4,28 @@
 #include "base/run.h"
 
 #ifndef BALISE_DOUBLE
-static double *numbers(Play *play, What what, GroupName name, int64_t count)
+static double *numbers(Scenario *run, What what, GroupName name, int64_t count)
 {
     double *values;
-    stream_entry(&play->stream, VALUES, GROUPS, label_of(what, A_GROUP, name, 0), count, &values)->shape =
+    stream_entry(&run->stream, VALUES, GROUPS, label_of(what, A_GROUP, name, 0), count, &values)->shape =
         SHAPE(count);
     for (int64_t i = 0; i < count; i++)
         values[i] = 0;
     return values;
 }
 
-void write_group(Play *play, GroupName name, Group *group, int rank, int degree)
+void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree)
 {
     if (!group)
         misuse("group_split makes it, on every rank", "mesh->%s was not made on this rank",
                name == TP ? "tp" : "dp");
     int size = group_size(group), place = group_rank(group);
-    at(play, label_of(EXCHANGE_IN, A_GROUP, name, 0));
-    double *members = numbers(play, MEMBERS_OF, name, size);
-    members[place] = group_rank(play->mesh->world);
+    at(run, label_of(EXCHANGE_IN, A_GROUP, name, 0));
+    double *members = numbers(run, MEMBERS_OF, name, size);
+    members[place] = group_rank(run->mesh->world);
     group_sum(group, members, size); /* the others' places are zero here */
-    *numbers(play, RANK_IN, name, 1) = rank;
-    *numbers(play, DEGREE_OF, name, 1) = degree;
+    *numbers(run, RANK_IN, name, 1) = rank;
+    *numbers(run, DEGREE_OF, name, 1) = degree;
 }
 #else
 Members tp_group(const Case *c, int rank)

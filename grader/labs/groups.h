@@ -10,7 +10,7 @@
 typedef enum GroupName { TP, DP } GroupName;
 
 /** Writes the members of the group, found out by an exchange in it, and the rank and degree that the mesh says. */
-void write_group(Play *play, GroupName name, Group *group, int rank, int degree);
+void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree);
 
 /** The ranks of a group in order: first, first + stride, ... */
 typedef struct Members {

@@ -2,9 +2,9 @@
 #include "grader/labs/operations.h"
 
 #ifndef BALISE_DOUBLE
-void scenario_01(Play *play)
+void scenario_01(Scenario *run)
 {
-    play_operations(play);
+    run_operations(run);
 }
 #else
 /* A sum has no size of its own: neither millions nor millionths are to be lost. */

@@ -16,19 +16,19 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return embedding_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Play *play, int which)
+static Sizes sizes(const Scenario *run, int which)
 {
-    const Case *c = &play->c;
-    const Parameter *table = model_parameter(play->model, "first.weight");
+    const Case *c = &run->c;
+    const Parameter *table = model_parameter(run->model, "first.weight");
     return (Sizes){.B = c->B,
                    .S = c->S,
                    .H = width(c, which),
                    .vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0};
 }
 
-void scenario_03(Play *play)
+void scenario_03(Scenario *run)
 {
-    play_layers(play, &(LayerPlay){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE

@@ -22,15 +22,15 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return attention_forward(layer, x, mask, mesh);
 }
 
-static Sizes sizes(const Play *play, int which)
+static Sizes sizes(const Scenario *run, int which)
 {
-    const Case *c = &play->c;
+    const Case *c = &run->c;
     return (Sizes){.B = c->B, .S = c->S, .H = width(c, which)};
 }
 
-void scenario_04(Play *play)
+void scenario_04(Scenario *run)
 {
-    play_layers(play, &(LayerPlay){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE

@@ -26,16 +26,16 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return feed_forward_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Play *play, int which)
+static Sizes sizes(const Scenario *run, int which)
 {
-    const Case *c = &play->c;
+    const Case *c = &run->c;
     return (Sizes){
         .B = c->B, .S = c->S, .H = width(c, which), .F = inner_of(c, which), .OUT = out_of(c, which)};
 }
 
-void scenario_05(Play *play)
+void scenario_05(Scenario *run)
 {
-    play_layers(play, &(LayerPlay){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE

@@ -29,19 +29,20 @@ static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, co
     return classifier_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Play *play, int which)
+static Sizes sizes(const Scenario *run, int which)
 {
-    const Case *c = &play->c;
+    const Case *c = &run->c;
     return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .C = which ? 3 : 2, .part = c->kind};
 }
 
-void scenario_07(Play *play)
+void scenario_07(Scenario *run)
 {
-    if (play->c.kind == BLOCK)
-        play_layers(play, &(LayerPlay){make_block, forward_block, .takes_mask = true, .width = width,
-                                       .sizes = sizes});
+    if (run->c.kind == BLOCK)
+        run_layers(run, &(LayerScenario){make_block, forward_block, .takes_mask = true, .width = width,
+                                         .sizes = sizes});
     else
-        play_layers(play, &(LayerPlay){make_classifier, forward_classifier, .width = width, .sizes = sizes});
+        run_layers(run,
+                   &(LayerScenario){make_classifier, forward_classifier, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE

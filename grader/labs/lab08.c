@@ -2,10 +2,10 @@
 #include "grader/labs/groups.h"
 
 #ifndef BALISE_DOUBLE
-void scenario_08(Play *play)
+void scenario_08(Scenario *run)
 {
-    const Mesh *mesh = play->mesh;
-    write_group(play, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
+    const Mesh *mesh = run->mesh;
+    write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)

@@ -2,9 +2,9 @@
 #include "grader/labs/operations.h"
 
 #ifndef BALISE_DOUBLE
-void scenario_09(Play *play)
+void scenario_09(Scenario *run)
 {
-    play_operations(play);
+    run_operations(run);
 }
 #else
 /* Small integers, zeros on one rank. */

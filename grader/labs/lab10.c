@@ -2,12 +2,12 @@
 #include "grader/labs/groups.h"
 
 #ifndef BALISE_DOUBLE
-void scenario_10(Play *play)
+void scenario_10(Scenario *run)
 {
-    const Mesh *mesh = play->mesh;
-    write_group(play, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
+    const Mesh *mesh = run->mesh;
+    write_group(run, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
     /* what balise 8 made must have remained */
-    write_group(play, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
+    write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)

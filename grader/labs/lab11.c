@@ -16,13 +16,13 @@ enum { TOLD = 64 }; /* what was written behind `mine` is kept so far */
 /* ---- the sampler ---- */
 
 /* The returned length, the room in `mine`, and what was written there, whatever the length says. */
-static void write_mine(Play *play, const Deal *deal, int64_t length, const Room *mine)
+static void write_mine(Scenario *run, const Deal *deal, int64_t length, const Room *mine)
 {
     double *values;
     int64_t written = room_last_written(mine) + 1;
     if (written > deal->rows + TOLD)
         written = deal->rows + TOLD;
-    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)->shape =
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)->shape =
         SHAPE(2 + written);
     values[0] = (double)length;
     values[1] = (double)mine->count;
@@ -30,120 +30,119 @@ static void write_mine(Play *play, const Deal *deal, int64_t length, const Room 
         values[2 + i] = (double)mine->numbers[i];
 }
 
-static void write_order(Play *play, const Deal *deal, const Room *order)
+static void write_order(Scenario *run, const Deal *deal, const Room *order)
 {
     double *values;
     int64_t written = room_last_written(order) + 1;
     if (written > deal->rows)
         written = deal->rows;
-    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)->shape =
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)->shape =
         SHAPE(written);
     for (int64_t i = 0; i < written; i++)
         values[i] = (double)order->numbers[i];
 }
 
 /* Where something was written outside of the room: how many numbers it is for, the first index and the last. */
-static void write_outside(Play *play, const Deal *deal, const Room *room, What what)
+static void write_outside(Scenario *run, const Deal *deal, const Room *room, What what)
 {
     double *values;
     int64_t first = room_written_before(room), last = room_last_written(room);
     if (first == 0 && last < room->count)
         return;
-    stream_entry(&play->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape = SHAPE(3);
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape = SHAPE(3);
     values[0] = (double)room->count;
     values[1] = (double)first;
     values[2] = (double)last;
 }
 
-static void write_deal(Play *play, const Deal *deal)
+static void write_deal(Scenario *run, const Deal *deal)
 {
     Room order, mine;
-    int64_t dp = replicas_of(&play->c);
+    int64_t dp = replicas_of(&run->c);
     room_take(&order, "order", deal->rows, order_mark);
     room_take(&mine, "mine", (deal->rows + dp - 1) / dp, mine_mark);
     Sampler sampler = {.rows = deal->rows,
-                       .seed = play->c.key + (uint64_t)deal->seed,
+                       .seed = run->c.key + (uint64_t)deal->seed,
                        .tail = deal->tail,
                        .order = order.numbers,
                        .mine = mine.numbers};
     Sampler before = sampler;
-    at(play, replica_deal_label(CALL_OF, deal));
-    traffic_begin(play);
-    int64_t length = sampler_set_epoch(&sampler, deal->epoch, play->mesh);
-    traffic_end(play, replica_deal_label(CALL_OF, deal), FORWARD_BUDGET, &(Sizes){0});
+    at(run, replica_deal_label(CALL_OF, deal));
+    traffic_begin(run);
+    int64_t length = sampler_set_epoch(&sampler, deal->epoch, run->mesh);
+    traffic_end(run, replica_deal_label(CALL_OF, deal), FORWARD_BUDGET, &(Sizes){0});
     if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
         sampler.order != before.order || sampler.mine != before.mine)
         misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
                "sampler_set_epoch: a field of the sampler was changed");
-    write_outside(play, deal, &mine, OUTSIDE_MINE);
-    write_outside(play, deal, &order, OUTSIDE_ORDER);
-    write_mine(play, deal, length, &mine);
-    write_order(play, deal, &order);
+    write_outside(run, deal, &mine, OUTSIDE_MINE);
+    write_outside(run, deal, &order, OUTSIDE_ORDER);
+    write_mine(run, deal, length, &mine);
+    write_order(run, deal, &order);
     room_free(&order);
     room_free(&mine);
 }
 
 /* ---- the gradients ---- */
 
-static void play_buckets(Play *play, int round)
+static void run_buckets(Scenario *run, int round)
 {
     char key[KEY_SIZE];
     int count = replica_buckets(round);
     Bucket buckets[MOST_BUCKETS] = {{0}};
     Tensor *gradients[MOST_BUCKETS];
     Sizes sizes = {.part = count};
-    tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
-        int64_t size = replica_bucket_size(&play->c, i);
+        int64_t size = replica_bucket_size(&run->c, i);
         sizes.N += size;
-        gradients[i] = random_input(play, key, group_rank(play->mesh->world), SHAPE(size), false);
+        gradients[i] = random_input(run, key, group_rank(run->mesh->world), SHAPE(size), false);
         buckets[i].gradients = gradients[i];
     }
-    traffic_begin(play);
+    traffic_begin(run);
     for (int i = 0; i < count; i++) {
-        at(play, label_of(START_OF, A_BUCKET, i, round));
-        bucket_ready(&buckets[i], play->mesh);
+        at(run, label_of(START_OF, A_BUCKET, i, round));
+        bucket_ready(&buckets[i], run->mesh);
     }
-    at(play, label_of(END_OF, A_ROUND, 0, round));
-    buckets_finish(buckets, count, play->mesh);
-    traffic_end(play, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
+    at(run, label_of(END_OF, A_ROUND, 0, round));
+    buckets_finish(buckets, count, run->mesh);
+    traffic_end(run, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
         bucket_hold(&buckets[i], gradients[i]);
-        write_values(play, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), gradients[i]);
+        write_values(run, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), gradients[i]);
     }
 }
 
 /* ---- the metrics ---- */
 
-static void play_metrics(Play *play, int evaluation)
+static void run_metrics(Scenario *run, int evaluation)
 {
     double *values;
-    Metrics metrics =
-        replica_metrics(play, group_rank(play->mesh->world) / play->mesh->tp_degree, evaluation);
+    Metrics metrics = replica_metrics(run, group_rank(run->mesh->world) / run->mesh->tp_degree, evaluation);
     Sizes sizes = {0};
-    at(play, label_of(CALL_OF, METRICS_OF, 0, evaluation));
-    traffic_begin(play);
-    metrics_synchronise(&metrics, play->mesh);
-    traffic_end(play, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&play->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+    at(run, label_of(CALL_OF, METRICS_OF, 0, evaluation));
+    traffic_begin(run);
+    metrics_synchronise(&metrics, run->mesh);
+    traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
+    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
         ->shape = SHAPE(3);
     values[0] = metrics.loss_sum;
     values[1] = metrics.correct;
     values[2] = metrics.count;
 }
 
-void scenario_11(Play *play)
+void scenario_11(Scenario *run)
 {
     Deal deal;
-    if (play->c.kind == WHOLE_MODEL)
-        play_model(play);
-    for (int i = 0; play->c.kind == COUNTING && i < EVALUATIONS; i++)
-        play_metrics(play, i);
-    for (int i = 0; play->c.kind == DEALING && replica_deal(&play->c, i, &deal); i++)
-        write_deal(play, &deal);
-    for (int round = 0; play->c.kind == AVERAGING && round < ROUNDS; round++)
-        play_buckets(play, round);
+    if (run->c.kind == WHOLE_MODEL)
+        run_whole_model(run);
+    for (int i = 0; run->c.kind == COUNTING && i < EVALUATIONS; i++)
+        run_metrics(run, i);
+    for (int i = 0; run->c.kind == DEALING && replica_deal(&run->c, i, &deal); i++)
+        write_deal(run, &deal);
+    for (int round = 0; run->c.kind == AVERAGING && round < ROUNDS; round++)
+        run_buckets(run, round);
 }
 #else
 #include "backend/reference/arithmetic.h"
@@ -173,49 +172,49 @@ static Averaged averaged(const Case *c, int rank, int mistake)
     return a;
 }
 
-static void expect_buckets(Play *play, int rank, int mistake, int round)
+static void expect_buckets(Scenario *run, int rank, int mistake, int round)
 {
     char key[KEY_SIZE];
     int count = replica_buckets(round);
     Sizes sizes = {.part = count};
-    Averaged a = averaged(&play->c, rank, mistake);
-    tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+    Averaged a = averaged(&run->c, rank, mistake);
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     for (int i = 0; i < count; i++)
-        sizes.N += replica_bucket_size(&play->c, i);
-    traffic_end(play, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
+        sizes.N += replica_bucket_size(&run->c, i);
+    traffic_end(run, label_of(GRADIENT_OF, A_ROUND, 0, round), BACKWARD_BUDGET, &sizes);
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
-        Shape shape = SHAPE(replica_bucket_size(&play->c, i));
+        Shape shape = SHAPE(replica_bucket_size(&run->c, i));
         const Order order = reference_order(a.count); /* as the replicas may add, in an order of their own */
         int64_t k = order.first;
-        Tensor *sum = random_input(play, key, a.first + (int)k * a.stride, shape, false);
+        Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {
             k = order_next(order, k);
-            sum = add(sum, random_input(play, key, a.first + (int)k * a.stride, shape, false));
+            sum = add(sum, random_input(run, key, a.first + (int)k * a.stride, shape, false));
         }
         kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
-        write_values(play, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), sum);
+        write_values(run, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), sum);
     }
 }
 
-static void expect_metrics(Play *play, int rank, int mistake, int evaluation)
+static void expect_metrics(Scenario *run, int rank, int mistake, int evaluation)
 {
     double *values;
     Sizes sizes = {0};
     Metrics sum = {0};
-    int dp = play->c.world / play->c.tp, mine = rank / play->c.tp;
+    int dp = run->c.world / run->c.tp, mine = rank / run->c.tp;
     for (int replica = 0; replica < dp; replica++) {
-        Metrics m = replica_metrics(play, replica, evaluation);
-        double times = mistake == OVER_THE_WORLD ? play->c.tp
-                       : mistake == OVER_TP      ? play->c.tp * (replica == mine)
+        Metrics m = replica_metrics(run, replica, evaluation);
+        double times = mistake == OVER_THE_WORLD ? run->c.tp
+                       : mistake == OVER_TP      ? run->c.tp * (replica == mine)
                        : mistake == ONE_REPLICA  ? replica == mine
                                                  : 1;
         sum.loss_sum += times * m.loss_sum;
         sum.correct += times * m.correct;
         sum.count += times * m.count;
     }
-    traffic_end(play, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&play->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+    traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
+    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
         ->shape = SHAPE(3);
     values[0] = sum.loss_sum;
     values[1] = sum.correct;
@@ -226,21 +225,21 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
 {
     Deal deal;
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    Play play = {.c = *c, .mesh = &mesh, .stream = stream};
+    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
     double *none;
-    play.pool = pool_new(0, false);
-    play.tape = tape_new(play.pool, &mesh);
+    run.pool = pool_new(0, false);
+    run.tape = tape_new(run.pool, &mesh);
     for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
-        stream_entry(&play.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3, &none);
+        stream_entry(&run.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3, &none);
         none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
-        stream_entry(&play.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
+        stream_entry(&run.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
     }
     for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
-        expect_buckets(&play, rank, mistake, round);
+        expect_buckets(&run, rank, mistake, round);
     for (int i = 0; c->kind == COUNTING && i < EVALUATIONS; i++)
-        expect_metrics(&play, rank, mistake, i);
-    tape_free(play.tape);
-    pool_free(play.pool);
+        expect_metrics(&run, rank, mistake, i);
+    tape_free(run.tape);
+    pool_free(run.pool);
 }
 
 /* ---- its record ------------------------------------------------------------------------------------------ */
@@ -310,7 +309,7 @@ Lab lab_11 = {
     .kinds = {[DEALING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
-              [WHOLE_MODEL] = {.scenario = play_model,
+              [WHOLE_MODEL] = {.scenario = run_whole_model,
                                .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS}},
     .forward = sent_forward,
     .backward = sent_backward,

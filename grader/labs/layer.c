@@ -42,34 +42,34 @@ static Label labelled(What what, int which, int step)
 }
 
 /* The first evaluation reads what the first step has read, the layer that was last first; the weights have changed since. */
-static Tensor *inputs(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
+static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int which, int step)
 {
-    const Case *c = &play->c;
+    const Case *c = &run->c;
     int width = layer->width(c, which);
     char key[KEY_SIZE];
     *pass = (Pass){0};
     step = step == STEPS ? 0 : step;
     key_of(key, "mask", which, step);
     if (layer->takes_mask)
-        pass->mask = random_mask(play, key);
+        pass->mask = random_mask(run, key);
     key_of(key, "x", which, step);
     if (layer->takes_ids) { /* in cases of integers all ids lie on the first rank's side */
         int rows = table_rows_of(c, which);
-        return pass->x = random_ids(play, key, c->integers && rows > c->tp ? rows / c->tp : rows);
+        return pass->x = random_ids(run, key, c->integers && rows > c->tp ? rows / c->tp : rows);
     }
     pass->u =
-        random_input(play, key, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
+        random_input(run, key, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
     pass->x = gelu(pass->u);
     return pass->x;
 }
 
 /* A layer takes and returns what every rank holds in full. */
-static void must_be_whole(const Play *play, const Tensor *y)
+static void must_be_whole(const Scenario *run, const Tensor *y)
 {
     char text[96];
     if (!y)
         misuse("return a tensor", "the layer's forward function returned NULL");
-    if (play->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
+    if (run->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
         misplaced(y->placement.kind == PARTIAL ? N_("all_reduce (g) adds the partial sums")
                                                : N_("all_gather joins the shards of all ranks"),
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
@@ -78,33 +78,34 @@ static void must_be_whole(const Play *play, const Tensor *y)
 /* The weights of this step, as they were filled in. */
 static real *filled;
 
-static void remember_weights(Play *play)
+static void remember_weights(Scenario *run)
 {
-    size_t bytes = (size_t)model_arena_size(play->model) * sizeof *filled;
+    size_t bytes = (size_t)model_arena_size(run->model) * sizeof *filled;
     filled = realloc(filled, bytes + 1);
-    backend_read(filled, model_weights(play->model), (int64_t)bytes);
+    backend_read(filled, model_weights(run->model), (int64_t)bytes);
 }
 
-static bool weights_have_changed(Play *play)
+static bool weights_have_changed(Scenario *run)
 {
     backend_wait();
-    return memcmp(filled, model_weights(play->model),
-                  (size_t)model_arena_size(play->model) * sizeof *filled) != 0;
+    return memcmp(filled, model_weights(run->model), (size_t)model_arena_size(run->model) * sizeof *filled) !=
+           0;
 }
 
-static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *pass, int which, int step)
+static void forward(Scenario *run, const LayerScenario *layer, const void *made, Pass *pass, int which,
+                    int step)
 {
-    inputs(play, layer, pass, which, step);
-    at(play, labelled(FORWARD_PASS_OF, which, step));
-    Sizes sizes = layer->sizes(play, which);
-    traffic_begin(play);
-    work_begin(play);
+    inputs(run, layer, pass, which, step);
+    at(run, labelled(FORWARD_PASS_OF, which, step));
+    Sizes sizes = layer->sizes(run, which);
+    traffic_begin(run);
+    work_begin(run);
     pass->y =
-        layer->forward(made, layer->takes_ids ? pass->x : into_layer(play, pass->x), pass->mask, play->mesh);
-    traffic_end(play, labelled(FORWARD_OF, which, step), FORWARD_BUDGET, &sizes);
-    work_end(play, labelled(FORWARD_OF, which, step));
-    must_be_whole(play, pass->y);
-    if (weights_have_changed(play))
+        layer->forward(made, layer->takes_ids ? pass->x : into_layer(run, pass->x), pass->mask, run->mesh);
+    traffic_end(run, labelled(FORWARD_OF, which, step), FORWARD_BUDGET, &sizes);
+    work_end(run, labelled(FORWARD_OF, which, step));
+    must_be_whole(run, pass->y);
+    if (weights_have_changed(run))
         misplaced(
             "the optimiser changes weights, between two steps: compute with a copy, tensor_copy(weight)",
             which == 0 ? N_("the forward pass of the first layer has changed its weights")
@@ -113,43 +114,43 @@ static void forward(Play *play, const LayerPlay *layer, const void *made, Pass *
         pass->other = add(pass->x, pass->u);
 }
 
-static void write_forward(Play *play, const Pass *pass, int which, int step)
+static void write_forward(Scenario *run, const Pass *pass, int which, int step)
 {
-    write_values(play, FORWARD, labelled(INPUT_OF, which, step), pass->x);
+    write_values(run, FORWARD, labelled(INPUT_OF, which, step), pass->x);
     if (pass->mask)
-        write_values(play, FORWARD, labelled(MASK_OF, which, step), pass->mask);
-    write_values(play, FORWARD, labelled(OUTPUT_OF, which, step), pass->y);
+        write_values(run, FORWARD, labelled(MASK_OF, which, step), pass->mask);
+    write_values(run, FORWARD, labelled(OUTPUT_OF, which, step), pass->y);
     if (pass->other)
-        write_values(play, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
+        write_values(run, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
 /* A gradient has no size of its own: a loss may be scaled, and be one of thousands. */
-static Tensor *random_gradient(Play *play, const char *key, Shape shape)
+static Tensor *random_gradient(Scenario *run, const char *key, Shape shape)
 {
-    Tensor *dy = random_input(play, key, -1, shape, false);
+    Tensor *dy = random_input(run, key, -1, shape, false);
     for (int64_t i = 0, count = tensor_count(dy); i < count; i++)
-        reals(dy)[i] *= (real)ldexp(1, play->c.dy_exponent);
+        reals(dy)[i] *= (real)ldexp(1, run->c.dy_exponent);
     return dy;
 }
 
-static void backward(Play *play, const LayerPlay *layer, Pass *pass, int which, int step)
+static void backward(Scenario *run, const LayerScenario *layer, Pass *pass, int which, int step)
 {
     char key[KEY_SIZE];
-    at(play, labelled(BACKWARD_PASS_OF, which, step));
-    Sizes sizes = layer->sizes(play, which);
+    at(run, labelled(BACKWARD_PASS_OF, which, step));
+    Sizes sizes = layer->sizes(run, which);
     key_of(key, "dy", which, step);
-    Tensor *dy = random_gradient(play, key, pass->y->shape);
+    Tensor *dy = random_gradient(run, key, pass->y->shape);
     if (pass->other) {
         key_of(key, "dother", which, step);
-        gradient_add(pass->other, random_gradient(play, key, pass->other->shape));
+        gradient_add(pass->other, random_gradient(run, key, pass->other->shape));
     }
-    traffic_begin(play);
-    work_begin(play);
-    tape_backward(play->tape, pass->y, dy);
-    traffic_end(play, labelled(BACKWARD_OF, which, step), BACKWARD_BUDGET, &sizes);
-    work_end(play, labelled(BACKWARD_OF, which, step));
+    traffic_begin(run);
+    work_begin(run);
+    tape_backward(run->tape, pass->y, dy);
+    traffic_end(run, labelled(BACKWARD_OF, which, step), BACKWARD_BUDGET, &sizes);
+    work_end(run, labelled(BACKWARD_OF, which, step));
     if (pass->u)
-        write_values(play, INPUT_GRADIENT, labelled(INPUT_GRADIENT_OF, which, step), pass->u->gradient);
+        write_values(run, INPUT_GRADIENT, labelled(INPUT_GRADIENT_OF, which, step), pass->u->gradient);
 }
 
 typedef struct Weights {
@@ -198,60 +199,60 @@ double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index
 }
 
 /* What lies between two epochs: forward passes that no backward pass follows, several of a layer in a row, without dropout. */
-static void evaluate(Play *play, const LayerPlay *layer, void *const made[LAYERS])
+static void evaluate(Scenario *run, const LayerScenario *layer, void *const made[LAYERS])
 {
     enum { MOST = 4 };
-    int passes = 2 + (int)(play->c.key % (MOST - 1));
+    int passes = 2 + (int)(run->c.key % (MOST - 1));
     Pass pass[LAYERS][MOST];
-    tape_reset(play->tape, (TapeBatch){play->c.key, STEPS, play->c.B, play->samples, false});
-    bool recording = tape_record(play->tape, false);
+    tape_reset(run->tape, (TapeBatch){run->c.key, STEPS, run->c.B, run->samples, false});
+    bool recording = tape_record(run->tape, false);
     for (int i = LAYERS - 1; i >= 0; i--)
         for (int k = 0; k < passes; k++)
-            forward(play, layer, made[i], &pass[i][k], i, STEPS + k);
+            forward(run, layer, made[i], &pass[i][k], i, STEPS + k);
     for (int i = 0; i < LAYERS; i++)
         for (int k = 0; k < passes; k++)
-            write_forward(play, &pass[i][k], i, STEPS + k);
-    tape_record(play->tape, recording);
+            write_forward(run, &pass[i][k], i, STEPS + k);
+    tape_record(run->tape, recording);
 }
 
-static void one_step(Play *play, const LayerPlay *layer, void *const made[LAYERS], int step)
+static void one_step(Scenario *run, const LayerScenario *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
-    Weights weights = weights_of_step(&play->c, step);
-    model_fill(play->model, begin_weights, any_weight, &weights);
-    remember_weights(play);
-    model_use_tape(play->model, play->tape);
+    Weights weights = weights_of_step(&run->c, step);
+    model_fill(run->model, begin_weights, any_weight, &weights);
+    remember_weights(run);
+    model_use_tape(run->model, run->tape);
     if (step > 0) {
-        evaluate(play, layer, made);
-        play->c.B += play->c.more_B;
+        evaluate(run, layer, made);
+        run->c.B += run->c.more_B;
     }
-    tape_reset(play->tape, (TapeBatch){play->c.key, step, play->c.B, play->samples, play->c.training != 0});
-    model_clear_gradients(play->model);
+    tape_reset(run->tape, (TapeBatch){run->c.key, step, run->c.B, run->samples, run->c.training != 0});
+    model_clear_gradients(run->model);
     for (int i = 0; i < LAYERS; i++)
-        forward(play, layer, made[i], &pass[i], i, step);
+        forward(run, layer, made[i], &pass[i], i, step);
     for (int i = 0; i < LAYERS; i++)
-        write_forward(play, &pass[i], i, step);
+        write_forward(run, &pass[i], i, step);
     for (int i = 0; i < LAYERS; i++) {
-        int which = play->c.reverse ? LAYERS - 1 - i : i;
-        backward(play, layer, &pass[which], which, step);
+        int which = run->c.reverse ? LAYERS - 1 - i : i;
+        backward(run, layer, &pass[which], which, step);
     }
-    model_complete_gradients(play->model);
-    write_arena(play, WEIGHT_GRADIENT, GRADIENT_OF, step);
-    kernel_sgd_step(model_arena_size(play->model), model_weights(play->model), model_gradients(play->model),
+    model_complete_gradients(run->model);
+    write_arena(run, WEIGHT_GRADIENT, GRADIENT_OF, step);
+    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model), model_gradients(run->model),
                     rate, 0);
-    write_arena(play, STEP, VALUE_OF, step);
+    write_arena(run, STEP, VALUE_OF, step);
 }
 
-void play_layers(Play *play, const LayerPlay *layer)
+void run_layers(Scenario *run, const LayerScenario *layer)
 {
     void *made[LAYERS];
-    play->model = model_new(play->pool, play->mesh, play->c.key);
+    run->model = model_new(run->pool, run->mesh, run->c.key);
     for (int i = 0; i < LAYERS; i++) {
-        at(play, labelled(MAKING_OF, i, NO_STEP));
-        made[i] = layer->make(within(model_builder(play->model), layer_names[i]), &play->c, i);
+        at(run, labelled(MAKING_OF, i, NO_STEP));
+        made[i] = layer->make(within(model_builder(run->model), layer_names[i]), &run->c, i);
     }
-    model_finish(play->model);
-    write_parameters(play);
+    model_finish(run->model);
+    write_parameters(run);
     for (int step = 0; step < STEPS; step++)
-        one_step(play, layer, made, step);
+        one_step(run, layer, made, step);
 }

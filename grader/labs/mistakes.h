@@ -5,7 +5,7 @@
 #ifndef BALISE_GRADER_MISTAKES_H
 #define BALISE_GRADER_MISTAKES_H
 
-/** The mistakes, each with its sentence in judge/suspects.c. */
+/** The mistakes, each with its sentence in judge/diagnose/suspects.c. */
 typedef enum Mistake {
     NO_MISTAKE = -1,
     OWN_ONLY,

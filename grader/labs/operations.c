@@ -52,15 +52,15 @@ typedef struct Pass {
 
 /* What f is given is the same on every rank, what the others are given is not; f's dy differs, the others'
  * does not. */
-static Pass forward(Play *play, int part, int call)
+static Pass forward(Scenario *run, int part, int call)
 {
-    const Mesh *mesh = play->mesh;
+    const Mesh *mesh = run->mesh;
     char key[KEY_SIZE];
     Pass pass;
     operation_key(key, "x", part, call);
-    int world_rank = group_rank(mesh->world), shared = operation_shared(&play->c, world_rank);
+    int world_rank = group_rank(mesh->world), shared = operation_shared(&run->c, world_rank);
     int rank = part == F ? shared : world_rank;
-    pass.x = random_input(play, key, rank, operation_shape(&play->c, call), true);
+    pass.x = random_input(run, key, rank, operation_shape(&run->c, call), true);
     if (part == F)
         pass.y = duplication(pass.x, mesh);
     else if (part == G)
@@ -74,7 +74,7 @@ static Pass forward(Play *play, int part, int call)
     } else { /* nor what linear has kept for its weight's gradient */
         operation_key(key, "weight", part, call);
         int64_t width = shape_last(pass.x->shape);
-        Tensor *w = random_input(play, key, shared, SHAPE(width, width), true);
+        Tensor *w = random_input(run, key, shared, SHAPE(width, width), true);
         Tensor *h = linear(placed(pass.x, whole()), w);
         pass.y = add(all_reduce(pass.x, mesh), h);
         pass.x = w;
@@ -82,68 +82,68 @@ static Pass forward(Play *play, int part, int call)
     return pass;
 }
 
-static void backward(Play *play, const Pass *pass, int part, int call)
+static void backward(Scenario *run, const Pass *pass, int part, int call)
 {
     char key[KEY_SIZE];
     operation_key(key, "dy", part, call);
-    int world_rank = group_rank(play->mesh->world);
-    int rank = part == F ? world_rank : operation_shared(&play->c, world_rank);
-    tape_backward(play->tape, pass->y, random_input(play, key, rank, pass->y->shape, false));
+    int world_rank = group_rank(run->mesh->world);
+    int rank = part == F ? world_rank : operation_shared(&run->c, world_rank);
+    tape_backward(run->tape, pass->y, random_input(run, key, rank, pass->y->shape, false));
 }
 
-static void play_part(Play *play, int part)
+static void run_part(Scenario *run, int part)
 {
     Pass pass[CALLS];
-    tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key, .samples = run->samples});
     for (int call = 0; call < CALLS; call++) {
-        Shape shape = operation_shape(&play->c, call);
-        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
-        at(play, labelled(FORWARD_PASS_OF, part, call));
-        traffic_begin(play);
-        pass[call] = forward(play, part, call);
-        traffic_end(play, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
+        Shape shape = operation_shape(&run->c, call);
+        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? run->c.tp : 1), .part = part};
+        at(run, labelled(FORWARD_PASS_OF, part, call));
+        traffic_begin(run);
+        pass[call] = forward(run, part, call);
+        traffic_end(run, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
     }
     for (int call = 0; call < CALLS; call++) {
-        write_values(play, FORWARD, labelled(OUTPUT_OF, part, call), pass[call].y);
+        write_values(run, FORWARD, labelled(OUTPUT_OF, part, call), pass[call].y);
     }
     for (int i = 0; i < CALLS; i++) {
-        int call = play->c.reverse ? CALLS - 1 - i : i;
-        Shape shape = operation_shape(&play->c, call);
-        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? play->c.tp : 1), .part = part};
-        at(play, labelled(BACKWARD_PASS_OF, part, call));
-        traffic_begin(play);
-        backward(play, &pass[call], part, call);
-        traffic_end(play, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
-        write_values(play, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), pass[call].x->gradient);
+        int call = run->c.reverse ? CALLS - 1 - i : i;
+        Shape shape = operation_shape(&run->c, call);
+        Sizes sizes = {.N = shape_count(shape) * (is_gather(part) ? run->c.tp : 1), .part = part};
+        at(run, labelled(BACKWARD_PASS_OF, part, call));
+        traffic_begin(run);
+        backward(run, &pass[call], part, call);
+        traffic_end(run, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
+        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), pass[call].x->gradient);
     }
 }
 
 /* A replica has nothing to wait for in another: one of them makes some calls more. */
-static void some_calls_more(Play *play)
+static void some_calls_more(Scenario *run)
 {
-    if (replicas_of(&play->c) < 2 || group_rank(play->mesh->world) >= play->c.tp)
+    if (replicas_of(&run->c) < 2 || group_rank(run->mesh->world) >= run->c.tp)
         return;
     for (int part = F; part <= GATHER_LAST; part++) {
-        tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
-        at(play, labelled(ITSELF, part, NO_STEP));
-        Pass pass = forward(play, part, 0);
-        backward(play, &pass, part, 0);
+        tape_reset(run->tape, (TapeBatch){.seed = run->c.key, .samples = run->samples});
+        at(run, labelled(ITSELF, part, NO_STEP));
+        Pass pass = forward(run, part, 0);
+        backward(run, &pass, part, 0);
     }
 }
 
-void play_operations(Play *play)
+void run_operations(Scenario *run)
 {
-    int parts = play->c.kind == LARGE ? G + 1 : PARTS;
+    int parts = run->c.kind == LARGE ? G + 1 : PARTS;
     for (int part = 0; part < parts; part++)
-        play_part(play, part);
-    some_calls_more(play);
+        run_part(run, part);
+    some_calls_more(run);
 }
 #else
 /* ---- what it must see ------------------------------------------------------------------------------------ */
 
 /* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this rank's part of dy. */
 typedef struct World {
-    Play play;
+    Scenario run;
     int rank, mistake;
 } World;
 
@@ -151,7 +151,7 @@ static Tensor *input_of(World *world, const char *what, int part, int call, int 
 {
     char key[KEY_SIZE];
     operation_key(key, what, part, call);
-    return random_input(&world->play, key, rank, shape, false);
+    return random_input(&world->run, key, rank, shape, false);
 }
 
 /* Does a wrong sum leave out this rank's contribution? */
@@ -166,8 +166,8 @@ static Tensor *sum_of_all(World *world, const char *what, int part, int call, Sh
 {
     Tensor *sum = NULL;
     bool over_world = world->mistake == OTHER_REPLICAS;
-    int first = over_world ? 0 : operation_first(&world->play.c, world->rank),
-        count = over_world ? world->play.c.world : world->play.c.tp;
+    int first = over_world ? 0 : operation_first(&world->run.c, world->rank),
+        count = over_world ? world->run.c.world : world->run.c.tp;
     const Order order = reference_order(count);
     for (int64_t n = 0, k = order.first; n < count; n++, k = order_next(order, k)) {
         const int rank = first + (int)k;
@@ -200,12 +200,12 @@ static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool
 
 static Tensor *output_of(World *world, int part, int call)
 {
-    const Case *c = &world->play.c;
+    const Case *c = &world->run.c;
     Shape shape = operation_shape(c, call);
     if (part == F)
-        return input_of(world, "x", part, call, operation_shared(&world->play.c, world->rank), shape);
+        return input_of(world, "x", part, call, operation_shared(&world->run.c, world->rank), shape);
     if (is_gather(part)) {
-        Tensor *all = tape_tensor(world->play.tape, REAL, gathered(c, part, call, shape), whole());
+        Tensor *all = tape_tensor(world->run.tape, REAL, gathered(c, part, call, shape), whole());
         for (int rank = 0; rank < c->tp; rank++)
             block(all, input_of(world, "x", part, call, operation_first(c, world->rank) + rank, shape),
                   operation_dimension(part, call, shape), rank, true);
@@ -222,18 +222,18 @@ static Tensor *output_of(World *world, int part, int call)
         own = input_of(world, "x", part, call, world->rank, shape);
         return add(sum,
                    linear(own, input_of(world, "weight", part, call,
-                                        operation_shared(&world->play.c, world->rank), SHAPE(width, width))));
+                                        operation_shared(&world->run.c, world->rank), SHAPE(width, width))));
     }
     return sum;
 }
 
 static Tensor *gradient_of(World *world, int part, int call)
 {
-    const Case *c = &world->play.c;
+    const Case *c = &world->run.c;
     Shape shape = operation_shape(c, call);
-    Tensor *dy = input_of(world, "dy", part, call, operation_shared(&world->play.c, world->rank),
+    Tensor *dy = input_of(world, "dy", part, call, operation_shared(&world->run.c, world->rank),
                           gathered(c, part, call, shape));
-    Tape *tape = world->play.tape;
+    Tape *tape = world->run.tape;
     if (part == F) {
         Tensor *sum = sum_of_all(world, "dy", part, call, shape);
         return world->mistake == COUNTED_TWICE
@@ -245,7 +245,7 @@ static Tensor *gradient_of(World *world, int part, int call)
         block(dy, mine, operation_dimension(part, call, shape), world->rank % c->tp, false);
         return mine;
     }
-    dy = input_of(world, "dy", part, call, operation_shared(&world->play.c, world->rank), shape);
+    dy = input_of(world, "dy", part, call, operation_shared(&world->run.c, world->rank), shape);
     if (part == G)
         return dy;
     Tensor *own = input_of(world, "x", part, call, world->rank, shape);
@@ -263,29 +263,29 @@ static Tensor *gradient_of(World *world, int part, int call)
 
 static void write_part(World *world, int part)
 {
-    Play *play = &world->play;
+    Scenario *run = &world->run;
     for (int call = 0; call < CALLS; call++) {
-        Shape shape = operation_shape(&play->c, call);
-        Sizes sizes = {.N = shape_count(gathered(&play->c, part, call, shape)), .part = part};
-        traffic_end(play, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
-        traffic_end(play, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
-        write_values(play, FORWARD, labelled(OUTPUT_OF, part, call), output_of(world, part, call));
-        write_values(play, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), gradient_of(world, part, call));
-        tape_reset(play->tape, (TapeBatch){.seed = play->c.key});
+        Shape shape = operation_shape(&run->c, call);
+        Sizes sizes = {.N = shape_count(gathered(&run->c, part, call, shape)), .part = part};
+        traffic_end(run, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
+        traffic_end(run, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
+        write_values(run, FORWARD, labelled(OUTPUT_OF, part, call), output_of(world, part, call));
+        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), gradient_of(world, part, call));
+        tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     }
 }
 
 void expect_operations(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    World world = {.play = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
-    world.play.pool = pool_new(0, false);
-    world.play.tape = tape_new(world.play.pool, &mesh);
+    World world = {.run = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
+    world.run.pool = pool_new(0, false);
+    world.run.tape = tape_new(world.run.pool, &mesh);
     int parts = c->kind == LARGE ? G + 1 : PARTS;
     for (int part = 0; part < parts; part++)
         write_part(&world, part);
-    tape_free(world.play.tape);
-    pool_free(world.play.pool);
+    tape_free(world.run.tape);
+    pool_free(world.run.pool);
 }
 
 Allowance operations_send_forward(int64_t n, const Sizes *z)

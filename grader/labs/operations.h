@@ -52,7 +52,7 @@ static inline bool is_operation(const Entry *entry, int part)
 }
 
 /** What a rank does in a case of lab 1 or 9. */
-ScenarioFunction play_operations;
+ScenarioFunction run_operations;
 /** What f, g and the gather may send. */
 AllowanceFunction operations_send_forward, operations_send_backward;
 

@@ -72,13 +72,13 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
 }
 
 /* Numbers that single precision does not hold, as those of much data; and the last of four replicas has had no row. */
-Metrics replica_metrics(const Play *play, int replica, int evaluation)
+Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {
-    if (replicas_of(&play->c) == 4 && replica == 3)
+    if (replicas_of(&run->c) == 4 && replica == 3)
         return (Metrics){0};
     replica += evaluation * MAX_RANKS;
-    double count = 0x1p24 * (double)(1 + random_below(play, "share", replica, 3)) +
-                   (double)(2 * random_below(play, "count", replica, 1 << 20) + 1);
-    return (Metrics){count * (0.5 + (double)random_below(play, "loss", replica, 64) / 64),
-                     (double)random_below(play, "correct", replica, (int64_t)count), count};
+    double count = 0x1p24 * (double)(1 + random_below(run, "share", replica, 3)) +
+                   (double)(2 * random_below(run, "count", replica, 1 << 20) + 1);
+    return (Metrics){count * (0.5 + (double)random_below(run, "loss", replica, 64) / 64),
+                     (double)random_below(run, "correct", replica, (int64_t)count), count};
 }

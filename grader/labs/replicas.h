@@ -1,6 +1,6 @@
 /** @file
  * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two steps of the whole
- * model. Rows are judged as sets, so the judge does not play the sampler; see judge/rows.c.
+ * model. Rows are judged as sets, so the judge does not play the sampler; see judge/diagnose/rows.c.
  */
 #ifndef BALISE_GRADER_REPLICAS_H
 #define BALISE_GRADER_REPLICAS_H
@@ -45,8 +45,8 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
 enum { EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
-Metrics replica_metrics(const Play *play, int replica, int evaluation);
-/** Two steps of a small BERT on rows that are dealt by the play itself, at any layout; see whole_model.c. */
-ScenarioFunction play_model;
+Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
+/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout; see whole_model.c. */
+ScenarioFunction run_whole_model;
 
 #endif

@@ -23,11 +23,11 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     return entry;
 }
 
-static void write_tensor(Play *play, EntryKind kind, Check check, Label label, Tensor *x)
+static void write_tensor(Scenario *run, EntryKind kind, Check check, Label label, Tensor *x)
 {
     double *numbers;
     int64_t count = tensor_count(x);
-    Entry *entry = stream_entry(&play->stream, kind, check, label, count, &numbers);
+    Entry *entry = stream_entry(&run->stream, kind, check, label, count, &numbers);
     entry->shape = x->shape;
     entry->called = x->placement.kind;
     x->summing = NULL; /* what was not waited for, the recorder says with its line */
@@ -37,20 +37,20 @@ static void write_tensor(Play *play, EntryKind kind, Check check, Label label, T
         numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];
 }
 
-void write_values(Play *play, Check check, Label label, Tensor *x)
+void write_values(Scenario *run, Check check, Label label, Tensor *x)
 {
     if (!x) {
         double *none;
-        stream_entry(&play->stream, VALUES, check, label, 0, &none);
+        stream_entry(&run->stream, VALUES, check, label, 0, &none);
         return;
     }
-    write_tensor(play, VALUES, check, label, x);
+    write_tensor(run, VALUES, check, label, x);
 }
 
-static void write_held(Play *play, EntryKind kind, Check check, Label label, const Parameter *p, Tensor *x)
+static void write_held(Scenario *run, EntryKind kind, Check check, Label label, const Parameter *p, Tensor *x)
 {
-    Entry *entry = (Entry *)(play->stream.base + atomic_load(play->stream.used));
-    write_tensor(play, kind, check, label, x);
+    Entry *entry = (Entry *)(run->stream.base + atomic_load(run->stream.used));
+    write_tensor(run, kind, check, label, x);
     entry->shape = p->shape;
     entry->placement_kind = p->placement.kind;
     entry->placement_dim = p->placement.dim;
@@ -58,59 +58,59 @@ static void write_held(Play *play, EntryKind kind, Check check, Label label, con
     entry->end = p->held.end;
 }
 
-void write_parameters(Play *play)
+void write_parameters(Scenario *run)
 {
-    for (Parameter *p = model_parameters(play->model); p; p = p->next)
-        write_held(play, PARAMETER, SHARDING, label_named(p->name), p, p->value);
+    for (Parameter *p = model_parameters(run->model); p; p = p->next)
+        write_held(run, PARAMETER, SHARDING, label_named(p->name), p, p->value);
 }
 
-void write_arena(Play *play, Check check, What what, int step)
+void write_arena(Scenario *run, Check check, What what, int step)
 {
-    for (Parameter *p = model_parameters(play->model); p; p = p->next) {
+    for (Parameter *p = model_parameters(run->model); p; p = p->next) {
         Label label = label_named(p->name);
         label.what = what;
         label.of = A_PARAMETER;
         label.step = step;
-        write_held(play, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
+        write_held(run, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
     }
 }
 
-static PhiloxKey key_of(const Play *play, const char *name)
+static PhiloxKey key_of(const Scenario *run, const char *name)
 {
-    return philox_key(play->c.key, name, (uint64_t)play->c.lab);
+    return philox_key(run->c.key, name, (uint64_t)run->c.lab);
 }
 
-Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient)
+Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient)
 {
     char full[KEY_SIZE + 16];
     snprintf(full, sizeof full, "%s of rank %d", name, rank);
-    PhiloxKey key = key_of(play, full);
-    Tensor *x = tape_host_tensor(play->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
+    PhiloxKey key = key_of(run, full);
+    Tensor *x = tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
-    const double *uniform = drawn(play->c.key, key, count);
-    bool nothing = play->c.integers && rank > 0 &&
-                   rank == play->c.world - 1; /* zeros are worth as much as other numbers */
-    const double unit = ldexp(1, play->c.exponent);
+    const double *uniform = drawn(run->c.key, key, count);
+    bool nothing = run->c.integers && rank > 0 &&
+                   rank == run->c.world - 1; /* zeros are worth as much as other numbers */
+    const double unit = ldexp(1, run->c.exponent);
     for (int64_t i = 0; i < count; i++) {
-        double value = play->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
+        double value = run->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
         reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
     x->needs_gradient = needs_gradient;
     return x;
 }
 
-int64_t random_below(const Play *play, const char *name, int64_t index, int64_t below)
+int64_t random_below(const Scenario *run, const char *name, int64_t index, int64_t below)
 {
-    return (int64_t)(philox_uniform_at(key_of(play, name), (uint64_t)index) * (double)below);
+    return (int64_t)(philox_uniform_at(key_of(run, name), (uint64_t)index) * (double)below);
 }
 
-Tensor *random_ids(Play *play, const char *name, int64_t limit)
+Tensor *random_ids(Scenario *run, const char *name, int64_t limit)
 {
-    const Case *c = &play->c;
-    Tensor *ids = tape_host_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    const Case *c = &run->c;
+    Tensor *ids = tape_host_tensor(run->tape, INT32, SHAPE(c->B, c->S), whole());
     int64_t count = tensor_count(ids);
     for (int64_t i = 0; i < count; i++)
-        ints(ids)[i] = (int32_t)random_below(play, name, i, limit);
+        ints(ids)[i] = (int32_t)random_below(run, name, i, limit);
     ints(ids)[0] = (int32_t)(limit - 1);
     ints(ids)[count - 1] = 0;
     if (count > 3)
@@ -119,19 +119,19 @@ Tensor *random_ids(Play *play, const char *name, int64_t limit)
 }
 
 /* The first sample is padded at its end, as texts are; of the others any position may be hidden, the first included. */
-Tensor *random_mask(Play *play, const char *name)
+Tensor *random_mask(Scenario *run, const char *name)
 {
-    const Case *c = &play->c;
-    Tensor *mask = tape_host_tensor(play->tape, INT32, SHAPE(c->B, c->S), whole());
+    const Case *c = &run->c;
+    Tensor *mask = tape_host_tensor(run->tape, INT32, SHAPE(c->B, c->S), whole());
     int64_t draws = 0;
     for (int64_t b = 0; b < c->B; b++) {
         int32_t *row = ints(mask) + b * c->S;
-        int64_t tokens = 1 + random_below(play, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
+        int64_t tokens = 1 + random_below(run, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
         for (int64_t s = 0; s < c->S; s++)
-            row[s] = b == 0 ? s < tokens : (int32_t)random_below(play, name, draws++, 2);
+            row[s] = b == 0 ? s < tokens : (int32_t)random_below(run, name, draws++, 2);
         if (b > 0) {
-            row[random_below(play, name, draws++, c->S)] = 0;
-            row[random_below(play, name, draws++, c->S)] = 1;
+            row[random_below(run, name, draws++, c->S)] = 0;
+            row[random_below(run, name, draws++, c->S)] = 1;
         }
     }
     return mask;

@@ -1,5 +1,5 @@
 /** @file
- * A play: what is done with a lab in one case, step by step, and what is written down. The runner plays it on
+ * A scenario: what is done with a lab in one case, step by step, and what is written down. The runner plays it on
  * every rank with the student's functions in single precision; the judge plays the same source with the plain
  * layers on one rank in double precision. So both streams have the same entries in the same order, and the
  * judge compares them one by one.
@@ -43,16 +43,16 @@ typedef struct Stream {
     _Atomic int64_t *used; /**< bytes in use; of a rank, in its header */
 } Stream;
 
-/** What a play works with. The program that plays it makes and frees all of it. */
-typedef struct Play {
+/** What a scenario works with. The program that runs it makes and frees all of it. */
+typedef struct Scenario {
     Case c;              /**< the case */
     const Mesh *mesh;    /**< of the case's ranks; in the judge, of one */
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
-    Model *model;        /**< the layers that the play has made */
+    Model *model;        /**< the layers that the scenario has made */
     Stream stream;       /**< where it writes */
     int64_t samples[64]; /**< row numbers that dropout is keyed by */
-} Play;
+} Scenario;
 
 /** The sizes that a budget formula speaks of. */
 typedef struct Sizes {
@@ -62,7 +62,7 @@ typedef struct Sizes {
 } Sizes;
 
 /** What a rank does in a case of a lab. */
-typedef void ScenarioFunction(Play *play);
+typedef void ScenarioFunction(Scenario *run);
 /** In a runner: that of its lab, scenario_NN; link-runner.sh gives it this name. */
 ScenarioFunction lab_scenario;
 
@@ -72,13 +72,13 @@ ScenarioFunction lab_scenario;
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count, double **numbers);
 
 /** Every number of x; x is called whole by the contract of the lab. */
-void write_values(Play *play, Check check, Label label, Tensor *x);
+void write_values(Scenario *run, Check check, Label label, Tensor *x);
 
 /** Each parameter's full shape, placement, range, and its initial numbers. */
-void write_parameters(Play *play);
+void write_parameters(Scenario *run);
 
 /** Each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
-void write_arena(Play *play, Check check, What what, int step);
+void write_arena(Scenario *run, Check check, What what, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 
@@ -90,7 +90,7 @@ static inline int replicas_of(const Case *c)
 
 /** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
  * delayed cases. */
-void at(Play *play, Label label);
+void at(Scenario *run, Label label);
 
 /** Which of a lab's budgets a pass has. */
 typedef enum Budget {
@@ -99,55 +99,55 @@ typedef enum Budget {
 } Budget;
 
 /** A pass begins whose exchanges are counted. */
-void traffic_begin(Play *play);
+void traffic_begin(Scenario *run);
 /** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
  */
-void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes);
+void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes);
 
 /** A pass begins whose work is counted. */
-void work_begin(Play *play);
+void work_begin(Scenario *run);
 /** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/labs/work.h; in the judge,
  * what the plain layer takes on one rank. */
-void work_end(Play *play, Label label);
+void work_end(Scenario *run, Label label);
 
 /** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
  * gives. */
-Tensor *into_layer(Play *play, Tensor *x);
+Tensor *into_layer(Scenario *run, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 enum { KEY_SIZE = 64 }; /**< bytes of a text that inputs are drawn by */
 /** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
  * unless `rank` is one (pass -1 for alike). */
-Tensor *random_input(Play *play, const char *name, int rank, Shape shape, bool needs_gradient);
+Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient);
 
 /** A random integer in 0..below-1. */
-int64_t random_below(const Play *play, const char *name, int64_t index, int64_t below);
+int64_t random_below(const Scenario *run, const char *name, int64_t index, int64_t below);
 
 /** Ids [B,S] with the borders of the vocabulary and repetitions among them; below `limit`. */
-Tensor *random_ids(Play *play, const char *name, int64_t limit);
+Tensor *random_ids(Scenario *run, const char *name, int64_t limit);
 
 /** A mask [B,S]: sample 0 is full, the others have 1..S tokens. */
-Tensor *random_mask(Play *play, const char *name);
+Tensor *random_mask(Scenario *run, const char *name);
 
 /* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
 
 /** How a lab's layer is made and called. */
-typedef struct LayerPlay {
+typedef struct LayerScenario {
     /** Makes the layer; `which` is 0 or 1: two layers of different sizes. */
     void *(*make)(Builder *b, const Case *c, int which);
     /** x may be ids; mask NULL where it takes none */
     Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
-    bool takes_ids;                              /**< its x are ids [B,S] */
-    bool takes_mask;                             /**< it is given a mask [B,S] */
-    int (*width)(const Case *c, int which);      /**< of its x */
-    Sizes (*sizes)(const Play *play, int which); /**< those that its budgets speak of */
-} LayerPlay;
+    bool takes_ids;                                 /**< its x are ids [B,S] */
+    bool takes_mask;                                /**< it is given a mask [B,S] */
+    int (*width)(const Case *c, int which);         /**< of its x */
+    Sizes (*sizes)(const Scenario *run, int which); /**< those that its budgets speak of */
+} LayerScenario;
 
 extern const char
     *const layer_names[LAYERS]; /**< "first", "second": what their parameters' names begin with */
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
-void play_layers(Play *play, const LayerPlay *layer);
+void run_layers(Scenario *run, const LayerScenario *layer);
 
 /** H, and `more` for the second layer on three ranks and more, so that each layer has to keep its own. */
 int wider_second(const Case *c, int which, int more);

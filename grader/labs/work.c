@@ -18,20 +18,20 @@ static int64_t held_in(const Pool *pool)
     return held;
 }
 
-void work_begin(Play *play)
+void work_begin(Scenario *run)
 {
     done.linear = done.attention = 0;
-    done.held = held_in(play->pool);
-    pool_begin_peak(play->pool);
+    done.held = held_in(run->pool);
+    pool_begin_peak(run->pool);
     own_work_begin();
 }
 
-void work_end(Play *play, Label label)
+void work_end(Scenario *run, Label label)
 {
     double *numbers;
-    PoolUse use = pool_use(play->pool);
+    PoolUse use = pool_use(run->pool);
     OwnWork own = own_work();
-    stream_entry(&play->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address = own.address;
+    stream_entry(&run->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address = own.address;
     numbers[LINEAR_WORK] = (double)done.linear;
     numbers[ATTENTION_WORK] = (double)done.attention;
     numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);

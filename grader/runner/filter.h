@@ -1,6 +1,6 @@
 /** @file
  * What a lab has no use for and its process therefore cannot ask of the system, however it asks: other processes (to make,
- * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/sandbox.h) holds all of that
+ * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/launch/sandbox.h) holds all of that
  * too; this holds also where there is no sandbox, and it makes an attempt a failed case that names the line.
  */
 #ifndef BALISE_GRADER_FILTER_H

@@ -31,7 +31,7 @@ enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few mega
 static struct {
     Launch *launch;
     RankHeader *header;
-    Play play;
+    Scenario run;
     jmp_buf case_ends;
     int rank;
     int points; /* of this case that have been come to late, or could have been */
@@ -46,7 +46,7 @@ static void write_problem(EntryKind kind, const Problem *problem, void *address)
 {
     double *bytes;
     Entry *entry =
-        stream_entry(&runner.play.stream, kind, 0, (Label){0}, sizeof *problem / sizeof(double), &bytes);
+        stream_entry(&runner.run.stream, kind, 0, (Label){0}, sizeof *problem / sizeof(double), &bytes);
     memcpy(bytes, problem, sizeof *problem);
     entry->address = address;
 }
@@ -65,8 +65,7 @@ void run_noted(Problem *problem, void *address)
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     double *none;
-    stream_entry(&runner.play.stream, NOT_STARTED, balise, label_named(function), 0, &none)->address =
-        address;
+    stream_entry(&runner.run.stream, NOT_STARTED, balise, label_named(function), 0, &none)->address = address;
     longjmp(runner.case_ends, 1);
 }
 
@@ -91,22 +90,22 @@ static void come_late(void)
         nap(LATE);
 }
 
-void at(Play *play, Label label)
+void at(Scenario *run, Label label)
 {
     end_if_found();
     runner.header->where = label;
-    if (play->c.delay && play->c.world > 1 && runner.rank == (int)(play->c.key % (uint64_t)play->c.world))
+    if (run->c.delay && run->c.world > 1 && runner.rank == (int)(run->c.key % (uint64_t)run->c.world))
         come_late();
 }
 
-Tensor *into_layer(Play *play, Tensor *x)
+Tensor *into_layer(Scenario *run, Tensor *x)
 {
     return x;
 }
 
 static Traffic before;
 
-void traffic_begin(Play *play)
+void traffic_begin(Scenario *run)
 {
     before = recorder_traffic();
 }
@@ -125,12 +124,12 @@ static int64_t said_by_making(int64_t communicators)
     return communicators > FREE ? communicators - FREE : 0;
 }
 
-void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes)
+void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
-    stream_entry(&play->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
+    stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
     numbers[0] = now.elements - before.elements + said_by_tags(now.empty - before.empty);
     numbers[1] = (double)(now.calls - before.calls + said_by_making(now.made - before.made));
     numbers[2] = sizes->vocabulary;
@@ -139,7 +138,7 @@ void traffic_end(Play *play, Label label, Budget budget, const Sizes *sizes)
 static void write_left_over(const char *what, int64_t count, void *address)
 {
     double *numbers;
-    stream_entry(&runner.play.stream, LEFT_OVER, FORWARD, label_named(what), 1, &numbers)->address = address;
+    stream_entry(&runner.run.stream, LEFT_OVER, FORWARD, label_named(what), 1, &numbers)->address = address;
     numbers[0] = (double)count;
 }
 
@@ -150,41 +149,41 @@ static void finish_case(void)
     if (recorder_open_requests() > 0)
         write_left_over("request", recorder_open_requests(), NULL);
     recorder_left_behind(write_left_over);
-    stream_entry(&runner.play.stream, FINISHED, 0, (Label){0}, 0, &numbers);
+    stream_entry(&runner.run.stream, FINISHED, 0, (Label){0}, 0, &numbers);
 }
 
 /* What a case has allocated, also one that was ended in the middle; its group can be freed together only. */
-static void clear_away(Play *play)
+static void clear_away(Scenario *run)
 {
-    if (play->tape)
-        tape_free(play->tape);
-    if (play->model)
-        model_free(play->model);
-    if (play->pool)
-        pool_free(play->pool);
+    if (run->tape)
+        tape_free(run->tape);
+    if (run->model)
+        model_free(run->model);
+    if (run->pool)
+        pool_free(run->pool);
 }
 
-static void open_play(Play *play, const Case *c, const Mesh *mesh)
+static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
 {
-    play->c = *c;
-    play->mesh = mesh;
-    play->model = NULL;
-    play->pool = pool_new(MEMORY, true);
-    play->tape = tape_new(play->pool, mesh);
-    values_watch(play->tape, rings_of(runner.launch, runner.rank));
+    run->c = *c;
+    run->mesh = mesh;
+    run->model = NULL;
+    run->pool = pool_new(MEMORY, true);
+    run->tape = tape_new(run->pool, mesh);
+    values_watch(run->tape, rings_of(runner.launch, runner.rank));
     for (int i = 0; i < 64; i++)
-        play->samples[i] = random_below(play, "sample", i, 1 << 20);
+        run->samples[i] = random_below(run, "sample", i, 1 << 20);
 }
 
-static void play_one(const Case *c, MPI_Comm world, int number)
+static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
     double *numbers;
     static Mesh meshes[2];
     Mesh *mesh = &meshes[number % 2]; /* a lab that keeps that of the last case meets nothing there */
-    Play *play = &runner.play;
-    *play = (Play){.c = *c, .stream = play->stream};
-    stream_entry(&play->stream, CASE, 0, (Label){0}, 0, &numbers);
+    Scenario *run = &runner.run;
+    *run = (Scenario){.c = *c, .stream = run->stream};
+    stream_entry(&run->stream, CASE, 0, (Label){0}, 0, &numbers);
     recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, number);
     guard_begin();
     sanitizer_begin();
@@ -195,21 +194,21 @@ static void play_one(const Case *c, MPI_Comm world, int number)
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
         group = group_of(world, "world");
         mesh_open(mesh, group, c->tp);
-        open_play(play, c, mesh);
-        lab_scenario(play);
+        open_play(run, c, mesh);
+        lab_scenario(run);
         finish_case();
     }
     bool open = recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */
     recorder_end();
     if (!open)
-        clear_away(play);
+        clear_away(run);
     if (complete && !open)
         group_free(group);
     *mesh = (Mesh){0};
     runner.header->where = (Label){0};
 }
 
-static void play_cases(void)
+static void run_posted_cases(void)
 {
     MPI_Comm worlds[MAX_RANKS + 1];
     int size;
@@ -225,7 +224,7 @@ static void play_cases(void)
             break;
         Case c = runner.launch->control.current;
         if (runner.rank < c.world)
-            play_one(&c, worlds[c.world], posted);
+            run_case(&c, worlds[c.world], posted);
         atomic_store(&runner.header->state, IDLE);
         atomic_fetch_add(&runner.header->done_cases, 1);
     }
@@ -245,8 +244,8 @@ static void attach(const char *path)
     if (runner.launch->control.debugged)                    /* by no ancestor of this process */
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
     yield_begin(runner.header);
-    runner.play.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
-                                  &runner.header->used};
+    runner.run.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
+                                 &runner.header->used};
 }
 
 /* MPI_Finalize tells mpirun two short things by TCP. The second would wait 40 ms for the first to be acknowledged (Nagle). */
@@ -278,7 +277,7 @@ int main(int argc, char **argv)
     filter_begin(backend_open_all()); /* where the system has none, there are the limits */
     recorder_catch_errors();
     backend_set_threads(1);
-    play_cases();
+    run_posted_cases();
     atomic_store(&runner.header->state, GONE);
     MPI_Finalize();
     return 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/judge/calls.h"
+#include "grader/judge/mpi/recorded.h"
 
 enum { FLOAT_TYPE = BASIC(FLOATING, 4), DOUBLE_TYPE = BASIC(FLOATING, 8), INT_TYPE = BASIC(SIGNED, 4) };
 enum { WORLD = 1, OTHER = 7 };

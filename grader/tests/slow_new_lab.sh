@@ -38,34 +38,34 @@ static Shape shape_of(const Case *c)
 }
 
 #ifndef BALISE_DOUBLE
-void scenario_99(Play *play)
+void scenario_99(Scenario *run)
 {
-    Sizes sizes = {.N = shape_count(shape_of(&play->c))};
-    tape_reset(play->tape, (TapeBatch){.seed = play->c.key, .samples = play->samples});
-    Tensor *x = random_input(play, "x", group_rank(play->mesh->world), shape_of(&play->c), false);
-    at(play, "part_of_sum");
-    traffic_begin(play);
-    Tensor *y = part_of_sum(x, play->mesh);
-    traffic_end(play, "forward", FORWARD_BUDGET, &sizes);
-    write_values(play, FORWARD, "output", y);
+    Sizes sizes = {.N = shape_count(shape_of(&run->c))};
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key, .samples = run->samples});
+    Tensor *x = random_input(run, "x", group_rank(run->mesh->world), shape_of(&run->c), false);
+    at(run, "part_of_sum");
+    traffic_begin(run);
+    Tensor *y = part_of_sum(x, run->mesh);
+    traffic_end(run, "forward", FORWARD_BUDGET, &sizes);
+    write_values(run, FORWARD, "output", y);
 }
 #else
 static void expect_part(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    Play play = {.c = *c, .mesh = &mesh, .stream = stream, .pool = pool_new(0, false)};
+    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream, .pool = pool_new(0, false)};
     Sizes sizes = {.N = shape_count(shape_of(c))};
-    play.tape = tape_new(play.pool, &mesh);
-    traffic_end(&play, "forward", FORWARD_BUDGET, &sizes);
-    Tensor *sum = random_input(&play, "x", 0, shape_of(c), false);
+    run.tape = tape_new(run.pool, &mesh);
+    traffic_end(&run, "forward", FORWARD_BUDGET, &sizes);
+    Tensor *sum = random_input(&run, "x", 0, shape_of(c), false);
     for (int r = 1; r < c->world; r++)
-        sum = add(sum, random_input(&play, "x", r, shape_of(c), false));
-    Tensor *part = tape_tensor(play.tape, REAL, SHAPE(c->B, c->H), whole());
+        sum = add(sum, random_input(&run, "x", r, shape_of(c), false));
+    Tensor *part = tape_tensor(run.tape, REAL, SHAPE(c->B, c->H), whole());
     for (int64_t i = 0, count = tensor_count(part); i < count; i++)
         reals(part)[i] = reals(sum)[rank * count + i];
-    write_values(&play, FORWARD, "output", part);
-    tape_free(play.tape);
-    pool_free(play.pool);
+    write_values(&run, FORWARD, "output", part);
+    tape_free(run.tape);
+    pool_free(run.pool);
 }
 
 static Allowance sent(int64_t n, const Sizes *z)

@@ -1,5 +1,5 @@
 /* The files of GPUs, and who reaches them in a sandbox: files of a folder of this test stand for those of /dev. */
-#include "grader/judge/sandbox.h"
+#include "grader/judge/launch/sandbox.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -9,11 +9,11 @@ START_TEST(where_all_have_come_mpi_is_at_work)
     sum(1, 1, 6);
     waits(0);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
     calls->rank[1].call[0].returned = 1; /* one has left the sum, and waits in the next */
     sum(1, 2, 6);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
 }
 END_TEST
 
@@ -22,7 +22,7 @@ START_TEST(where_one_has_left_the_others_wait_for_ever)
     sum(0, 1, 6);
     waits(0);
     leaves(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
 }
 END_TEST
 
@@ -33,9 +33,9 @@ START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
     waits(0);
     waits(1);
     leaves(1); /* from within it */
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
     calls->rank[1].call[0].returned = 1;
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
 }
 END_TEST
 
@@ -45,7 +45,7 @@ START_TEST(two_groups_crosswise_wait_for_ever)
     sum(1, 1, 6)->group = OTHER;
     waits(0);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
 }
 END_TEST
 
@@ -55,7 +55,7 @@ START_TEST(calls_that_do_not_fit_may_come_to_something)
     gather(1, 1, 6, 6);
     waits(0);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), UNLIKELY);
+    ck_assert_int_eq(outlook_of(calls), UNLIKELY);
 }
 END_TEST
 
@@ -72,13 +72,13 @@ START_TEST(the_root_of_a_broadcast_may_go_on_alone_and_the_others_not)
     broadcast(0);
     waits(0);
     leaves(1);
-    ck_assert_int_eq(hope_of(calls), SOME);
+    ck_assert_int_eq(outlook_of(calls), SOME);
     end();
     begin();
     broadcast(1);
     waits(1);
     leaves(0);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
 }
 END_TEST
 
@@ -88,12 +88,12 @@ START_TEST(a_send_waits_for_its_own_receive)
     waits(0);
     a_send(1, 0, 0, 4);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
     calls->rank[1].call[0] = calls->rank[0].call[0];
     calls->rank[1].count = 0;
     a_receive(1, 0, 0, 4);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
 }
 END_TEST
 
@@ -104,7 +104,7 @@ START_TEST(a_receive_that_an_earlier_one_robs_waits_for_ever)
     a_receive(1, 0, 0, 4);
     a_receive(1, 0, 0, 4);
     waits(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
 }
 END_TEST
 
@@ -115,9 +115,9 @@ START_TEST(what_one_receive_has_taken_is_not_there_for_one_from_anybody)
     a_receive(1, 0, 0, 4);
     a_receive(1, ANYBODY, 0, 4);
     waits(1);
-    ck_assert_int_ne(hope_of(calls), ALL_THERE);
+    ck_assert_int_ne(outlook_of(calls), ALL_THERE);
     a_send(0, 1, 0, 4);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
 }
 END_TEST
 
@@ -127,7 +127,7 @@ START_TEST(a_rank_that_has_left_hardly_takes_a_message_any_more)
     waits(0);
     a_receive(1, ANYBODY, 0, 4);
     leaves(1);
-    ck_assert_int_eq(hope_of(calls), SOME);
+    ck_assert_int_eq(outlook_of(calls), SOME);
 }
 END_TEST
 
@@ -139,11 +139,11 @@ START_TEST(a_wait_is_for_what_was_started)
     new_call(0, "wait", LOCAL);
     waits(0);
     leaves(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
     a_send(1, 0, 0, 4);
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
     started->completed = 1;
-    ck_assert_int_eq(hope_of(calls), SOME);
+    ck_assert_int_eq(outlook_of(calls), SOME);
 }
 END_TEST
 
@@ -158,9 +158,9 @@ START_TEST(one_request_of_several_is_enough_for_some_waits)
     waits(0);
     a_send(1, 0, 2, 4);
     leaves(1);
-    ck_assert_int_eq(hope_of(calls), NONE_LEFT);
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
     wait->some = 1;
-    ck_assert_int_eq(hope_of(calls), ALL_THERE);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
 }
 END_TEST
 

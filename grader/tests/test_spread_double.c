@@ -32,7 +32,7 @@ static void write_numbers(Stream *stream, const char *name, double number, int c
     *stream->used += (int64_t)sizeof *entry + count * (int64_t)sizeof *numbers;
 }
 
-void play_expected(const Case *c, int rank, int suspect, Stream stream)
+void write_expected(const Case *c, int rank, int suspect, Stream stream)
 {
     if (second_dies && getpid() != test)
         raise(SIGKILL);

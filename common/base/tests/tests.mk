@@ -49,7 +49,8 @@ SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
               $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
 # What the judge knows of calls and of streams needs nothing else of it.
-CALLS = $(patsubst %,grader/judge/%.c,calls differences gpus hope labels lines matching sandbox sandbox_files spread stream table wholes)
+CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
+        $(patsubst %,grader/judge/%.c,compare/spread compare/stream diagnose/divergence launch/gpus launch/sandbox launch/sandbox_files report/call_table)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 

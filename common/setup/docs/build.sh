@@ -32,7 +32,7 @@ need_programs() {
 # is the cuda backend's own.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
-        -not -path grader/judge/suspects.h -not -path grader/labs/mistakes.h -not -path grader/judge/wrong_words.h -not -path grader/judge/evidence.h | sort
+        -not -path grader/judge/diagnose/suspects.h -not -path grader/labs/mistakes.h -not -path grader/judge/compare/wrong_operations.h -not -path grader/judge/diagnose/evidence.h | sort
 }
 
 # Read for who calls whom, shown nowhere. Of several that have the same functions, those of a training run: the kernels of the cpu backend. What
@@ -40,7 +40,7 @@ headers() {
 # called as some of the judge's are.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
-        -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_words.c' -not -path '*/evidence*.c' | sort
+        -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort
 }
 
 # Texts that are pages; a link to another text becomes its words alone.

@@ -1,0 +1,87 @@
+/* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
+#include "grader/judge/compare/expected.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "base/run.h"
+#include "grader/labs/work.h"
+#include "grader/judge/compare/wrong_operations.h"
+
+/* The plain layers make no mistakes: a word that ends the judge's own run is a defect of the kit. */
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    problem_print(stderr, problem);
+    fprintf(stderr, "%s", _("  this is a defect of the grader, not of your lab\n"));
+    exit(2);
+}
+
+void run_noted(Problem *problem, void *address)
+{
+    run_ends(problem, address);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    Problem problem;
+    problem_set(&problem, NULL, "report it", "the judge reached balise %d in %s", balise, function);
+    run_ends(&problem, address);
+}
+
+void at(Scenario *run, Label label)
+{
+}
+
+void traffic_begin(Scenario *run)
+{
+}
+
+/* numbers: what may be sent for a table split by columns, calls, what may be sent for one split by rows. */
+void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
+{
+    const Lab *lab = lab_of(run->c.lab);
+    AllowanceFunction *sent = budget == FORWARD_BUDGET ? lab->forward : lab->backward;
+    Sizes by_rows = *sizes;
+    double *numbers;
+    by_rows.vocabulary = 1;
+    stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
+    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* all groups together are charged */
+    numbers[0] = (double)(groups * sent(n, sizes).numbers);
+    numbers[1] = (double)sent(n, sizes).calls;
+    numbers[2] = (double)(groups * sent(n, &by_rows).numbers);
+}
+
+void own_work_begin(void)
+{
+}
+
+OwnWork own_work(void)
+{
+    return (OwnWork){0};
+}
+
+static void run_serially(const Case *c, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
+    run.pool = pool_new(0, true);
+    run.tape = tape_new(run.pool, &mesh);
+    for (int i = 0; i < 64; i++)
+        run.samples[i] = random_below(&run, "sample", i, 1 << 20);
+    kind_of_case(c)->scenario(&run);
+    tape_free(run.tape);
+    model_free(run.model);
+    pool_free(run.pool);
+}
+
+void write_expected(const Case *c, int rank, int suspect, Stream stream)
+{
+    suspect_begin(suspect, c);
+    if (alike_on_ranks(c))
+        run_serially(c, stream);
+    else
+        kind_of_case(c)->expect(c, rank, suspect, stream);
+    suspect_end();
+}

@@ -1,0 +1,46 @@
+/** @file
+ * What must come out of a case: computed by the judge, in double precision.
+ */
+#ifndef BALISE_GRADER_EXPECTED_H
+#define BALISE_GRADER_EXPECTED_H
+
+#include "base/problem.h"
+#include "grader/labs/lab.h"
+
+/** Ends with `problem` on stderr. Each program of the judge has one. */
+_Noreturn void give_up(const Problem *problem);
+
+/** What a rank must write in a case, as a stream of entries. */
+typedef struct Expected {
+    char *base;      /**< the exact stream */
+    int64_t used;    /**< bytes of it */
+    bool has_spread; /**< expected_spread() may be asked */
+} Expected;
+
+/** Writes what rank `rank` must see, by the scenario or the expectation of the case. */
+ExpectFunction write_expected;
+
+/** Plays the case in double precision as rank `rank` must see it (for layers each rank sees the same).
+ *  `rounded` says how many runs in emulated single precision to add, for expected_spread(); 0 for a suspect. What is expected
+ *  with a spread holds until another such is. To be freed with expected_free(). */
+Expected expect(const Case *c, int rank, int suspect, int rounded);
+/** Frees the stream, not the record itself. */
+void expected_free(Expected *expected);
+
+/** Ends the second process in which the judge computes: there are none but the judge and the ranks while ranks live. */
+void expect_ranks(void);
+
+/** The largest distance of a number in single precision from that in `exact`, an entry of `expected`. */
+double expected_spread(const Expected *expected, const Entry *exact);
+
+/** The entry that follows in a stream of `used` bytes, or NULL at its end or where it makes no sense. */
+const Entry *next_entry(const char *base, int64_t used, int64_t *offset);
+/** The first entry from *offset on with this kind and label, or NULL; *offset is behind it then. */
+const Entry *find_entry(const char *base, int64_t used, int kind, Label label, int64_t *offset);
+/** The numbers that follow an entry, entry->count of them. */
+static inline const double *numbers_of(const Entry *entry)
+{
+    return (const double *)(entry + 1);
+}
+
+#endif

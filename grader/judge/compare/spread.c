@@ -1,0 +1,194 @@
+/* The exact run of a case, and how far runs in single precision lie from it. These are shared by two processes, the judge and a
+ * second one that waits for it; the ranks have ended, so that both cores are free. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/reference/rounding.h"
+#include "grader/judge/compare/expected.h"
+
+enum { WORKERS = 2, JUDGE = 0, SECOND = 1, SLOTS = STREAM_BYTES / sizeof(Entry) };
+
+/* No two entries of a stream begin in the same slot. */
+typedef struct Desk {
+    Case c;
+    int rank, rounded;
+    _Atomic int64_t used;
+    double spread[WORKERS][SLOTS];
+    char exact[STREAM_BYTES];
+} Desk;
+
+static Desk *desk;
+/* What is said to the second process, and by it: a byte for each thing that is ready. */
+static int second = -1;
+static pid_t second_id;
+
+static void *reserve(size_t bytes, int sharing)
+{
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) {
+        Problem problem;
+        problem_set(&problem, NULL, "raise the limit on address space (ulimit -v)",
+                    "the grader gets no memory for what it expects");
+        give_up(&problem);
+    }
+    return room;
+}
+
+static double *spread_of(int worker, const Entry *exact)
+{
+    return &desk->spread[worker][(size_t)((const char *)exact - desk->exact) / sizeof(Entry)];
+}
+
+static double largest_distance(const double *a, const double *b, int64_t count)
+{
+    double largest = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < count; i++) {
+        double distance = fabs(a[i] - b[i]);
+        largest = distance > largest ? distance : largest;
+    }
+    return largest;
+}
+
+static void clear_spread(int worker)
+{
+    int64_t offset = 0;
+    const Entry *exact;
+    while ((exact = next_entry(desk->exact, desk->used, &offset)))
+        *spread_of(worker, exact) = 0;
+}
+
+/* All runs of a case write the same entries. */
+static void widen_spread(int worker, const char *emulated)
+{
+    int64_t offset = 0;
+    const Entry *exact;
+    while ((exact = next_entry(desk->exact, desk->used, &offset))) {
+        const Entry *other = (const Entry *)(emulated + ((const char *)exact - desk->exact));
+        double *spread = spread_of(worker, exact);
+        *spread = fmax(*spread, largest_distance(numbers_of(other), numbers_of(exact), exact->count));
+    }
+}
+
+static bool hear(void)
+{
+    char byte;
+    return read(second, &byte, 1) == 1;
+}
+
+static void say(void)
+{
+    send(second, "", 1, MSG_NOSIGNAL);
+}
+
+static void play_exactly(void)
+{
+    desk->used = 0;
+    write_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){desk->exact, STREAM_BYTES, &desk->used});
+    clear_spread(JUDGE);
+}
+
+/* Every second run, from `first` on. */
+static void emulate(int worker, int first, bool exact_is_there)
+{
+    static char *room;
+    if (!room)
+        room = reserve(STREAM_BYTES, MAP_PRIVATE);
+    for (int i = first; i <= desk->rounded; i += WORKERS) {
+        _Atomic int64_t used = 0;
+        reference_round_like_fp32(desk->c.key + (uint64_t)i);
+        write_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){room, STREAM_BYTES, &used});
+        reference_round_like_fp32(0);
+        exact_is_there = exact_is_there || hear();
+        if (i == first)
+            clear_spread(worker);
+        widen_spread(worker, room);
+    }
+}
+
+static _Noreturn void be_second(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+    while (hear()) {
+        emulate(SECOND, 1, false);
+        say();
+    }
+    _exit(0);
+}
+
+static void start_second(void)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return;
+    second_id = fork();
+    second = ends[second_id == 0];
+    close(ends[second_id != 0]);
+    if (second_id == 0)
+        be_second();
+}
+
+void expect_ranks(void)
+{
+    if (second < 0)
+        return;
+    close(second);
+    if (second_id > 0)
+        waitpid(second_id, NULL, 0);
+    second = -1;
+}
+
+static Expected with_spread(const Case *c, int rank, int rounded)
+{
+    if (!desk)
+        desk = reserve(sizeof *desk, MAP_SHARED);
+    if (second < 0)
+        start_second();
+    desk->c = *c;
+    desk->rank = rank;
+    desk->rounded = rounded;
+    say();
+    play_exactly();
+    say();
+    emulate(JUDGE, 2, true);
+    if (!hear()) /* it has been ended, or there never was one */
+        emulate(SECOND, 1, true);
+    return (Expected){desk->exact, desk->used, true};
+}
+
+/* Rooms of streams that are no longer needed: their pages are there already. */
+static struct {
+    char *base[32];
+    int count;
+} spare;
+
+Expected expect(const Case *c, int rank, int suspect, int rounded)
+{
+    if (rounded > 0)
+        return with_spread(c, rank, rounded);
+    char *base = spare.count > 0 ? spare.base[--spare.count] : reserve(STREAM_BYTES, MAP_PRIVATE);
+    _Atomic int64_t used = 0;
+    write_expected(c, rank, suspect, (Stream){base, STREAM_BYTES, &used});
+    return (Expected){base, used, false};
+}
+
+void expected_free(Expected *expected)
+{
+    if (expected->has_spread)
+        return;
+    if (spare.count < (int)(sizeof spare.base / sizeof *spare.base))
+        spare.base[spare.count++] = expected->base;
+    else
+        munmap(expected->base, STREAM_BYTES);
+}
+
+double expected_spread(const Expected *expected, const Entry *exact)
+{
+    return expected->has_spread ? fmax(*spread_of(JUDGE, exact), *spread_of(SECOND, exact)) : 0;
+}

@@ -1,0 +1,45 @@
+/** @file
+ * Operations that the words of a suspect are made of: differentiable, in whole tensors of the judge's own run.
+ */
+#ifndef BALISE_GRADER_WRONG_WORDS_H
+#define BALISE_GRADER_WRONG_WORDS_H
+
+#include "autograd/operations.h"
+#include "grader/protocol.h"
+
+/** y = factor x backwards only: x goes on as it is, its gradient is multiplied. */
+Tensor *with_gradient_times(Tensor *x, double factor);
+
+/** Dropout as if each of `ranks` drew the mask of the first columns for its own, in training. */
+Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks);
+
+/** y = f(x), number by number. */
+typedef struct Activation {
+    double (*value)(double x), (*slope)(double x); /**< f(x) and f'(x) */
+} Activation;
+/** Those that students take instead of GELU. */
+extern const Activation relu, tanh_itself, silu, gelu_by_tanh;
+/** The activation of x; its backward multiplies by the slope. */
+Tensor *activated(Tensor *x, const Activation *activation);
+
+/** [B,S,H] -> [B,H]: the last position. */
+Tensor *last_token(Tensor *x);
+/** [B,S,H] -> [B,H]: the mean of all positions. */
+Tensor *mean_of_tokens(Tensor *x);
+
+/** Columns as if rank r had every ranks-th one, from the r-th on. */
+Tensor *columns_dealt(Tensor *x, int ranks);
+/** Columns as if each rank had those of the first. */
+Tensor *columns_of_first(Tensor *x, int ranks);
+/** x as it is; of its gradient each rank has the first rank's columns. */
+Tensor *with_gradient_of_first(Tensor *x, int ranks);
+
+/** A mask [B,S] with as many ones in each sample, at the beginning. */
+Tensor *as_length(Tensor *mask);
+
+/** From now on the judge's operations make this mistake (NO_MISTAKE: none), until suspect_end(). */
+void suspect_begin(int mistake, const Case *c);
+/** The operations are right again. */
+void suspect_end(void);
+
+#endif

@@ -1,0 +1,278 @@
+#include "grader/judge/compare/wrong_operations.h"
+
+#include <math.h>
+
+#include "autograd/tape.h"
+
+/* What an operation needs to know backwards lies in a tensor that it keeps. */
+static Tensor *kept_numbers(Tape *tape, double first, double second)
+{
+    Tensor *kept = tape_tensor(tape, REAL, SHAPE(2), whole());
+    reals(kept)[0] = (real)first;
+    reals(kept)[1] = (real)second;
+    return kept;
+}
+
+static Node *on_tape(const char *name, void (*backward)(Node *node, Tensor *dy), Tensor *x, Tensor *y,
+                     Tensor *kept)
+{
+    Node *node = tape_operation(x->tape, name, backward, y, 1, &x);
+    if (node)
+        node_keep(node, 0, kept);
+    return node;
+}
+
+static double kept_number(const Node *node, int i)
+{
+    return reals(node->saved[0])[i];
+}
+
+static void scaled_gradient(Node *node, Tensor *dy)
+{
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    for (int64_t i = 0; i < tensor_count(dy); i++)
+        reals(dx)[i] = (real)kept_number(node, 0) * reals(dy)[i];
+    gradient_add(node->input[0], dx);
+}
+
+Tensor *with_gradient_times(Tensor *x, double factor)
+{
+    Tensor *y = tape_view(x->tape, ready(x), whole());
+    on_tape("wrong gradient", scaled_gradient, x, y, kept_numbers(x->tape, factor, 0));
+    return y;
+}
+
+/* ---- dropout ------------------------------------------------------------------------------------------- */
+
+/* As if each rank drew the mask of the first columns for its own.
+ * @param kept [rows, words]: of the columns of one rank */
+static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
+{
+    int64_t columns = shape_last(x->shape), mine = columns / ranks, rows = tensor_count(x) / columns;
+    Shape shape = SHAPE(rows, mine);
+    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
+    for (int k = 0; k < ranks; k++) {
+        Tensor *part_of_x = tape_tensor(x->tape, REAL, shape, whole()),
+               *part_of_y = tape_tensor(x->tape, REAL, shape, whole());
+        kernel_copy_rows(rows, mine, reals(x) + k * mine, columns, reals(part_of_x), mine);
+        kernel_dropout_apply(rows, mine, probability, (const uint32_t *)ints(kept), reals(part_of_x),
+                             reals(part_of_y));
+        kernel_copy_rows(rows, mine, reals(part_of_y), mine, reals(y) + k * mine, columns);
+    }
+    return y;
+}
+
+static void repeated_dropout_gradient(Node *node, Tensor *dy)
+{
+    gradient_add(node->input[0],
+                 repeated_dropout(node->with.probability, node->saved[1], dy, (int)kept_number(node, 0)));
+}
+
+Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks)
+{
+    const TapeBatch *batch = tape_batch(x->tape);
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns, mine = columns / ranks;
+    DropoutMask mask = {.key = philox_key(batch->seed, name, (uint64_t)batch->step),
+                        .probability = probability,
+                        .samples = batch->samples,
+                        .positions = x->shape.rank == 3 ? x->shape.size[1] : 1};
+    Tensor *kept = tape_tensor(x->tape, INT32, SHAPE(rows, dropout_words(mine)), whole());
+    kernel_dropout_draw(rows, mine, &mask, (uint32_t *)ints(kept));
+    Tensor *y = repeated_dropout(probability, kept, ready(x), ranks);
+    Node *node = on_tape("dropout", repeated_dropout_gradient, x, y, kept_numbers(x->tape, ranks, 0));
+    if (node) {
+        node->with.probability = probability;
+        node_keep(node, 1, kept);
+    }
+    return y;
+}
+
+/* ---- activations --------------------------------------------------------------------------------------- */
+
+static double relu_value(double x)
+{
+    return x > 0 ? x : 0;
+}
+static double relu_slope(double x)
+{
+    return x > 0;
+}
+static double tanh_slope(double x)
+{
+    return 1 - tanh(x) * tanh(x);
+}
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double silu_value(double x)
+{
+    return x * sigmoid(x);
+}
+static double silu_slope(double x)
+{
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+}
+
+/* GELU by tanh (arXiv:1606.08415): x/2 (1 + tanh(root (x + cubic x^3))) */
+static const double root = 0.79788456080286535588, cubic = 0.044715;
+
+static double gelu_value(double x)
+{
+    return x / 2 * (1 + tanh(root * (x + cubic * x * x * x)));
+}
+static double gelu_slope(double x)
+{
+    double t = tanh(root * (x + cubic * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * cubic * x * x);
+}
+
+const Activation relu = {relu_value, relu_slope}, tanh_itself = {tanh, tanh_slope},
+                 silu = {silu_value, silu_slope}, gelu_by_tanh = {gelu_value, gelu_slope};
+
+/* The slopes are kept, as numbers. */
+static void activation_gradient(Node *node, Tensor *dy)
+{
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    for (int64_t i = 0; i < tensor_count(dy); i++)
+        reals(dx)[i] = reals(dy)[i] * reals(node->saved[0])[i];
+    gradient_add(node->input[0], dx);
+}
+
+Tensor *activated(Tensor *x, const Activation *activation)
+{
+    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole()),
+           *slope = tape_tensor(x->tape, REAL, x->shape, whole());
+    const real *numbers = reals(ready(x));
+    for (int64_t i = 0; i < tensor_count(x); i++) {
+        reals(y)[i] = (real)activation->value(numbers[i]);
+        reals(slope)[i] = (real)activation->slope(numbers[i]);
+    }
+    on_tape("activation", activation_gradient, x, y, slope);
+    return y;
+}
+
+/* ---- positions ----------------------------------------------------------------------------------------- */
+
+/* The sum of the positions from `first` on, times a factor: forwards from x, backwards into it. */
+static void pool_positions(Tensor *x, Tensor *y, int64_t first, double factor, bool back)
+{
+    int64_t positions = x->shape.size[1], columns = x->shape.size[2];
+    for (int64_t i = 0; i < tensor_count(x); i++) {
+        int64_t s = i / columns % positions;
+        real *out = reals(y) + i / columns / positions * columns + i % columns;
+        if (back)
+            reals(x)[i] = s < first ? 0 : (real)factor * *out;
+        else
+            *out = (s == 0 ? 0 : *out) + (s < first ? 0 : (real)factor * reals(x)[i]);
+    }
+}
+
+static void pooled_gradient(Node *node, Tensor *dy)
+{
+    Tensor *dx = tape_tensor(dy->tape, REAL, node->input[0]->shape, whole());
+    pool_positions(dx, dy, (int64_t)kept_number(node, 0), kept_number(node, 1), true);
+    gradient_add(node->input[0], dx);
+}
+
+static Tensor *pooled(Tensor *x, int64_t first, double factor)
+{
+    Tensor *y = tape_tensor(x->tape, REAL, SHAPE(x->shape.size[0], x->shape.size[2]), whole());
+    pool_positions(ready(x), y, first, factor, false);
+    on_tape("positions", pooled_gradient, x, y, kept_numbers(x->tape, (double)first, factor));
+    return y;
+}
+
+Tensor *last_token(Tensor *x)
+{
+    return pooled(x, x->shape.size[1] - 1, 1);
+}
+
+Tensor *mean_of_tokens(Tensor *x)
+{
+    return pooled(x, 0, 1.0 / (double)x->shape.size[1]);
+}
+
+Tensor *as_length(Tensor *mask)
+{
+    int64_t positions = mask->shape.size[1];
+    mask = tape_ints(mask->tape, mask->shape, ints(mask));
+    for (int64_t row = 0; row < tensor_count(mask); row += positions) {
+        int64_t length = 0;
+        for (int64_t s = 0; s < positions; s++)
+            length += ints(mask)[row + s] != 0;
+        for (int64_t s = 0; s < positions; s++)
+            ints(mask)[row + s] = s < length;
+    }
+    return mask;
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------- */
+
+/* Which column stands where column i should. */
+static int64_t dealt(int64_t i, int64_t mine, int ranks)
+{
+    return i % mine * ranks + i / mine;
+}
+
+static void dealt_gradient(Node *node, Tensor *dy)
+{
+    int ranks = (int)kept_number(node, 0);
+    int64_t columns = shape_last(dy->shape), mine = columns / ranks;
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    for (int64_t i = 0; i < tensor_count(dy); i++)
+        reals(dx)[i - i % columns + dealt(i % columns, mine, ranks)] = reals(dy)[i];
+    gradient_add(node->input[0], dx);
+}
+
+Tensor *columns_dealt(Tensor *x, int ranks)
+{
+    int64_t columns = shape_last(x->shape), mine = columns / ranks;
+    if (columns % ranks)
+        return x;
+    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
+    const real *from = reals(ready(x));
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        reals(y)[i] = from[i - i % columns + dealt(i % columns, mine, ranks)];
+    on_tape("columns", dealt_gradient, x, y, kept_numbers(x->tape, ranks, 0));
+    return y;
+}
+
+/* Everybody's gradient goes to the first rank's columns, or the first rank's gradient to everybody's. */
+static void first_gradient(Node *node, Tensor *dy)
+{
+    int ranks = (int)kept_number(node, 0);
+    bool spread = kept_number(node, 1) != 0;
+    int64_t columns = shape_last(dy->shape), mine = columns / ranks;
+    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    for (int64_t i = 0; i < tensor_count(dy); i++)
+        reals(dx)[i] = 0;
+    for (int64_t i = 0; i < tensor_count(dy); i++) {
+        int64_t first = i - i % columns + i % columns % mine;
+        reals(dx)[spread ? i : first] += reals(dy)[spread ? first : i];
+    }
+    gradient_add(node->input[0], dx);
+}
+
+static Tensor *with_first(Tensor *x, int ranks, bool spread)
+{
+    int64_t columns = shape_last(x->shape), mine = columns / ranks;
+    if (columns % ranks)
+        return x;
+    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
+    const real *from = reals(ready(x));
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        reals(y)[i] = from[spread ? i : i - i % columns + i % columns % mine];
+    on_tape("columns", first_gradient, x, y, kept_numbers(x->tape, ranks, spread));
+    return y;
+}
+
+Tensor *columns_of_first(Tensor *x, int ranks)
+{
+    return with_first(x, ranks, false);
+}
+
+Tensor *with_gradient_of_first(Tensor *x, int ranks)
+{
+    return with_first(x, ranks, true);
+}

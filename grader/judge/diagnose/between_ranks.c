@@ -1,0 +1,140 @@
+/* What ranks hold of one tensor, side by side. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/diagnose/evidence.h"
+
+/* A whole tensor as another rank has written it. */
+static const Entry *as_seen_by(const Evidence *e, int rank)
+{
+    const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->label);
+    return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry : NULL;
+}
+
+bool right_on_first_rank(const Evidence *e, char *text, size_t size)
+{
+    const Entry *first = as_seen_by(e, 0);
+    if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
+        return false;
+    snprintf(text, size, _("the result is right on the first rank only"));
+    return true;
+}
+
+/* This rank holds what it has brought itself. Does everybody hold that, or has another rank the right numbers? */
+bool brought_by_one(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    int first = e->trial->rank / c->tp * c->tp, right_on = -1;
+    bool everywhere = true, zeros = true; /* the sum without zeros is the other rank's own */
+    for (int64_t i = 0; i < e->count; i++)
+        zeros = zeros && e->is[i] == 0;
+    for (int rank = first; rank < first + c->tp && !zeros; rank++) {
+        const Entry *one = as_seen_by(e, rank);
+        everywhere = everywhere && one && close_to(numbers_of(one), e->is, 1, e->count, 0);
+        if (right_on < 0 && one && close_to(numbers_of(one), e->right, 1, e->count, e->tolerance))
+            right_on = rank;
+    }
+    if (zeros)
+        return false;
+    if (everywhere)
+        snprintf(text, size, _("every rank holds what rank %d has brought, and nothing of the others"),
+                 e->trial->rank);
+    else if (right_on >= 0)
+        snprintf(text, size,
+                 _("rank %d has the sum, and this rank its own contribution only: all of them need the sum"),
+                 right_on);
+    return everywhere || right_on >= 0;
+}
+
+static int64_t count_right(const double *is, const Evidence *e)
+{
+    int64_t first = 0;
+    while (first < e->count && fabs(is[first] - e->right[first]) <= e->tolerance)
+        first++;
+    return first;
+}
+
+/* Did a rank exchange fewer than all numbers, in one piece or in several, that end there? */
+static bool exchange_ends_at(const Evidence *e, int64_t end)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    for (int r = 0; calls && r < calls->ranks; r++)
+        for (int64_t i = 0; i < calls->rank[r].count; i++) {
+            int64_t count = calls->rank[r].call[i].sent[0].count;
+            if (count > 0 && count < e->count && end % count == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Do all ranks hold the right numbers up to the same one, and from there on each its own? */
+bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 8 };
+    const Case *c = e->trial->c;
+    const Entry *first = as_seen_by(e, 0);
+    int64_t right = count_right(e->is, e), wrong = count_wrong(e, right);
+    bool differ = false;
+    if (right < ENOUGH || wrong == 0 || 2 * wrong < e->count - right)
+        return false;
+    for (int rank = 0; rank < c->world && first && alike_on_ranks(c); rank++) {
+        const Entry *one = as_seen_by(e, rank);
+        if (!one || count_right(numbers_of(one), e) < right)
+            return false;
+        differ = differ || !close_to(numbers_of(one), numbers_of(first), 1, first->count, e->tolerance);
+    }
+    if (!differ || !exchange_ends_at(e, right))
+        return false;
+    snprintf(
+        text, size,
+        _("the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "
+          "its own: what "
+          "the ranks exchange ends too early"),
+        (long long)right, (long long)e->count);
+    return true;
+}
+
+bool ranks_differ(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    const Entry *first = as_seen_by(e, 0);
+    for (int rank = 1; rank < c->world && first && alike_on_ranks(c); rank++) {
+        const Entry *other = as_seen_by(e, rank);
+        if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
+            snprintf(
+                text, size,
+                _("ranks no longer agree on a tensor that should be the same everywhere: each has its own "
+                  "part of the "
+                  "sum, or drew its own random numbers"));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a tensor that was joined along its last dimension: are the columns of some ranks right, and of others wrong? */
+bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
+{
+    int64_t columns = shape_last(e->want->shape), tp = e->trial->c->tp, mine = columns / tp;
+    int right = 0, wrong = -1;
+    if (e->want->check == GRADIENT || e->got->placement_kind == SHARD || tp == 1 || mine * tp != columns)
+        return false;
+    for (int64_t k = 0; k < tp; k++) {
+        bool close = true;
+        for (int64_t row = 0; row < e->count; row += columns)
+            close =
+                close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine, e->tolerance);
+        right += close;
+        wrong = close ? wrong : (int)k;
+    }
+    if (right == 0 || wrong < 0)
+        return false;
+    snprintf(text, size,
+             _("only a part of the columns is wrong, that of rank %d among them: this rank computed with "
+               "something that "
+               "should be the same everywhere, and is not, or drew its own random numbers"),
+             wrong);
+    return true;
+}

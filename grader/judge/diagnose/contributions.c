@@ -1,0 +1,296 @@
+/* Labs 1, 9 and 11: how what came out is made of what the ranks have brought. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/operations.h"
+#include "grader/labs/replicas.h"
+
+typedef struct Brought {
+    int ranks;
+    bool member[MAX_RANKS]; /* of those whose numbers are to be added */
+    double share;           /* what a member's numbers are to be multiplied with */
+    double *numbers[MAX_RANKS];
+} Brought;
+
+/* What the inputs are drawn by that this result is the sum of; false where it is none. */
+static bool inputs_of(const Entry *want, char key[KEY_SIZE])
+{
+    if (want->check == GRADIENT) {
+        replica_bucket_key(key, want->label.index, want->label.step);
+        return true;
+    }
+    bool forward = want->label.what == OUTPUT_OF && is_operation(want, G);
+    if (!forward && !(want->label.what == GRADIENT_OF && is_operation(want, F)))
+        return false;
+    operation_key(key, forward ? "x" : "dy", want->label.index, want->label.step);
+    return true;
+}
+
+static bool find_brought(const Evidence *e, Brought *b)
+{
+    const Case *c = e->trial->c;
+    char key[KEY_SIZE];
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    if (alike_on_ranks(c) || !inputs_of(e->want, key))
+        return false;
+    bool averaged = e->want->check == GRADIENT;
+    Scenario run = {.c = *c, .mesh = &mesh, .pool = pool_new(0, false)};
+    run.tape = tape_new(run.pool, &mesh);
+    tape_reset(run.tape, (TapeBatch){.seed = c->key});
+    *b = (Brought){.ranks = c->world, .share = averaged ? 1.0 / replicas_of(c) : 1};
+    for (int r = 0; r < c->world; r++) {
+        b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp : r / c->tp == e->trial->rank / c->tp;
+        b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
+        memcpy(b->numbers[r], reals(random_input(&run, key, r, e->want->shape, false)),
+               (size_t)e->count * sizeof(double));
+    }
+    tape_free(run.tape);
+    pool_free(run.pool);
+    return true;
+}
+
+/* ---- another operation than the sum --------------------------------------------------------------------- */
+
+static double largest(double a, double b)
+{
+    return a > b ? a : b;
+}
+static double smallest(double a, double b)
+{
+    return a < b ? a : b;
+}
+static double product(double a, double b)
+{
+    return a * b;
+}
+
+static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(double, double), double factor)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        double y = 0;
+        bool begun = false;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                y = begun ? operation(y, b->numbers[r][i]) : b->numbers[r][i];
+                begun = true;
+            }
+        if (!(fabs(e->is[i] - factor * y) <= e->tolerance))
+            return false;
+    }
+    return true;
+}
+
+static bool another_operation(const Evidence *e, const Brought *b, char *text, size_t size)
+{
+    static const struct {
+        double (*operation)(double, double);
+        const char *name;
+    } operations[] = {
+        {largest, N_("the largest")}, {smallest, N_("the smallest")}, {product, N_("the product")}};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (folded_by(e, b, operations[i].operation, 1) ||
+            folded_by(e, b, operations[i].operation, b->share)) {
+            snprintf(text, size, _("it is %s of the ranks' numbers; %s is asked for"), _(operations[i].name),
+                     b->share == 1 ? _("their sum") : _("their mean"));
+            return true;
+        }
+    return false;
+}
+
+/* Two numbers in single precision lie where one in double precision was added; of that its upper half can be told. */
+static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, size_t size)
+{
+    int64_t explained = 0;
+    for (int64_t i = 0; i + 1 < e->count; i += 2) {
+        double sum = 0, one;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                float pair[2] = {(float)b->numbers[r][i], (float)b->numbers[r][i + 1]};
+                memcpy(&one, pair, sizeof one);
+                sum += one;
+            }
+        float halves[2];
+        memcpy(halves, &sum, sizeof halves);
+        double upper = halves[1];
+        if (!(isnan(upper) && isnan(e->is[i + 1])) && !(upper == e->is[i + 1]) &&
+            !(fabs(upper - e->is[i + 1]) <= 1e-6 * fabs(upper)))
+            return false;
+        explained += !(fabs(e->is[i + 1] - e->right[i + 1]) <= e->tolerance);
+    }
+    if (explained < 2)
+        return false;
+    snprintf(text, size,
+             _("pairs of numbers were added as if each were one in double precision: a tensor holds float, "
+               "MPI_FLOAT"));
+    return true;
+}
+
+static float added_bits(const Brought *b, int64_t i)
+{
+    uint32_t sum = 0, bits;
+    float y;
+    for (int r = 0; r < b->ranks; r++)
+        if (b->member[r]) {
+            float one = (float)b->numbers[r][i];
+            memcpy(&bits, &one, sizeof bits);
+            sum += bits;
+        }
+    memcpy(&y, &sum, sizeof y);
+    return y;
+}
+
+static bool added_as_integers(const Evidence *e, const Brought *b, char *text, size_t size)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        double sum = added_bits(b, i), scaled = (float)(sum * b->share);
+        bool none = isnan(sum) && isnan(e->is[i]);
+        if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
+            return false;
+    }
+    snprintf(text, size,
+             _("the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT"));
+    return true;
+}
+
+/* ---- which contributions are in it ---------------------------------------------------------------------- */
+
+static double dot(const double *a, const double *b, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Solves by elimination with pivots; false if the equations do not determine x. */
+static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
+{
+    for (int k = 0; k < n; k++) {
+        int pivot = k;
+        for (int i = k + 1; i < n; i++)
+            if (fabs(m[i][k]) > fabs(m[pivot][k]))
+                pivot = i;
+        if (fabs(m[pivot][k]) < 1e-9)
+            return false;
+        for (int j = 0; j <= n; j++) {
+            double other = m[k][j];
+            m[k][j] = m[pivot][j];
+            m[pivot][j] = other;
+        }
+        for (int i = 0; i < n; i++)
+            for (int j = n; i != k && j >= k; j--)
+                m[i][j] -= m[i][k] / m[k][k] * m[k][j];
+    }
+    for (int k = 0; k < n; k++)
+        x[k] = m[k][n] / m[k][k];
+    return true;
+}
+
+/* How often the numbers of each rank are in what came out: by least squares, and only if that explains all of it. Of a
+ * rank that brought zeros only it cannot be told: NAN. */
+static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
+{
+    double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];
+    int rank[MAX_RANKS], n = 0;
+    for (int r = 0; r < b->ranks; r++) {
+        times[r] = NAN;
+        double square = dot(b->numbers[r], b->numbers[r], e->count);
+        if (square > 0) {
+            rank[n] = r;
+            norm[n++] = sqrt(square);
+        }
+    }
+    if (n == 0 || e->count < 2 * n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            m[i][j] = dot(b->numbers[rank[i]], b->numbers[rank[j]], e->count) / norm[i] / norm[j];
+        m[i][n] = dot(b->numbers[rank[i]], e->is, e->count) / norm[i];
+    }
+    if (!solve(m, n, x))
+        return false;
+    for (int i = 0; i < n; i++)
+        times[rank[i]] = x[i] / norm[i] / b->share;
+    for (int64_t i = 0; i < e->count; i++) {
+        double sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += times[rank[k]] * b->share * b->numbers[rank[k]][i];
+        if (!(fabs(sum - e->is[i]) <= 4 * e->tolerance))
+            return false;
+    }
+    return true;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) < 1e-3;
+}
+
+/* Is each rank of the world in it equally often, and not as often as it should be? */
+static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS], char *text,
+                            size_t size)
+{
+    const Case *c = e->trial->c;
+    double factor = (double)c->tp / c->world;
+    for (int r = 0; r < b->ranks; r++)
+        if (!isnan(times[r]) && !is_near(times[r], factor))
+            return false;
+    if (c->tp == c->world || b->share != 1)
+        return false;
+    snprintf(
+        text, size,
+        _("it is the sum over all ranks, divided by the number of replicas: what other replicas bring has "
+          "no part in "
+          "it"));
+    return true;
+}
+
+/* Every member is in it once, but for some that are missing or counted several times. */
+static bool wrong_times(const Brought *b, const double times[MAX_RANKS], char *text, size_t size)
+{
+    int right = 0, odd = -1, count = 0;
+    for (int r = 0; r < b->ranks; r++) {
+        double should = b->member[r];
+        if (isnan(times[r]))
+            continue;
+        if (is_near(times[r], should)) {
+            right += b->member[r];
+            continue;
+        }
+        if (!is_near(times[r], round(times[r])))
+            return false;
+        odd = odd < 0 ? r : odd;
+        count++;
+    }
+    if (odd < 0 || right == 0)
+        return false;
+    const char *others = count > 1 ? _(", and it is not the only one that is not in it once") : "";
+    if (!b->member[odd])
+        snprintf(text, size, _("what rank %d brings is in it, a rank of another group"), odd);
+    else if (is_near(times[odd], 0))
+        snprintf(text, size,
+                 _("what rank %d brings is missing in it%s: the exchange does not reach everybody"), odd,
+                 others);
+    else
+        snprintf(text, size, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]), others);
+    return true;
+}
+
+bool made_of_contributions(const Evidence *e, char *text, size_t size)
+{
+    Brought b;
+    double times[MAX_RANKS];
+    if (!find_brought(e, &b))
+        return false;
+    bool found = another_operation(e, &b, text, size) || added_as_doubles(e, &b, text, size) ||
+                 added_as_integers(e, &b, text, size) ||
+                 (times_of_ranks(e, &b, times) &&
+                  (mean_over_world(e, &b, times, text, size) || wrong_times(&b, times, text, size)));
+    for (int r = 0; r < b.ranks; r++)
+        free(b.numbers[r]);
+    return found;
+}

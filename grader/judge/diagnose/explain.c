@@ -1,0 +1,177 @@
+/* What most likely went wrong: first what the numbers prove, then the rule of placement that was broken. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/operations.h"
+
+/* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
+ * mattered. */
+static bool noted(const Trial *t, char *text, size_t size)
+{
+    int64_t offset = t->outcome->begin[t->rank];
+    const Entry *entry;
+    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
+        if (entry->kind != NOTE || entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
+            continue;
+        char line[64];
+        const Problem *problem = (const Problem *)numbers_of(entry);
+        line_of(entry->address, line);
+        snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
+                 _("HINT: "), problem->hint);
+        return true;
+    }
+    return false;
+}
+
+/* Of the two layers of a case: is this the shape that the other one gives? */
+static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *want)
+{
+    int64_t offset = 0;
+    const Entry *entry;
+    while (want->check == FORWARD && alike_on_ranks(t->c) &&
+           (entry = next_entry(t->expected.base, t->expected.used, &offset)))
+        if (entry->kind == VALUES && entry->label.of == A_LAYER && entry->label.what == OUTPUT_OF &&
+            shape_equal(entry->shape, got->shape))
+            return true;
+    return false;
+}
+
+static const char *joined_too_much(const Case *c, const Entry *want)
+{
+    bool forward = want->check == FORWARD, sum = forward ? is_operation(want, G) ||
+                                                               is_operation(want, READ_TWICE) ||
+                                                               is_operation(want, WEIGHT_KEPT)
+                                                         : is_operation(want, F);
+    if (alike_on_ranks(c))
+        return _("it is as many times too large as there are ranks: what was joined are no pieces, each is "
+                 "the whole or a term of a sum");
+    return sum ? _("it is as many times too large as there are ranks: their numbers were joined, and the sum "
+                   "is asked for")
+               : _("it is as many times too large as there are ranks: their numbers were joined, and each "
+                   "rank has all of them already");
+}
+
+static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
+{
+    int64_t is = shape_count(got->shape), right = shape_count(want->shape);
+    const char *says = NULL;
+    const Case *c = t->c;
+    bool as_other = is_shape_of_another(t, got, want);
+    if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
+        says = _("the pieces of other replicas are joined to it: the group is the world");
+    else if (got->count == 0 && want->check == INPUT_GRADIENT)
+        says = _("no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
+                 "all_gather are on "
+                 "the tape");
+    else if (is == right)
+        says = _(
+            "the blocks are all there but in the wrong places: check along which dimension they are joined");
+    else if (c->tp > 1 && is * c->tp == right)
+        says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
+    else if (c->tp > 1 && is == right * c->tp)
+        says = joined_too_much(c, want);
+    else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 && is == right * c->S)
+        says = _("there is a result for each position: the classifier goes by the first token, which "
+                 "first_token() takes");
+    else if (as_other)
+        says =
+            _("it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
+              "not in a static "
+              "variable");
+    snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
+    return says != NULL;
+}
+
+static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *text, size_t size)
+{
+    for (; *finders; finders++)
+        if ((*finders)(e, text, size))
+            return true;
+    return false;
+}
+
+/* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
+static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char *text, size_t size)
+{
+    static Finder *const proofs[] = {metrics_are_wrong,
+                                     input_altered,
+                                     not_a_number,
+                                     nothing_flowed_back,
+                                     multiple,
+                                     suspected,
+                                     added_up_over_ranks,
+                                     rest_is_not_shared,
+                                     right_on_first_rank,
+                                     of_another_call,
+                                     input_added,
+                                     rows_of_ids,
+                                     rows_of_repeated_ids,
+                                     of_another_rank,
+                                     partial_match,
+                                     scaled,
+                                     NULL};
+    static Finder *const signs[] = {same_numbers_elsewhere, right_in_step_1, nearly_right,     ranks_differ,
+                                    parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
+    /* A number counted twice may be a number taken for the sum. */
+    static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions, NULL};
+    if (!alike_on_ranks(e->trial->c) && look_at_numbers(e, of_sums, text, size))
+        return *proven = true;
+    *proven = look_at_numbers(e, proofs, text, size);
+    return *proven || (!has_note && look_at_numbers(e, signs, text, size));
+}
+
+/* Nothing proves what went wrong: where do the ranks begin to differ, in what they call or in what they hold? */
+static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
+{
+    size_t used = found ? strlen(text) : 0;
+    char *rest = text + used + found;
+    size_t room = size - used - found;
+    bool more = calls_explain(t, false, rest, room) || divergence_explains(t, rest, room) ||
+                (!found && calls_explain(t, true, rest, room));
+    if (found && more)
+        text[used] = '\n';
+    return found || more;
+}
+
+bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance)
+{
+    char note[1200];
+    bool found, proven = false, has_note = noted(t, note, sizeof note);
+    if (t->mismatch[0]) {
+        snprintf(text, size, "%s", t->mismatch);
+        return true;
+    }
+    if (renamed_parameter(t, text, size) || misdeclared_parameter(t, text, size))
+        return true;
+    if (want->check == GROUPS) {
+        group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);
+        return true;
+    }
+    if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {
+        found = wrong_size(t, got, want, text, size);
+    } else {
+        double *right = malloc((size_t)got->count * sizeof *right + 1);
+        for (int64_t i = 0; i < got->count; i++)
+            right[i] = numbers_of(want)[global_index(got, i)];
+        Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
+        size_t before = 0;
+        if (other_bucket_is_right(&e))
+            before =
+                (size_t)snprintf(text, size, _("not all of the buckets are treated alike; in this one: "));
+        found = explain_numbers(&e, has_note, &proven, text + before, size - before);
+        if (before && !found)
+            snprintf(text + before, size - before, _("the values do not match"));
+        free(right);
+    }
+    if (!proven && !has_note)
+        found = add_evidence(t, found, text, size);
+    if (has_note) {
+        size_t used = found ? strlen(text) : 0;
+        snprintf(text + used, size - used, "%s%s", found ? "\n" : "", note);
+    }
+    return found || has_note;
+}

@@ -1,0 +1,211 @@
+/* Lab 3: which ids are looked up wrongly. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/scenario.h"
+
+/* Is this id the first of the rows that a rank holds, or the last of several? */
+typedef struct Border {
+    bool known, first, last;
+} Border;
+
+static Border border_of(const Trial *t, Label table, int id)
+{
+    Border border = {0};
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *held = entry_of_rank(t, rank, PARAMETER, table);
+        if (!held || held->placement_kind != SHARD || held->placement_dim != 0)
+            return (Border){0};
+        border.known = true;
+        border.first |= held->begin == id;
+        border.last |= held->end == id + 1 && held->end > held->begin + 1;
+    }
+    return border;
+}
+
+static bool row_is(const double *row, const double *right, int64_t columns, double tolerance)
+{
+    for (int64_t i = 0; i < columns; i++)
+        if (!(fabs(row[i] - (right ? right[i] : 0)) <= tolerance))
+            return false;
+    return true;
+}
+
+/* What came out of a lookup, beside what was looked up. */
+typedef struct Lookup {
+    Label table;
+    int layer;
+    const Entry *ids;
+    int64_t rows, columns;
+} Lookup;
+
+static Label table_of_layer(int layer)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s.weight", layer_names[layer]);
+    return label_named(name);
+}
+
+static bool find_lookup(const Evidence *e, Lookup *l)
+{
+    Label input = e->want->label;
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0;
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || input.of != A_LAYER ||
+        input.what != OUTPUT_OF)
+        return false;
+    input.what = INPUT_OF;
+    l->layer = input.index;
+    l->table = table_of_layer(l->layer);
+    l->rows = table_rows_of(e->trial->c, l->layer);
+    l->columns = shape_last(e->want->shape);
+    l->ids = find_entry(expected->base, expected->used, VALUES, input, &offset);
+    return l->ids && l->ids->count * l->columns == e->count;
+}
+
+static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
+{
+    return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
+}
+
+/* Do zeros come out for ids at one border of each rank's rows, and only there? */
+static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size_t size)
+{
+    int64_t wrong = 0, first = 0, last = 0;
+    for (int64_t i = 0; i < l->ids->count; i++) {
+        if (is_right_row(e, l, i))
+            continue;
+        Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
+        if (!border.known || !row_is(e->is + i * l->columns, NULL, l->columns, 0))
+            return false;
+        wrong++;
+        first += border.first;
+        last += border.last;
+    }
+    if (wrong == 0 || (first == wrong) == (last == wrong))
+        return false;
+    snprintf(text, size, "%s",
+             first == wrong ? _("what is zero are the rows of ids that are the first of those that a rank "
+                                "holds: its rows go from "
+                                "shard_begin() to that and their number, the last one left out")
+                            : _("what is zero are the rows of ids that are the last of those that a rank "
+                                "holds: its rows go from "
+                                "shard_begin() to that and their number, the last one left out"));
+    return true;
+}
+
+/* The table as it is in the step that this output is of. */
+static double *table_of(const Evidence *e, const Lookup *l)
+{
+    const Case *c = e->trial->c;
+    const int step = e->want->label.step;
+    const Parameter p = {.name = l->table.name, .shape = SHAPE(l->rows, l->columns)};
+    double *rows = calloc((size_t)(l->rows * l->columns), sizeof *rows);
+    for (int64_t i = 0; i < l->rows * l->columns; i++)
+        rows[i] = weight_in_step(c, &p, step < STEPS ? step : 1, i);
+    return rows;
+}
+
+/* The rows of the table that a row is the sum of: none for zeros, one, or two. Returns their number, or -1. */
+static int made_of_rows(const Evidence *e, const Lookup *l, const double *table, const double *row,
+                        int found[2])
+{
+    double *rest = calloc((size_t)l->columns, sizeof *rest);
+    int rows = row_is(row, NULL, l->columns, 0) ? 0 : -1;
+    for (int a = 0; a < l->rows && rows < 0; a++) {
+        for (int64_t i = 0; i < l->columns; i++)
+            rest[i] = row[i] - table[a * l->columns + i];
+        found[0] = found[1] = a;
+        rows = row_is(rest, NULL, l->columns, e->tolerance) ? 1 : -1;
+        for (int b = a; b < l->rows && rows < 0; b++)
+            if (row_is(rest, table + b * l->columns, l->columns, 2 * e->tolerance)) {
+                found[1] = b;
+                rows = 2;
+            }
+    }
+    free(rest);
+    return rows;
+}
+
+/* Are all rows that are wrong made of rows of the table? The first one that is not zero tells the most. */
+static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t size)
+{
+    int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};
+    double *table = table_of(e, l);
+    for (int64_t i = 0; i < l->ids->count && count >= 0; i++) {
+        if (is_right_row(e, l, i))
+            continue;
+        count = made_of_rows(e, l, table, e->is + i * l->columns, found);
+        if (count > most) {
+            most = count;
+            id = (int)numbers_of(l->ids)[i];
+            memcpy(shown, found, sizeof shown);
+        }
+    }
+    free(table);
+    if (count < 0 || most < 0)
+        return false;
+    if (most == 0)
+        snprintf(text, size, _("zeros come out for some ids, such as %d: no rank looks them up"), id);
+    else if (most == 1)
+        snprintf(
+            text, size,
+            _("for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()"), id,
+            shown[0]);
+    else
+        snprintf(
+            text, size,
+            _("for id %d comes the sum of the rows %d and %d of the table: each rank looks up the ids of "
+              "the rows that it holds, from shard_begin() on, and gives zeros for all others"),
+            id, shown[0], shown[1]);
+    return true;
+}
+
+bool rows_of_ids(const Evidence *e, char *text, size_t size)
+{
+    Lookup l;
+    return find_lookup(e, &l) && (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
+}
+
+static int64_t times_of(const Entry *ids, int64_t id)
+{
+    int64_t times = 0;
+    for (int64_t i = 0; i < ids->count; i++)
+        times += (int64_t)numbers_of(ids)[i] == id;
+    return times;
+}
+
+/* The gradient of a table: are rows wrong of such ids only as occur more than once? */
+bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
+{
+    const Label *label = &e->want->label;
+    const Expected *expected = &e->trial->expected;
+    int64_t offset = 0, columns = shape_last(e->want->shape), repeated = -1;
+    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
+        label->what != GRADIENT_OF)
+        return false;
+    const int layer = strcmp(label->name, table_of_layer(0).name) != 0;
+    const Entry *ids = find_entry(expected->base, expected->used, VALUES,
+                                  label_of(INPUT_OF, A_LAYER, layer, label->step), &offset);
+    bool others_right = false;
+    for (int64_t i = 0; ids && i < e->count; i++) {
+        int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);
+        bool right = fabs(e->is[i] - e->right[i]) <= e->tolerance;
+        if (!right && times < 2)
+            return false;
+        others_right = others_right || (right && times == 1);
+        repeated = right ? repeated : id;
+    }
+    if (repeated < 0 || !others_right)
+        return false;
+    snprintf(text, size,
+             _("only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
+               "gradient is the sum "
+               "over all places where its id stands"),
+             (long long)repeated);
+    return true;
+}

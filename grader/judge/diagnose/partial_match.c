@@ -1,0 +1,152 @@
+/* What those numbers that are wrong have in common, and those that are right have not. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/language.h"
+#include "grader/judge/diagnose/evidence.h"
+
+bool is_right(const Evidence *e, int64_t i)
+{
+    return fabs(e->is[i] - e->right[i]) <= e->tolerance;
+}
+
+int64_t count_wrong(const Evidence *e, int64_t first)
+{
+    int64_t wrong = 0;
+    for (int64_t i = first; i < e->count; i++)
+        wrong += !is_right(e, i);
+    return wrong;
+}
+
+/* Of what has several rows or samples along its first dimension, the numbers of one; or 0. */
+static int64_t numbers_of_one(const Evidence *e)
+{
+    const Shape *shape = &e->want->shape;
+    int64_t one = shape->size[0] > 1 ? shape_count(*shape) / shape->size[0] : 0;
+    if (e->got->placement_kind == SHARD && e->got->placement_dim > 0)
+        one = one / shape->size[e->got->placement_dim] * (e->got->end - e->got->begin);
+    return shape->rank > 1 && one < e->count ? one : 0;
+}
+
+bool first_ones_right(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 8 };
+    int64_t first = 0, told = 0, one = numbers_of_one(e);
+    for (; first < e->count && is_right(e, first); first++)
+        told += e->right[first] != 0;
+    int64_t wrong = count_wrong(e, first);
+    if (one > 0 && first % one == 0)
+        return false; /* whole samples, or rows of a table, may be right for another reason */
+    if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
+        return false;
+    snprintf(text, size,
+             _("the first %lld of %lld numbers are right, and those that follow are not: something has room "
+               "for so many "
+               "only, or ends there"),
+             (long long)first, (long long)e->count);
+    return true;
+}
+
+/* Is all that should be beyond some number that number, and all else right? */
+static bool cut_off(const Evidence *e, char *text, size_t size)
+{
+    double limit = 0;
+    int64_t cut = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        limit = fmax(limit, fabs(e->is[i]));
+    for (int64_t i = 0; i < e->count; i++) {
+        if (is_right(e, i))
+            continue;
+        if (!(fabs(e->is[i]) == limit && e->is[i] * e->right[i] > 0 && fabs(e->right[i]) > limit))
+            return false;
+        cut++;
+    }
+    if (cut < 2)
+        return false;
+    snprintf(text, size, _("numbers beyond %g are cut off there, and come out as %g or its negative"), limit,
+             limit);
+    return true;
+}
+
+/* Are the wrong ones that many times what they should be, and others right? */
+static bool some_times(const Evidence *e, double factor, char *text, size_t size)
+{
+    int64_t first = -1, wrong = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (is_right(e, i))
+            continue;
+        if (!(fabs(e->is[i] - factor * e->right[i]) <= e->tolerance * fmax(1, factor)))
+            return false;
+        first = first < 0 ? i : first;
+        wrong++;
+    }
+    if (factor == 1 || wrong == 0 || wrong == e->count)
+        return false;
+    int replicas = replicas_of(e->trial->c);
+    snprintf(
+        text, size,
+        wrong > 1
+            ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as expected%s")
+            : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as expected%s"),
+        (long long)wrong, (long long)e->count, (long long)first, factor,
+        e->want->check != GRADIENT ? ""
+        : factor == replicas       ? _(": the sum over the replicas is not divided there")
+        : factor * replicas == 1   ? _(": there it is divided twice")
+                                   : "");
+    return true;
+}
+
+static bool some_scaled(const Evidence *e, char *text, size_t size)
+{
+    const double tp = e->trial->c->tp, replicas = replicas_of(e->trial->c);
+    return some_times(e, replicas, text, size) || some_times(e, 1 / replicas, text, size) ||
+           some_times(e, tp, text, size) || some_times(e, 1 / tp, text, size) ||
+           some_times(e, 2, text, size) || some_times(e, 0.5, text, size);
+}
+
+/* In a case of very small numbers, or of very large ones: nothing is left of them. */
+static bool nothing_left(const Evidence *e, char *text, size_t size)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (e->is[i] != 0)
+            return false;
+        largest = fmax(largest, fabs(e->right[i]));
+    }
+    if (e->trial->c->exponent == 0 || largest == 0)
+        return false;
+    snprintf(text, size, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"), largest,
+             e->trial->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
+                                       : _("large ones are taken for an overflow, or cut off"));
+    return true;
+}
+
+static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
+{
+    enum { ENOUGH = 4 };
+    int64_t lost = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        bool is_lost = e->is[i] == 0 && e->right[i] < -e->tolerance;
+        if (!is_lost && !is_right(e, i))
+            return false;
+        if (!is_lost && e->right[i] < -e->tolerance)
+            return false;
+        lost += is_lost;
+    }
+    if (lost < ENOUGH)
+        return false;
+    snprintf(
+        text, size, "%s",
+        _("every negative number has become 0: of what the ranks hold the largest is taken (MPI_MAX), and "
+          "not the sum; or "
+          "what is below 0 is cut off"));
+    return true;
+}
+
+bool partial_match(const Evidence *e, char *text, size_t size)
+{
+    bool made_of_sums = !alike_on_ranks(e->trial->c);
+    return e->want->check != METRICS &&
+           (cut_off(e, text, size) || negative_ones_lost(e, text, size) || some_scaled(e, text, size) ||
+            (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));
+}

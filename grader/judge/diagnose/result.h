@@ -1,0 +1,66 @@
+/** @file
+ * What grading a lab has given: a result for each check, with its reason.
+ */
+#ifndef BALISE_GRADER_RESULT_H
+#define BALISE_GRADER_RESULT_H
+
+#include "grader/judge/diagnose/pattern.h"
+#include "grader/judge/launch/outcome.h"
+
+/** What has become of one check of a lab. */
+typedef struct CheckResult {
+    bool looked_at, failed; /**< in any case so far */
+    bool to_do;             /**< a TODO was reached before something that it looks at */
+    bool compared;          /**< some numbers that it looks at were there */
+    bool explained;         /**< the reason names a cause */
+    int explanations;       /**< how often one was looked for */
+    int case_index;         /**< of the failure that is told: the first, or the first with a cause */
+    Ending ending; /**< how that case ended, where this is why the check failed; COMPLETE for wrong numbers */
+    bool in_calls; /**< the reason is what ranks have called, which make trace shows */
+    bool repeated, alone; /**< its case was run once more by itself; and failed again */
+    double margin;        /**< the largest error in units of what is allowed */
+    bool looks, fails;    /**< in the case that is being judged */
+    Pattern pattern;      /**< of the cases in which it fails */
+    char reason[3072];    /**< of the failure that is told, some lines */
+    char note[240];       /**< what is worth saying of a check that passed */
+} CheckResult;
+
+/** How far the grader has come with a lab. */
+typedef enum LabState {
+    GRADED,          /**< its cases were played and judged */
+    NOT_STARTED_YET, /**< it is as it was handed out, or a TODO comes before everything */
+    DOES_NOT_BUILD,  /**< the compiler or the linker refuses it */
+    IS_REFUSED,      /**< it builds, and would do what the grader cannot judge or does not allow */
+    NOT_GRADED_YET,  /**< the grader has not come to it */
+    LAB_STATES,      /**< how many there are */
+} LabState;
+
+extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... as in the documentation */
+
+/** What grading one lab has given. */
+typedef struct LabResult {
+    const Lab *lab;            /**< which one */
+    LabState state;            /**< how far it came */
+    char remark[4096];         /**< why it does not build or is refused, or which TODO is next */
+    bool untouched;            /**< the file is as it was at the start */
+    char stack[400];           /**< what it was graded on, when that is not the reference alone */
+    CheckResult check[CHECKS]; /**< by Check */
+    bool split, unsplit;       /**< work was seen to be shared out; a rank was seen to do all of a layer */
+    bool silent; /**< nothing was sent in a pass that needs an exchange, and its case has wrong numbers */
+    char printed[8192]; /**< what its ranks have printed: how much, where it is kept, the first lines */
+    int points, of;     /**< earned, and what there is to earn */
+    uint64_t seed;      /**< of its cases */
+    int cases;          /**< that were played */
+    int kit_cases;  /**< of these the first, which are everybody's; those behind them are the instructor's */
+    double seconds; /**< that it took */
+    Times times;    /**< what of these seconds went where */
+} LabResult;
+
+/** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
+void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
+
+/** Sets a check's reason, the first time that it fails with a cause that can be named. */
+void fail(LabResult *result, Check check, int case_index, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

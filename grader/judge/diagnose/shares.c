@@ -1,0 +1,192 @@
+/* What the ranks multiply and hold, against the local twin: the plain layer at the divided sizes. Every product of a layer
+ * divides by the number of ranks, so its share is that of the plain layer's count. */
+#include "grader/labs/work.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/diagnose/trial.h"
+
+/* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
+ * what goes into an exchange and what comes out of it; buffers are rounded up, and a parameter may be padded. */
+static const double slack = 1.1, copies = 4, small = 64, padding = 16;
+
+/* What of all that the plain layer does counts as all. */
+static const double nearly_all = 0.95;
+
+typedef struct Busiest {
+    int rank;
+    double most, second; /* of all ranks: one that does much more than all others does their work */
+} Busiest;
+
+static bool busiest(const Trial *t, Label label, int number, Busiest *b)
+{
+    *b = (Busiest){.most = -1, .second = -1};
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, WORK, label);
+        if (!got || got->count != WORK_NUMBERS)
+            return false; /* the end of the case says why */
+        double is = numbers_of(got)[number] + (number == TAKEN ? numbers_of(got)[OWN_MEMORY] : 0);
+        if (is > b->most)
+            *b = (Busiest){rank, is, b->most};
+        else
+            b->second = fmax(b->second, is);
+    }
+    return true;
+}
+
+static void too_much_work(Trial *t, const Entry *want, int number, const Busiest *b, double share)
+{
+    char text[160], words[LABEL_SIZE];
+    double all = numbers_of(want)[number];
+    fail(t->result, ARITHMETIC, t->index,
+         number == ATTENTION_WORK
+             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n%s (%s)")
+             : _("rank %d multiplied %.1f times what its share takes: %s\n%s (%s)"),
+         b->rank, b->most / share,
+         b->second <= slack * share   ? _("one rank does the work of others")
+         : b->most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+         : b->most > slack * all      ? _("more rows are computed than are asked for, or a product twice")
+         : number == ATTENTION_WORK   ? _("every rank computes all heads")
+                                      : _("the whole product is computed on every rank"),
+         label_text(&want->label, words), case_text(t->c, text));
+}
+
+static void compare_products(Trial *t, const Entry *want, int number)
+{
+    Busiest b;
+    double share = numbers_of(want)[number] / t->c->tp;
+    if (share > 0 && busiest(t, want->label, number, &b) && !(b.most <= slack * share))
+        too_much_work(t, want, number, &b, share);
+}
+
+/* The most that a rank may hold of a parameter, by the ways in which it may be cut. */
+static double share_of_parameter(const Trial *t, const Entry *want)
+{
+    double most = 0, whole = (double)shape_count(want->shape);
+    unsigned cuts = lab_cuts(t->result->lab, want->label.name);
+    for (int dim = 0; dim < 2; dim++)
+        if (cuts & (dim ? CUT_1 : CUT_0)) {
+            Range first = chunk(want->shape.size[dim], 0, t->c->tp);
+            most = fmax(most, whole / (double)want->shape.size[dim] * (double)first.end);
+        }
+    return cuts == CUT_NOT ? whole : most;
+}
+
+static void compare_parameters(Trial *t, const Entry *want)
+{
+    Busiest b;
+    char text[160];
+    double share = 0;
+    int64_t offset = 0;
+    const Entry *entry;
+    while ((entry = next_entry(t->expected.base, t->expected.used, &offset)))
+        if (entry->kind == PARAMETER)
+            share += 2 * (share_of_parameter(t, entry) + padding);
+    if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
+        return;
+    fail(t->result, ARITHMETIC, t->index,
+         _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
+           "not "
+           "be held in "
+           "full (%s)"),
+         b.rank, b.most, share, case_text(t->c, text));
+}
+
+/* What the plain layer takes in this pass or in the other one: a layer that is split exchanges in one what it needs not in
+ * the other. */
+static double plain_memory(const Trial *t, const Entry *want)
+{
+    Label other = want->label;
+    int64_t offset = 0;
+    other.what = other.what == FORWARD_OF ? BACKWARD_OF : FORWARD_OF;
+    const Entry *entry = find_entry(t->expected.base, t->expected.used, WORK, other, &offset);
+    return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
+}
+
+/* What a layer is given or gives, of which an exchange has copies. */
+static double exchanged(const Case *c)
+{
+    int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int size = case_size(c, i);
+        if (case_sizes[i].set == SIZE_OUT && size > width)
+            width = size;
+    }
+    return (double)rows * width;
+}
+
+static void compare_memory(Trial *t, const Entry *want)
+{
+    Busiest b;
+    char text[160], words[LABEL_SIZE];
+    double plain = plain_memory(t, want);
+    if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
+        return;
+    fail(t->result, ARITHMETIC, t->index,
+         _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
+           "brought together "
+           "there, or more is kept than this pass needs\n%s (%s)"),
+         b.rank, b.most, plain, label_text(&want->label, words), case_text(t->c, text));
+}
+
+/* Loops over raw numbers are not counted: that is said where everything else is right. */
+static void note_raw_looks(Trial *t, const Entry *want)
+{
+    CheckResult *r = &t->result->check[ARITHMETIC];
+    for (int rank = 0; rank < t->c->world && !r->note[0]; rank++) {
+        const Entry *got = entry_of_rank(t, rank, WORK, want->label);
+        char line[64];
+        if (!got || got->count != WORK_NUMBERS || !(numbers_of(got)[RAW_LOOKS] > 0))
+            continue;
+        line_of(got->address, line);
+        if (line[0])
+            snprintf(r->note, sizeof r->note,
+                     _("what is computed in loops over tensor_data(), at %s is not counted"), line);
+        else
+            snprintf(r->note, sizeof r->note, "%s",
+                     _("what is computed in loops over tensor_data() is not counted"));
+    }
+}
+
+void compare_work(Trial *t, const Entry *want)
+{
+    if (t->c->tp == 1) /* there is nothing to share */
+        return;
+    compare_products(t, want, LINEAR_WORK);
+    compare_products(t, want, ATTENTION_WORK);
+    compare_parameters(t, want);
+    compare_memory(t, want);
+    note_raw_looks(t, want);
+}
+
+/* All that was multiplied in the case, or what is held where nothing is multiplied: an embedding looks rows up. */
+void look_at_split(Trial *t)
+{
+    double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
+    int64_t offset = 0;
+    const Entry *want;
+    if (t->c->tp == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
+        return;
+    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
+        if (want->kind != WORK)
+            continue;
+        all += numbers_of(want)[LINEAR_WORK];
+        held = numbers_of(want)[PARAMETERS_HELD];
+        for (int rank = 0; rank < t->c->world; rank++) {
+            const Entry *got = entry_of_rank(t, rank, WORK, want->label);
+            if (!got || got->count != WORK_NUMBERS)
+                return;
+            most[rank] += numbers_of(got)[LINEAR_WORK];
+            most_held = fmax(most_held, numbers_of(got)[PARAMETERS_HELD]);
+            busiest_of_all = fmax(busiest_of_all, most[rank]);
+        }
+    }
+    bool split = all > 0 ? busiest_of_all < nearly_all * all : most_held < nearly_all * held;
+    t->result->split = t->result->split || split;
+    t->result->unsplit = t->result->unsplit || !split;
+}

@@ -1,0 +1,234 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/diagnose/trial.h"
+
+const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
+{
+    int64_t offset = t->outcome->begin[rank];
+    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, label, &offset);
+}
+
+/* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
+ * keeps the points of the forward pass, whose second time and whose evaluations were not reached. */
+static bool was_shown_in_step_1(Trial *t, const Entry *want)
+{
+    Label first = want->label;
+    if (first.of != A_LAYER && first.of != A_PARAMETER)
+        return false;
+    if (first.step == 0)
+        t->broken_in_step_1 = true;
+    first.step = 0;
+    return t->broken_in_step_1 && entry_of_rank(t, t->rank, want->kind, first);
+}
+
+static void fail_missing(Trial *t, const Entry *want)
+{
+    char why[2600], text[160], words[LABEL_SIZE];
+    if (was_shown_in_step_1(t, want))
+        return;
+    if (t->todo) {
+        t->result->check[want->check].to_do = true;
+        if (want->kind == PARAMETER)
+            t->result->check[INITIAL_VALUES].to_do = true;
+        return;
+    }
+    if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, (Label){0})) {
+        parameter_missing(t, want);
+        return;
+    }
+    if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
+        fail(t->result, (Check)want->check, t->index, _("%.600s\n%s on rank %d (%s)"), why,
+             label_text(&want->label, words), t->rank, case_text(t->c, text));
+        return;
+    }
+    ending_text(t, why, sizeof why);
+    for (int check = 0; check < CHECKS; check++)
+        if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
+            fail_by_ending(t, (Check)check, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
+                           label_text(&want->label, words), t->rank, case_text(t->c, text));
+}
+
+static void look(CheckResult *r)
+{
+    r->looked_at = r->looks = true;
+}
+
+static void compare_expected(Trial *t)
+{
+    int64_t offset = 0;
+    const Entry *want;
+    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
+        look(&t->result->check[want->check]);
+        if (want->kind == PARAMETER)
+            look(&t->result->check[INITIAL_VALUES]);
+        const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
+        if (got && (want->kind == PARAMETER || want->kind == VALUES))
+            t->result->check[want->check].compared = true;
+        if (!got)
+            fail_missing(t, want);
+        else if (want->kind == PARAMETER)
+            compare_parameter(t, got, want);
+        else if (want->kind == TRAFFIC && t->rank == 0)
+            compare_traffic(t, want);
+        else if (want->kind == WORK && t->rank == 0)
+            compare_work(t, want);
+        else if (want->kind == DEALT && t->rank == 0)
+            compare_rows(t, want);
+        else if (want->kind == VALUES)
+            compare_values(t, got, want);
+    }
+}
+
+static const Entry *todo_reached(const Case *c, const Outcome *outcome)
+{
+    for (int rank = 0; rank < c->world; rank++) {
+        int64_t offset = outcome->begin[rank];
+        const Entry *entry;
+        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset)))
+            if (entry->kind == NOT_STARTED)
+                return entry;
+    }
+    return NULL;
+}
+
+bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
+{
+    char line[64];
+    const Entry *todo = todo_reached(c, outcome);
+    if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
+        return false;
+    line_of(todo->address, line);
+    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name, line[0] ? ", " : "",
+             line);
+    return true;
+}
+
+/* What comes before a TODO is judged; what comes after it is to do. */
+static void look_for_todo(Trial *t)
+{
+    char text[160];
+    LabResult *result = t->result;
+    t->todo = todo_text(t->c, t->outcome, text, sizeof text);
+    if (!t->todo)
+        return;
+    if (!result->remark[0])
+        snprintf(result->remark, sizeof result->remark, "%s", text);
+    if (result->untouched)
+        result->state = NOT_STARTED_YET;
+}
+
+static void forget_suspects(Trial *t)
+{
+    for (int i = 0; t->suspected && i < MISTAKES; i++)
+        if (t->suspected[i].base)
+            expected_free(&t->suspected[i]);
+    free(t->suspected);
+    t->suspected = NULL;
+}
+
+static bool has_failed(const LabResult *result)
+{
+    for (int check = 0; check < CHECKS; check++)
+        if (result->check[check].failed)
+            return true;
+    return false;
+}
+
+/* A sanitizer has spoken after the last of the numbers. */
+static void fail_refused(Trial *t)
+{
+    char why[2600], text[160];
+    Check check = lab_check(t->result->lab, FORWARD);
+    bool refused = false;
+    for (int rank = 0; rank < t->c->world && t->result->state == GRADED; rank++) {
+        int64_t offset = t->outcome->begin[rank];
+        const Entry *entry;
+        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
+            refused = refused || entry->kind == REFUSED;
+    }
+    if (!refused || has_failed(t->result))
+        return;
+    ending_text(t, why, sizeof why);
+    fail_by_ending(t, check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
+}
+
+/* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
+static void fail_unfinished(Trial *t)
+{
+    char why[2600], text[160];
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
+                  t->todo,
+         finished = true;
+    for (int rank = 0; rank < t->c->world; rank++)
+        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
+    if (failed || has_failed(t->result) || finished)
+        return;
+    ending_text(t, why, sizeof why);
+    fail_by_ending(t, lab_check(t->result->lab, COMMUNICATION),
+                   _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+                   !t->result->lab->over_replicas
+                       ? _("one replica waits for another although they have nothing to exchange here: ")
+                       : "",
+                   why, case_text(t->c, text));
+}
+
+/* What is right without an exchange needs none. */
+static void look_at_silence(Trial *t)
+{
+    for (int check = 0; check < CHECKS; check++)
+        t->result->silent =
+            t->result->silent || (t->silent && check != COMMUNICATION && t->result->check[check].fails);
+}
+
+static void note_pattern(LabResult *result, const Case *c)
+{
+    for (int check = 0; check < CHECKS; check++) {
+        CheckResult *r = &result->check[check];
+        if (r->looks || r->fails)
+            pattern_add(&r->pattern, c, r->fails);
+        r->looks = r->fails = false;
+    }
+}
+
+/* The tolerance is the largest error that some runs in single precision show: of few numbers, of what passes or of a weight's
+ * gradient, it takes more runs to be large. Together with the exact run, two cores have as many each. */
+int emulations_of(const Case *c)
+{
+    enum { FEW_NUMBERS = 1024, RUNS = 11, FEWER_RUNS = 5 };
+    unsigned sizes = lab_of(c->lab)->sizes;
+    int64_t passing = (int64_t)c->B * c->S * c->H, weight = sizes & SIZE_F     ? c->H * c->F
+                                                            : sizes & SIZE_OUT ? c->H * c->out
+                                                                               : passing;
+    return passing < FEW_NUMBERS || weight < FEW_NUMBERS ? RUNS : FEWER_RUNS;
+}
+
+void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
+{
+    Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
+    look_for_todo(&t);
+    compare_calls(&t);
+    for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* what every rank of a layer must see is the same */
+            if (t.rank > 0)
+                expected_free(&t.expected);
+            forget_suspects(&t);
+            t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
+        }
+        t.broken_in_step_1 = false;
+        look_for_more(&t); /* what was not waited for explains the numbers */
+        compare_expected(&t);
+    }
+    fail_unfinished(&t);
+    fail_refused(&t);
+    look_at_split(&t);
+    look_at_silence(&t);
+    note_pattern(result, c);
+    forget_suspects(&t);
+    if (t.expected.base)
+        expected_free(&t.expected);
+}

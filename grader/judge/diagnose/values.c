@@ -1,0 +1,147 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "base/language.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/diagnose/trial.h"
+
+/* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */
+enum { EXPLANATIONS = 6 };
+
+static const double orders = 8;
+static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
+
+/* 8 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
+ * an operand's and the result's: a mean over the ranks of what they all hold is right, but not to the last bit. The solutions
+ * stay below a quarter of it over seeds (grader/tests/margins.sh), wrong answers above ten times it. */
+double tolerance_of(const Expected *expected, const Entry *exact)
+{
+    double largest = 0, spread = expected_spread(expected, exact);
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < exact->count; i++) {
+        double size = fabs(numbers_of(exact)[i]);
+        largest = size > largest ? size : largest;
+    }
+    if (exact->check == METRICS) /* kept in double precision */
+        return orders * (spread + 2 * 0x1p-53 * largest);
+    return orders * (spread + 2 * unit * largest);
+}
+
+int64_t global_index(const Entry *got, int64_t local)
+{
+    if (got->placement_kind != SHARD)
+        return local;
+    int64_t inner = 1, held = got->end - got->begin;
+    for (int i = got->placement_dim + 1; i < got->shape.rank; i++)
+        inner *= got->shape.size[i];
+    int64_t outer = local / inner / held;
+    return (outer * got->shape.size[got->placement_dim] + got->begin + local / inner % held) * inner +
+           local % inner;
+}
+
+int64_t count_held(const Entry *e)
+{
+    if (e->placement_kind != SHARD)
+        return shape_count(e->shape);
+    if (e->placement_dim < 0 || e->placement_dim >= e->shape.rank || e->begin < 0 || e->end < e->begin ||
+        e->end > e->shape.size[e->placement_dim])
+        return -1;
+    return shape_count(e->shape) / e->shape.size[e->placement_dim] * (e->end - e->begin);
+}
+
+/* A sentence on the cause, or none when this check has one already. */
+static bool explained(Trial *t, char *why, size_t size, const Entry *got, const Entry *want, double tolerance)
+{
+    CheckResult *r = &t->result->check[want->check];
+    snprintf(why, size, _("the values do not match"));
+    return !(r->failed && r->explained) && r->explanations++ < EXPLANATIONS &&
+           explain(t, why, size, got, want, tolerance);
+}
+
+static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance, int64_t worst)
+{
+    char text[160], name[LABEL_SIZE], why[2048];
+    double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
+    bool sure = explained(t, why, sizeof why, got, want, tolerance);
+    fail_by_numbers(
+        t->result, (Check)want->check, t->index, sure,
+        _("%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
+        why, label_text(&want->label, name), t->rank, case_text(t->c, text), (long long)worst,
+        (long long)got->count, is, right, fabs(is - right), tolerance);
+}
+
+static void fail_shape(Trial *t, const Entry *got, const Entry *want)
+{
+    char a[64], b[64], text[160], name[LABEL_SIZE], why[2048];
+    bool sure = explained(t, why, sizeof why, got, want, 0);
+    fail_by_numbers(t->result, (Check)want->check, t->index, sure,
+                    _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
+                    label_text(&want->label, name), t->rank, case_text(t->c, text),
+                    got->count ? shape_text(got->shape, a) : _("that of nothing: there is no such tensor"),
+                    shape_text(want->shape, b));
+}
+
+static void fail_group(Trial *t, const Entry *got, const Entry *want)
+{
+    char why[2048], place[480];
+    bool sure = explained(t, why, sizeof why, got, want, 0);
+    tell_group(t, got, want, place, sizeof place);
+    fail_by_numbers(t->result, (Check)want->check, t->index, sure, "%s\n%s", why, place);
+}
+
+/* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well
+ * above. */
+static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
+{
+    double *margin = &t->result->check[want->check].margin;
+    double ratio = error == 0 ? 0 : tolerance > 0 ? error / tolerance : INFINITY;
+    if (!(ratio <= *margin))
+        *margin = ratio;
+}
+
+bool has_numbers(const Entry *got, const Entry *want)
+{
+    return shape_equal(got->shape, want->shape) && got->count == count_held(got);
+}
+
+/* INFINITY where something is no number; -1 of no numbers at all. */
+static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
+{
+    double largest = -1;
+    *worst = 0;
+    for (int64_t i = 0; i < got->count; i++) {
+        double error = fabs(numbers_of(got)[i] - numbers_of(want)[global_index(got, i)]);
+        if (isnan(error))
+            error = INFINITY;
+        if (error > largest) {
+            largest = error;
+            *worst = i;
+        }
+    }
+    return largest;
+}
+
+bool is_right_on_rank(const Trial *t, const Entry *want)
+{
+    int64_t worst;
+    const Entry *got = entry_of_rank(t, t->rank, VALUES, want->label);
+    return got && has_numbers(got, want) &&
+           largest_error(got, want, &worst) <= tolerance_of(&t->expected, want);
+}
+
+void compare_values(Trial *t, const Entry *got, const Entry *want)
+{
+    int64_t worst;
+    if (!has_numbers(got, want)) {
+        (want->check == GROUPS && got->count > 0 ? fail_group : fail_shape)(t, got, want);
+        return;
+    }
+    double tolerance = tolerance_of(&t->expected, want), largest = largest_error(got, want, &worst);
+    note_margin(t, want, fmax(largest, 0), tolerance);
+    if (largest <= tolerance)
+        return;
+    if (want->check == GROUPS)
+        fail_group(t, got, want);
+    else
+        fail_values(t, got, want, tolerance, worst);
+}

@@ -1,0 +1,142 @@
+/* Labs 8 and 10: what a wrong group most likely is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
+
+static bool are(const Entry *got, Members m)
+{
+    if (got->count != m.count)
+        return false;
+    for (int64_t i = 0; i < got->count; i++)
+        if (numbers_of(got)[i] != m.first + (double)i * m.stride)
+            return false;
+    return true;
+}
+
+static bool same_set(const Entry *got, const Entry *want)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < got->count; i++)
+        for (int64_t k = 0; k < want->count; k++)
+            found += numbers_of(got)[i] == numbers_of(want)[k];
+    return got->count == want->count && found == want->count;
+}
+
+static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
+{
+    int groups = c->world / c->tp;
+    if (are(got, (Members){0, 1, c->world}))
+        return _("the group contains ranks of another replica: it is the world");
+    if (got->count == 1)
+        return _("the group has a single member: the color is another one on each rank");
+    if (are(got, (Members){rank % groups, groups, c->tp}) || are(got, (Members){rank % c->tp, c->tp, groups}))
+        return _("the ranks of a group are not neighbours");
+    if (are(got, (Members){rank / groups * groups, 1, groups}))
+        return _("a group has as many ranks as there should be groups, which is right at 4 ranks by chance: "
+                 "by what is the rank divided?");
+    return _("the group is not made of tp consecutive ranks");
+}
+
+static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
+{
+    if (!is_dp && lab_of(c->lab)->over_replicas)
+        return _("after the second group was made, the first one changed");
+    if (same_set(got, want))
+        return _("the members are right, but in another order: the key decides it");
+    if (!is_dp)
+        return wrong_tp_members(c, rank, got);
+    if (are(got, (Members){0, 1, c->world}))
+        return _(
+            "ranks holding different pieces of the weights are averaged together: the group is the world");
+    if (got->count == 1)
+        return _("the averaging group has a single member: replicas never exchange anything");
+    if (are(got, tp_group(c, rank)))
+        return _("the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
+                 "again");
+    return _("the group is not made of the ranks that hold the same piece of the weights");
+}
+
+/* What a rank may have been taken for, or a degree: a formula is the cause when it gives the numbers of all ranks. */
+typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
+
+static int taken(const Case *c, int rank, Taken what)
+{
+    int groups = c->world / c->tp;
+    const int values[TAKEN] = {rank, rank % c->tp, rank / c->tp, rank % groups, c->world, groups};
+    return values[what];
+}
+
+static bool all_are(const Trial *t, Label label, Taken what)
+{
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, VALUES, label);
+        if (!got || got->count != 1 || numbers_of(got)[0] != taken(t->c, rank, what))
+            return false;
+    }
+    return true;
+}
+
+static const char *wrong_place(const Trial *t, bool is_dp, Label label)
+{
+    bool is_rank = label.what == RANK_IN;
+    if (!is_dp && lab_of(t->c->lab)->over_replicas)
+        return is_rank ? _("tp_rank changed when the second group was made: it is that of balise 8")
+                       : _("tp_degree changed when the second group was made: it is that of balise 8");
+    if (is_rank && all_are(t, label, IN_WORLD))
+        return _("the rank number is that of the world: it exceeds the size of its group");
+    if (is_rank && is_dp && all_are(t, label, IN_TP))
+        return _("two ranks of the same replica believe to be different replicas: this is the tp_rank");
+    if (is_rank && !is_dp && all_are(t, label, REPLICA))
+        return _("this is the number of the replica, not this rank's place in the group");
+    if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
+        return _("it is not this rank's place in the group, but the rank modulo the number of groups, which "
+                 "is right at 4 ranks by chance");
+    if (!is_rank && all_are(t, label, ALL_RANKS))
+        return _("the degree is that of the world, not of the group that was made");
+    if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
+        return _("this is the number of groups, not of the ranks in one");
+    return is_rank ? _("it is not this rank's place in the group") : _("it is not the size of the group");
+}
+
+bool group_is_wrong(const Evidence *e, char *text, size_t size)
+{
+    const Case *c = e->trial->c;
+    if (e->want->check != GROUPS || e->got->count < 1)
+        return false;
+    bool is_dp = e->want->label.index == DP;
+    bool members = e->want->label.what == MEMBERS_OF;
+    snprintf(text, size, "%s",
+             members ? wrong_members(c, e->trial->rank, is_dp, e->got, e->want)
+                     : wrong_place(e->trial, is_dp, e->want->label));
+    return true;
+}
+
+/* "{0 2}" */
+static void write_ranks(const Entry *entry, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "{");
+    for (int64_t i = 0; i < entry->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "}");
+}
+
+void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
+{
+    char is[64], right[64], layout[160];
+    const char *group = want->label.index == DP ? "dp" : "tp";
+    case_text(t->c, layout);
+    if (want->label.what == MEMBERS_OF) {
+        write_ranks(got, is, sizeof is);
+        write_ranks(want, right, sizeof right);
+        snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group, t->rank,
+                 is, right, layout);
+        return;
+    }
+    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,
+             want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
+             numbers_of(want)[0], layout);
+}

@@ -1,0 +1,336 @@
+#include "grader/judge/launch/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/language.h"
+#include "grader/judge/launch/supervisor.h"
+#include "grader/judge/launch/limits.h"
+#include "grader/judge/launch/printed.h"
+#include "grader/judge/launch/processes.h"
+
+static void nap(long microseconds)
+{
+    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
+}
+
+/* Root lends the ranks a number that is nobody's, and no other judge's either, so that it counts and ends them alone. */
+static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
+{
+    enum { FIRST = 61184, COUNT = 4336 }; /* set aside for this by systemd, within what containers have */
+    Place place = {runner, launcher->folder, geteuid(), getegid(), sandboxed, NULL};
+    if (place.user == 0)
+        place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
+    return place;
+}
+
+static bool make_launch(Launcher *launcher, const Place *place, char *why, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/launch", launcher->folder);
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = file >= 0 && ftruncate(file, (off_t)FILE_BYTES) == 0;
+    if (good && place->user != geteuid())
+        good = fchown(file, place->user, place->group) == 0;
+    if (good)
+        launcher->launch = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    if (!good || launcher->launch == MAP_FAILED) {
+        snprintf(why, size, "%s: %s", path, strerror(errno));
+        launcher->launch = NULL;
+    }
+    return launcher->launch;
+}
+
+/* Without a sandbox another user may not reach the runner where it is: it gets a copy. */
+static bool copy_runner(const char *from, const char *to, const Place *place)
+{
+    struct stat status;
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
+    bool good = in >= 0 && out >= 0 && fstat(in, &status) == 0 && fchown(out, place->user, place->group) == 0;
+    for (off_t left = good ? status.st_size : 0; good && left > 0;) {
+        ssize_t sent = sendfile(out, in, NULL, (size_t)left);
+        good = sent > 0;
+        left -= sent;
+    }
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return good;
+}
+
+/* Reads what there is, and writes it down up to LOG_BYTES: a lab that prints without end fills no disk. */
+static void listen(Launcher *launcher)
+{
+    char text[4096];
+    ssize_t length;
+    while ((length = read(launcher->said, text, sizeof text)) > 0) {
+        int64_t room = LOG_BYTES - launcher->logged, take = length < room ? length : room;
+        if (take > 0 && write(launcher->log, text, (size_t)take) != take)
+            take = room;
+        launcher->logged += take;
+    }
+}
+
+static bool open_log(Launcher *launcher, const char *path)
+{
+    launcher->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    launcher->logged = launcher->log >= 0 ? lseek(launcher->log, 0, SEEK_END) : 0;
+    return launcher->log >= 0;
+}
+
+/* Forks the supervisor, and waits until mpirun runs or cannot. */
+static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_t size)
+{
+    int trouble[2], said[2];
+    ssize_t length = -1;
+    if (pipe2(trouble, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0) {
+        snprintf(why, size, _("pipes: %s"), strerror(errno));
+        return false;
+    }
+    start->trouble = trouble[1];
+    start->said = said[1];
+    fflush(NULL);
+    launcher->sandboxed = start->place.sandboxed;
+    launcher->said = said[0];
+    fcntl(said[0], F_SETFL, O_NONBLOCK);
+    if (launcher->sandboxed)
+        launcher->supervisor = sandbox_fork(&start->place, supervise, start, why, size);
+    else if ((launcher->supervisor = fork()) == 0)
+        _exit(supervise(start));
+    close(trouble[1]);
+    close(said[1]);
+    if (launcher->supervisor > 0 && (length = read(trouble[0], why, size - 1)) > 0)
+        why[length] = '\0';
+    close(trouble[0]);
+    bool good = launcher->supervisor > 0 && length == 0;
+    if (good && launcher->sandboxed)
+        remove_folder(launcher->folder); /* it has been laid out within */
+    return good;
+}
+
+bool launcher_has_ended(Launcher *launcher)
+{
+    listen(launcher);
+    if (!launcher->ended && waitpid(launcher->supervisor, &launcher->status, WNOHANG) == launcher->supervisor)
+        launcher->ended = true;
+    return launcher->ended;
+}
+
+/* mpirun starts the ranks in their order, and nothing else; it is the supervisor's one child. */
+static void find_ranks(Launcher *launcher)
+{
+    memset(launcher->pid, 0, sizeof launcher->pid);
+    if (process_children(launcher->supervisor, &launcher->mpirun, 1) >= 1)
+        process_children(launcher->mpirun, launcher->pid, launcher->ranks);
+}
+
+enum { LOOKS = 300000 }; /* a minute at least: a machine that is asked too much starts slowly */
+
+static bool wait_for_ranks(Launcher *launcher)
+{
+    for (int look = 0; look < LOOKS; look++) {
+        int idle = 0;
+        for (int r = 0; r < launcher->ranks; r++)
+            idle += atomic_load(&launcher->launch->rank[r].state) == IDLE;
+        if (launcher_has_ended(launcher))
+            return false;
+        if (idle == launcher->ranks) {
+            find_ranks(launcher);
+            return true;
+        }
+        nap(200);
+    }
+    return false;
+}
+
+void launcher_stop(Launcher *launcher)
+{
+    enum { MILLISECONDS = 5000 };
+    if (launcher->supervisor > 0 && !launcher_has_ended(launcher)) {
+        kill(launcher->supervisor, launcher->sandboxed ? SIGKILL : SIGTERM);
+        for (int i = 0; i < 10 * MILLISECONDS && !launcher_has_ended(launcher); i++)
+            nap(100);
+    }
+    if (launcher->supervisor > 0 && !launcher->ended) {
+        kill(launcher->supervisor, SIGKILL);
+        waitpid(launcher->supervisor, NULL, 0);
+    }
+    if (!launcher->sandboxed)
+        processes_end();
+    remove_folder(launcher->folder);
+    close(launcher->said);
+    close(launcher->log);
+}
+
+static void give_back(Launcher *launcher)
+{
+    launcher_stop(launcher);
+    if (launcher->launch)
+        munmap(launcher->launch, FILE_BYTES);
+    launcher->launch = NULL;
+}
+
+/* Root may have been left without the right to be others, in some containers. */
+static bool lend(const char *folder, const Place *place)
+{
+    return may_become_others() && chown(folder, place->user, place->group) == 0;
+}
+
+static bool prepare(Launcher *launcher, Start *start, const char *log, char *why, size_t size)
+{
+    launcher->supervisor = 0;
+    launcher->said = -1;
+    launcher->ended = false;
+    launcher->launch = NULL;
+    snprintf(launcher->folder, sizeof launcher->folder, "/dev/shm/balise.XXXXXX");
+    if (!mkdtemp(launcher->folder) || !open_log(launcher, log)) {
+        snprintf(why, size, _("%s or %s: %s"), launcher->folder, log, strerror(errno));
+        return false;
+    }
+    if (start->place.user != geteuid() && !lend(launcher->folder, &start->place)) {
+        start->place.user = geteuid();
+        start->place.group = getegid();
+    }
+    if (!start->place.sandboxed)
+        start->already = process_count(start->place.user);
+    return make_launch(launcher, &start->place, why, size);
+}
+
+/* The program is no lab's. */
+bool sandbox_works(char *why, size_t size)
+{
+    Launcher launcher = {.ranks = 1, .said = -1, .log = -1};
+    Start start = {.place = place_of(&launcher, "/bin/true", true), .ranks = 1};
+    start.seen = place_seen(&start.place);
+    bool good =
+        prepare(&launcher, &start, "/dev/null", why, size) && launch_supervisor(&launcher, &start, why, size);
+    for (int look = 0; good && look < LOOKS && !launcher_has_ended(&launcher); look++)
+        nap(200);
+    if (good && !(launcher.ended && launcher.status == 0)) {
+        snprintf(why, size, "%s", _("mpirun did not run /bin/true there"));
+        good = false;
+    }
+    give_back(&launcher);
+    return good;
+}
+
+static bool try_start(Launcher *launcher, const Sandbox *sandbox, const char *runner, bool sandboxed,
+                      char *why, size_t size)
+{
+    char copy[256], log[LOG_PATH];
+    const char *slash = strrchr(runner, '/');
+    Start start = {.place = place_of(launcher, runner, sandboxed),
+                   .ranks = launcher->ranks,
+                   .many_addresses = sandbox->sanitized || sandbox->gpu};
+    const Gpus gpus = gpus_of("/dev");
+    start.place.gpus = sandbox->gpu ? &gpus : NULL;
+    launcher->memory = sandbox->gpu ? GPU_MEMORY : RANK_MEMORY;
+    printed_path(runner, log);
+    snprintf(copy, sizeof copy, "/tmp/balise.%d.%.200s", (int)getpid(), slash ? slash + 1 : runner);
+    bool good = prepare(launcher, &start, log, why, size);
+    if (good)
+        launcher->launch->control.debugged = sandbox->debugged;
+    bool copied =
+        good && !sandboxed && start.place.user != geteuid() && copy_runner(runner, copy, &start.place);
+    if (copied)
+        start.place.runner = copy;
+    start.seen = place_seen(&start.place);
+    good = good && launch_supervisor(launcher, &start, why, size);
+    if (good && !wait_for_ranks(launcher)) {
+        snprintf(why, size, _("mpirun could not start %s"), runner);
+        good = false;
+    }
+    if (copied)
+        unlink(copy);
+    if (!good)
+        give_back(launcher);
+    return good;
+}
+
+bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, int ranks, char *why,
+                    size_t size)
+{
+    char words[200];
+    prctl(PR_SET_DUMPABLE, 0); /* the judge's memory and descriptors are nobody's to read */
+    *launcher = (Launcher){.ranks = ranks, .said = -1, .log = -1};
+    if (sandbox->wish == SANDBOX_OFF)
+        snprintf(sandbox->missing, sizeof sandbox->missing, "%s", _("switched off"));
+    if (!sandbox->missing[0]) {
+        if (try_start(launcher, sandbox, runner, true, why, size))
+            return sandbox->used = true;
+        if (sandbox->wish == SANDBOX_DEMANDED || sandbox_works(words, sizeof words))
+            return false;
+        snprintf(sandbox->missing, sizeof sandbox->missing, "%s", why);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* should a lab end its supervisor */
+    return try_start(launcher, sandbox, runner, false, why, size);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------ */
+
+static int rank_of(const Launcher *launcher, int pid)
+{
+    for (int r = 0; r < launcher->ranks; r++)
+        if (launcher->pid[r] == pid)
+            return r;
+    return -1;
+}
+
+static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis, size_t size)
+{
+    int rank = rank_of(launcher, pid);
+    long long megabytes = (long long)(resident >> 20);
+    if (resident <= launcher->memory)
+        return false;
+    if (pid == launcher->mpirun)
+        snprintf(diagnosis, size, _("the ranks print more than can be taken down: mpirun held %lld MB of it"),
+                 megabytes);
+    else
+        snprintf(
+            diagnosis, size,
+            rank < 0
+                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may hold %d MB")
+                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold %d MB"),
+            rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
+    return true;
+}
+
+bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
+{
+    static const double seldom = 0.02; /* as it reads /proc */
+    int found[512];
+    int64_t sum = 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (now - launcher->weighed < seldom)
+        return false;
+    launcher->weighed = now;
+    int count = process_descendants(launcher->supervisor, found, 512);
+    for (int i = 0; i < count; i++) {
+        int64_t resident = process_state(found[i]).resident;
+        sum += resident;
+        if (is_too_big(launcher, found[i], resident, diagnosis, size))
+            return true;
+    }
+    if (sum <= launcher->memory * (launcher->ranks + 1))
+        return false;
+    snprintf(diagnosis, size,
+             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
+             count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
+    return true;
+}

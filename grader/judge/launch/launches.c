@@ -1,0 +1,202 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "grader/judge/compare/expected.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/launch/launcher.h"
+#include "grader/judge/launch/outcome.h"
+#include "grader/judge/launch/processes.h"
+#include "grader/judge/launch/stamp_of.h"
+#include "grader/judge/launch/watch.h"
+
+enum { MAX_LAUNCHES = 2 * MAX_CASES };
+
+struct Runs {
+    int count;
+    Outcome outcome[MAX_CASES];
+    Launch *launch[MAX_LAUNCHES];
+    int launches;
+    double cpu_limit; /* 0: derived from the case */
+    Sandbox *sandbox;
+    double begun, up; /* the launch that is under way; up is 0 before its ranks are there */
+    Times times;
+    bool looped; /* a rank has computed for ever: the next ones are waited for less long */
+};
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void nap(long microseconds)
+{
+    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
+}
+
+static void look_whether_up(Runs *runs, const Watch *watch)
+{
+    for (int r = 0; r < watch->c.world && runs->up == 0; r++)
+        if (atomic_load(&watch->launch->rank[r].state) == STARTING)
+            return;
+    if (runs->up == 0)
+        runs->up = seconds_now();
+}
+
+static void add_times(Runs *runs)
+{
+    double now = seconds_now(), up = runs->up > 0 ? runs->up : now;
+    runs->times.launch += up - runs->begun;
+    runs->times.playing += now - up;
+}
+
+/* Waits for the case that was posted. */
+static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis, size_t size)
+{
+    for (;;) {
+        look_whether_up(runs, watch);
+        int done = 0;
+        for (int r = 0; r < watch->c.world; r++)
+            done += atomic_load(&watch->launch->rank[r].done_cases) >= watch->posted;
+        if (done == watch->c.world)
+            return COMPLETE;
+        if (launcher_is_too_big(launcher, diagnosis, size))
+            return STOPPED;
+        if (launcher_has_ended(launcher)) {
+            watch_crash(watch, diagnosis, size);
+            return CRASHED;
+        }
+        Ending ending = watch_look(watch, diagnosis, size);
+        if (ending != COMPLETE)
+            return ending;
+        nap(100);
+    }
+}
+
+static void mark_begin(Outcome *outcome, const Launch *launch, int world)
+{
+    for (int r = 0; r < world; r++) {
+        outcome->stream[r] = (const char *)launch + LAUNCH_BYTES + (size_t)r * STREAM_BYTES;
+        outcome->begin[r] = atomic_load(&launch->rank[r].used);
+    }
+}
+
+static void mark_end(Outcome *outcome, const Launch *launch, int world, int posted)
+{
+    outcome->calls = calls_copy(launch, world, posted);
+    for (int r = 0; r < world; r++) {
+        int64_t used = atomic_load(&launch->rank[r].used);
+        outcome->end[r] = used < outcome->begin[r] ? outcome->begin[r]
+                          : used > STREAM_BYTES    ? STREAM_BYTES
+                                                   : used;
+    }
+}
+
+static bool has_gone(const Launcher *launcher, int rank)
+{
+    char state = process_state(launcher->pid[rank]).state;
+    return state == 0 || state == 'Z';
+}
+
+/* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
+ * play it a second time, alone. */
+static void wait_for_all(Launcher *launcher, int ranks, int cases)
+{
+    enum { LOOKS = 600000 }; /* a minute at least */
+    for (int r = 0, look = 0; r < ranks && look < LOOKS && !launcher_has_ended(launcher);) {
+        if (atomic_load(&launcher->launch->rank[r].done_cases) >= cases || has_gone(launcher, r)) {
+            r++;
+        } else {
+            nap(100);
+            look++;
+        }
+    }
+}
+
+static const double slower = 8; /* a rank with sanitizers */
+
+/* Plays cases from `first` on in one launch; returns the number of the next case that is to be played. */
+static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
+                     Problem *problem)
+{
+    char why[256];
+    Launcher launcher;
+    runs->begun = seconds_now();
+    runs->up = 0;
+    if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
+        problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s", why);
+        return -1;
+    }
+    Launch *launch = runs->launch[runs->launches++] = launcher.launch;
+    int i = first, failures = 0;
+    for (; i < runs->count && failures == 0; i++) {
+        Outcome *outcome = &runs->outcome[i];
+        wait_for_all(&launcher, ranks, i - first);
+        mark_begin(outcome, launch, cases[i].world);
+        launch->control.current = cases[i];
+        atomic_store(&launch->control.posted, i - first + 1);
+        Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
+                                  (runs->looped ? 0.25 : 1) *
+                                      (runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1));
+        outcome->ending =
+            wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
+        failures += outcome->ending != COMPLETE;
+        runs->looped = runs->looped || outcome->ending == LOOPED;
+        if (failures)
+            launcher_stop(&launcher);
+        mark_end(outcome, launch, cases[i].world, i - first + 1);
+    }
+    if (!failures) {
+        atomic_store(&launch->control.posted, -1);
+        for (int k = 0; k < 5000 && !launcher_has_ended(&launcher); k++)
+            nap(200);
+        launcher_stop(&launcher);
+    }
+    add_times(runs);
+    return i;
+}
+
+Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                Sandbox *sandbox, Problem *problem)
+{
+    if (!stamp_fits(runner, problem))
+        return NULL;
+    expect_ranks();
+    Runs *runs = calloc(1, sizeof *runs);
+    runs->count = count;
+    runs->cpu_limit = cpu_limit;
+    runs->sandbox = sandbox;
+    for (int i = 0; i < count; i++)
+        runs->outcome[i].ending = NOT_RUN;
+    for (int next = 0; next < count;) {
+        next = play_from(runs, runner, ranks, cases, next, problem);
+        if (next < 0) {
+            runs_free(runs);
+            return NULL;
+        }
+    }
+    return runs;
+}
+
+const Outcome *run_outcome(const Runs *runs, int i)
+{
+    return &runs->outcome[i];
+}
+
+void runs_add_times(const Runs *runs, Times *times)
+{
+    times->launch += runs->times.launch;
+    times->playing += runs->times.playing;
+}
+
+void runs_free(Runs *runs)
+{
+    for (int i = 0; i < runs->count; i++)
+        calls_free(runs->outcome[i].calls);
+    for (int i = 0; i < runs->launches; i++)
+        munmap(runs->launch[i], FILE_BYTES);
+    free(runs);
+}

@@ -1,0 +1,193 @@
+#include "grader/judge/launch/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/language.h"
+#include "grader/judge/launch/sandbox_files.h"
+
+Seen place_seen(const Place *place)
+{
+    Seen seen;
+    const char *slash = strrchr(place->runner, '/');
+    snprintf(seen.temporary, sizeof seen.temporary, "%.100s", place->sandboxed ? "/tmp" : place->folder);
+    snprintf(seen.launch, sizeof seen.launch, "%.100s/launch", place->sandboxed ? "/dev/shm" : place->folder);
+    if (place->sandboxed)
+        snprintf(seen.runner, sizeof seen.runner, "/run/%.200s", slash ? slash + 1 : place->runner);
+    else
+        snprintf(seen.runner, sizeof seen.runner, "%.500s", place->runner);
+    return seen;
+}
+
+/* ---- the fork */
+
+typedef struct Birth {
+    int (*child)(void *context);
+    void *context;
+    int to_parent[2], to_child[2];
+} Birth;
+
+/* Who must not be looked at has no numbers that others may set: it is told who it is, and then closes the door. */
+static int be_born(void *argument)
+{
+    Birth *birth = argument;
+    char byte = 0;
+    close(birth->to_parent[0]);
+    close(birth->to_child[1]);
+    prctl(PR_SET_DUMPABLE, 1);
+    if (write(birth->to_parent[1], &byte, 1) != 1 || read(birth->to_child[0], &byte, 1) != 1)
+        return 1;
+    prctl(PR_SET_DUMPABLE, 0);
+    return birth->child(birth->context);
+}
+
+static bool write_file(pid_t pid, const char *name, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    bool good = write(file, text, strlen(text)) == (ssize_t)strlen(text);
+    close(file);
+    return good;
+}
+
+/* Numbers are the same within as outside: for an ordinary user there is none but the own, for root all that root has. */
+static bool tell_who(pid_t pid, const char *name, unsigned own)
+{
+    char path[32], map[4096] = "";
+    unsigned inside, outside, count;
+    size_t used = 0;
+    if (geteuid() != 0) {
+        snprintf(map, sizeof map, "%u %u 1", own, own);
+        return write_file(pid, name, map);
+    }
+    snprintf(path, sizeof path, "/proc/self/%s", name);
+    FILE *file = fopen(path, "re");
+    while (file && used < sizeof map - 40 && fscanf(file, "%u %u %u", &inside, &outside, &count) == 3)
+        used += (size_t)snprintf(map + used, sizeof map - used, "%u %u %u\n", inside, inside, count);
+    if (file)
+        fclose(file);
+    return write_file(pid, name, map);
+}
+
+static bool tell_all(pid_t pid, const Place *place)
+{
+    return (geteuid() == 0 || write_file(pid, "setgroups", "deny")) &&
+           tell_who(pid, "uid_map", place->user) && tell_who(pid, "gid_map", place->group);
+}
+
+static void close_pipe(int ends[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+}
+
+pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why, size_t size)
+{
+    static _Alignas(16) char stack[1 << 19];
+    static const int spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
+    Birth birth = {child, context, {-1, -1}, {-1, -1}};
+    char byte = 0;
+    pid_t pid = -1;
+    if (pipe2(birth.to_parent, O_CLOEXEC) == 0 && pipe2(birth.to_child, O_CLOEXEC) == 0)
+        pid = clone(be_born, stack + sizeof stack, spaces | SIGCHLD, &birth);
+    if (pid < 0) {
+        snprintf(why, size, _("namespaces: %s"), strerror(errno));
+    } else if (read(birth.to_parent[0], &byte, 1) != 1 || !tell_all(pid, place)) {
+        snprintf(why, size, _("its user %u: %s"), place->user, strerror(errno));
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        pid = -1;
+    } else if (write(birth.to_child[1], &byte, 1) != 1) {
+        byte = 1; /* it has died, which is seen when it is waited for */
+    }
+    close_pipe(birth.to_parent);
+    close_pipe(birth.to_child);
+    return pid;
+}
+
+/* ---- the child */
+
+/* Of what is permitted, all takes effect, or nothing is left. */
+static bool set_capabilities(bool keep)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (keep && syscall(SYS_capget, &header, sets) != 0)
+        return false;
+    for (int i = 0; keep && i < _LINUX_CAPABILITY_U32S_3; i++)
+        sets[i].effective = sets[i].permitted;
+    return syscall(SYS_capset, &header, sets) == 0;
+}
+
+bool may_become_others(void)
+{
+    static const __u32 needed = 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_CHOWN;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capget, &header, sets) == 0 && (sets[0].effective & needed) == needed;
+}
+
+bool become(const Place *place, bool keep_capabilities)
+{
+    const uid_t user = place->user;
+    const gid_t group = place->group;
+    const Gpus *gpus = place->gpus;
+    prctl(PR_SET_KEEPCAPS, keep_capabilities);
+    if (getuid() != user && (setgroups(gpus ? (size_t)gpus->groups : 0, gpus ? gpus->group : NULL) != 0 ||
+                             setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0))
+        return false;
+    for (int capability = 0; !keep_capabilities && capability < 64; capability++)
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    return set_capabilities(keep_capabilities) &&
+           (keep_capabilities || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+}
+
+static bool loopback_up(void)
+{
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool good = any >= 0 && ioctl(any, SIOCSIFFLAGS, &request) == 0;
+    if (any >= 0)
+        close(any);
+    return good;
+}
+
+static bool forbid_namespaces(void)
+{
+    int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno == ENOENT; /* a kernel without the setting is older than what this file asks of it */
+    bool good = write(file, "0", 1) == 1;
+    close(file);
+    return good;
+}
+
+bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
+{
+    if (!sandbox_files(place, seen, why, size))
+        return false;
+    const char *what = !loopback_up()          ? _("the loopback")
+                       : !forbid_namespaces()  ? _("no more namespaces")
+                       : !become(place, false) ? _("giving up capabilities")
+                                               : NULL;
+    if (what)
+        snprintf(why, size, "%s%s%s", what, _(": "), strerror(errno));
+    return !what;
+}

@@ -1,0 +1,315 @@
+#include "grader/judge/launch/watch.h"
+#include "grader/judge/compare/expected.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/launch/processes.h"
+
+/* A rank that waits in MPI looks again and again for what it waits for. When all ranks wait and each has looked so many times
+ * without an event anywhere, nothing will come: on a busy machine it only takes longer to know. How many are enough depends on
+ * what the calls say. Where nothing that can still come would help any rank, that is proof enough,
+ * and no time; where all that is waited for is there, MPI is at work (it makes a communicator in many
+ * messages, each of which may meet ranks that have no core just now), and only a defect could keep it from its end. */
+static const int64_t enough_looks[] = {
+    [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
+/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
+ * computing, in seconds of the clock, and at so many looks one after the other. */
+static const double sleeps_per_cpu = 5;
+enum { LOOKS_ASLEEP = 100 };
+static const double floor_of_limit = 2, plain_layers = 100;
+static const double first_look = 0.05;
+static const double long_silence = 2;  /* seconds of the clock after which somebody who looks on may wonder */
+static const double look_delay = 0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
+
+static double wall_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double watch_cpu_limit(const Case *c)
+{
+    Case other = *c;
+    other.key ^= 0x5eed; /* what must come out is not known while a runner lives */
+    double begin = cpu_now();
+    Expected expected = expect(&other, 0, NO_MISTAKE, 0);
+    expected_free(&expected);
+    return floor_of_limit + plain_layers * (cpu_now() - begin);
+}
+
+/* CPU seconds that a rank may compute. */
+static double most_seconds(Watch *watch)
+{
+    if (watch->cpu_limit <= 0 && watch->derived == 0)
+        watch->derived = watch_cpu_limit(&watch->c);
+    return (watch->cpu_limit > 0 ? watch->cpu_limit : watch->derived) * watch->patience;
+}
+
+/* May a rank compute on that has computed for so long? */
+static bool is_too_long(Watch *watch, double cpu)
+{
+    double least = (watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit) * watch->patience;
+    return cpu > least && cpu > most_seconds(watch);
+}
+
+/* Has a rank slept all the time, and long? */
+static bool sleeps(const Watch *watch, int rank, double silence)
+{
+    double limit = watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit;
+    return silence > sleeps_per_cpu * limit * watch->patience && watch->asleep[rank] >= LOOKS_ASLEEP;
+}
+
+static int64_t events_of(const Watch *watch)
+{
+    int64_t sum = 0;
+    for (int r = 0; r < watch->c.world; r++)
+        sum += atomic_load(&watch->launch->rank[r].events) + atomic_load(&watch->launch->rank[r].done_cases);
+    return sum;
+}
+
+static void restart_clock(Watch *watch, int64_t events)
+{
+    watch->events = events;
+    watch->since = wall_now();
+    for (int r = 0; r < watch->c.world; r++) {
+        watch->cpu[r] = -1;
+        watch->asleep[r] = 0;
+        watch->asked[r] = watch->asked_last[r] = atomic_load(&watch->launch->rank[r].asked);
+    }
+}
+
+Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
+                  double patience)
+{
+    Watch watch = {.launch = launch,
+                   .pid = pid,
+                   .c = *c,
+                   .posted = posted,
+                   .cpu_limit = cpu_limit,
+                   .patience = patience};
+    restart_clock(&watch, events_of(&watch));
+    return watch;
+}
+
+static bool left(const Watch *watch, int rank)
+{
+    return atomic_load(&watch->launch->rank[rank].done_cases) >= watch->posted;
+}
+
+static bool in_mpi(const Watch *watch, int rank)
+{
+    return !left(watch, rank) && atomic_load(&watch->launch->rank[rank].state) == IN_MPI;
+}
+
+/* ---- the diagnosis ------------------------------------------------------------------------------------------------------ */
+
+/* What the rank is at; it has written that itself. */
+static void append_place(const RankHeader *header, char *diagnosis, size_t size)
+{
+    char words[LABEL_SIZE];
+    const Label place = header->where;
+    append(diagnosis, size, " (%s)", label_text(&place, words));
+}
+
+static void append_rank(const Watch *watch, const Calls *calls, int rank, char *diagnosis, size_t size)
+{
+    const RankHeader *header = &watch->launch->rank[rank];
+    if (diagnosis[0])
+        append(diagnosis, size, "%s", _("; "));
+    if (calls->rank[rank].left) {
+        append(diagnosis, size, _("rank %d has left the case"), rank);
+    } else if (call_of_rank(calls, rank)) {
+        append(diagnosis, size, _("rank %d "), rank);
+        append_waiting(calls, rank, diagnosis, size);
+    } else {
+        append(diagnosis, size, _("rank %d computes"), rank);
+    }
+    if (header->where.of != NOTHING)
+        append_place(header, diagnosis, size);
+}
+
+/* @param ended no rank will call anything any more */
+static void tell(const Watch *watch, const Calls *calls, bool ended, char *diagnosis, size_t size)
+{
+    char text[1200];
+    diagnosis[0] = '\0';
+    for (int r = 0; r < watch->c.world; r++)
+        append_rank(watch, calls, r, diagnosis, size);
+    Difference first = first_difference(calls, ended, false);
+    if (first.kind == NO_DIFFERENCE)
+        return;
+    difference_text(calls, &first, text, sizeof text);
+    append(diagnosis, size, _("\nfirst difference: %s"), text);
+}
+
+static void tell_now(const Watch *watch, bool ended, char *diagnosis, size_t size)
+{
+    Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
+    tell(watch, calls, ended, diagnosis, size);
+    calls_free(calls);
+}
+
+/* ---- looking -------------------------------------------------------------------------------------------------------- */
+
+/* CPU seconds that a rank has used since the last event, or nearly. */
+static double cpu_since(Watch *watch, int rank, const ProcessState *process)
+{
+    if (watch->cpu[rank] < 0) {
+        watch->cpu[rank] = process->cpu;
+        watch->resident[rank] = process->resident;
+    }
+    return process->cpu - watch->cpu[rank];
+}
+
+/* A rank that takes more and more memory meets the limit on that, and is told so, however slow the machine gives it. */
+static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
+{
+    enum { MORE = 4 << 20 };
+    if (process->resident < watch->resident[rank] + MORE)
+        return false;
+    watch->cpu[rank] = -1;
+    return true;
+}
+
+/* At how many looks, one after the other, the rank was asleep. Between two looks of MPI it sleeps as well, but goes on looking. */
+static void count_sleep(Watch *watch, int rank, char state)
+{
+    int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
+    watch->asleep[rank] = state == 'S' && asked == watch->asked_last[rank] ? watch->asleep[rank] + 1 : 0;
+    watch->asked_last[rank] = asked;
+}
+
+/* Every rank waits in MPI or has left; the one that has looked least has done so `least` times. */
+static Ending blocked(const Watch *watch, int64_t least, bool asleep, char *diagnosis, size_t size)
+{
+    Ending ending = COMPLETE;
+    Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
+    if (events_of(watch) == watch->events && (asleep || least > enough_looks[outlook_of(calls)])) {
+        tell(watch, calls, true, diagnosis, size);
+        ending = HUNG;
+    }
+    calls_free(calls);
+    return ending;
+}
+
+static Ending look_at_blocked(Watch *watch, double silence, char *diagnosis, size_t size)
+{
+    int waiting = 0, asleep = 0;
+    int64_t least = INT64_MAX;
+    for (int r = 0; r < watch->c.world; r++) {
+        if (!left(watch, r) && !in_mpi(watch, r))
+            return COMPLETE;
+        if (!in_mpi(watch, r))
+            continue;
+        count_sleep(watch, r, process_state(watch->pid[r]).state);
+        int64_t asked = watch->asked_last[r] - watch->asked[r];
+        least = asked < least ? asked : least;
+        asleep += sleeps(watch, r, silence);
+        waiting++;
+    }
+    if (waiting == 0)
+        return COMPLETE;
+    return blocked(watch, least, asleep == waiting, diagnosis, size);
+}
+
+/* Where in the lab a rank is that computes: it says so itself, or it does not and stays unknown. */
+static void append_where(const Watch *watch, int rank, char *diagnosis, size_t size)
+{
+    const RankHeader *header = &watch->launch->rank[rank];
+    char line[64] = "";
+    int looks = kill(watch->pid[rank], SIGUSR1) == 0 ? 200 : 0;
+    while (looks-- > 0 && !atomic_load(&header->answered))
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    if (atomic_load(&header->answered))
+        line_of(header->signal_address, line);
+    if (line[0])
+        append(diagnosis, size, _(": it is at %s"), line);
+}
+
+/* Whoever looks on shall know why nothing happens: once, since the cases after it are as slow. */
+static void tell_what_lasts(Watch *watch, int rank, double silence)
+{
+    static bool told;
+    if (told || silence < long_silence || !isatty(STDERR_FILENO))
+        return;
+    told = true;
+    fprintf(stderr,
+            _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may compute for "
+              "%.0f s\n"),
+            rank, silence, most_seconds(watch));
+}
+
+static Ending look_at_computing(Watch *watch, double silence, char *diagnosis, size_t size)
+{
+    for (int r = 0; r < watch->c.world; r++) {
+        if (left(watch, r) || in_mpi(watch, r))
+            continue;
+        ProcessState process = process_state(watch->pid[r]);
+        if (process.state == 0 || process.state == 'Z') {
+            watch_crash(watch, diagnosis, size);
+            return CRASHED;
+        }
+        count_sleep(watch, r, process.state);
+        bool too_long = is_too_long(watch, cpu_since(watch, r, &process));
+        if ((!too_long && !sleeps(watch, r, silence)) || takes_memory(watch, r, &process)) {
+            tell_what_lasts(watch, r, silence);
+            continue;
+        }
+        tell_now(watch, false, diagnosis, size);
+        append(diagnosis, size, _(". Rank %d did not come back in the time allowed"), r);
+        append_where(watch, r, diagnosis, size);
+        return LOOPED;
+    }
+    return COMPLETE;
+}
+
+Ending watch_look(Watch *watch, char *diagnosis, size_t size)
+{
+    int64_t events = events_of(watch);
+    if (events != watch->events)
+        restart_clock(watch, events);
+    double now = wall_now(), silence = now - watch->since;
+    if (silence < first_look || now - watch->looked < look_delay)
+        return COMPLETE;
+    watch->looked = now;
+    Ending ending = look_at_blocked(watch, silence, diagnosis, size);
+    return ending == COMPLETE ? look_at_computing(watch, silence, diagnosis, size) : ending;
+}
+
+void watch_crash(const Watch *watch, char *diagnosis, size_t size)
+{
+    diagnosis[0] = '\0';
+    for (int r = 0; r < watch->c.world; r++) {
+        const RankHeader *header = &watch->launch->rank[r];
+        int number = atomic_load(&header->signal);
+        const char *name = sigdescr_np(number);
+        char line[64];
+        if (!number)
+            continue;
+        line_of(header->signal_address, line);
+        append(diagnosis, size, _("rank %d was stopped by signal %d (%s)"), r, number, name ? name : "?");
+        if (line[0])
+            append(diagnosis, size, _(" at %s"), line);
+        append_place(header, diagnosis, size);
+        return;
+    }
+    tell_now(watch, true, diagnosis, size);
+    append(diagnosis, size, "%s", _(". The program ended before the check was complete"));
+}

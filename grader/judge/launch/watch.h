@@ -1,0 +1,44 @@
+/** @file
+ * Watching the ranks of a case: are all of them blocked, does one compute for ever, how did one end?
+ */
+#ifndef BALISE_GRADER_WATCH_H
+#define BALISE_GRADER_WATCH_H
+
+#include "grader/judge/launch/outcome.h"
+
+/** What is known of ranks that play a case. */
+typedef struct Watch {
+    const Launch *launch;        /**< shared with the ranks */
+    const int *pid;              /**< of each rank */
+    Case c;                      /**< the case */
+    int posted;                  /**< its number in this launch, from 1 */
+    int64_t events;              /**< MPI calls entered and left by all ranks, when last looked at */
+    double cpu_limit;            /**< as given; 0: derived, see watch_cpu_limit() */
+    double derived;              /**< 0: not needed yet */
+    double patience;             /**< times the limit: less once a rank of this lab has computed for ever */
+    double looked;               /**< when the ranks were last looked at */
+    double since;                /**< when the last MPI call was entered or left */
+    double cpu[MAX_RANKS];       /**< CPU seconds of each rank soon after; -1: not read yet */
+    int64_t resident[MAX_RANKS]; /**< bytes that each rank held then */
+    int asleep[MAX_RANKS];       /**< looks, one after the other, that found the rank asleep */
+    int64_t asked[MAX_RANKS],
+        asked_last[MAX_RANKS]; /**< how often MPI had looked: soon after the last event, when last seen */
+} Watch;
+
+/** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what the judge's own plain layers
+ *  take here for all of it, in plain loops and double precision, and two. They are timed on other numbers than the case's. */
+double watch_cpu_limit(const Case *c);
+
+/** Begins to watch a case that was posted. With a `cpu_limit` of 0 it is watch_cpu_limit(), asked when it matters; `patience`
+ *  is multiplied with it. `launch` and `pid` must outlive the watch. */
+Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
+                  double patience);
+
+/** COMPLETE while there is hope; HUNG or LOOPED, with the diagnosis of who waits where, when there is none. What lasts is told on
+ *  stderr, where that is a terminal. */
+Ending watch_look(Watch *watch, char *diagnosis, size_t size);
+
+/** The diagnosis of a case whose ranks have ended before it. */
+void watch_crash(const Watch *watch, char *diagnosis, size_t size);
+
+#endif

@@ -1,0 +1,274 @@
+/* Copies of the rings, and calls in words. */
+#include "grader/judge/mpi/recorded.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/lines.h"
+
+static bool is_rank(int32_t rank, int ranks)
+{
+    return rank >= 0 && rank < ranks;
+}
+
+static void make_sound(Call *call, int ranks, int64_t index)
+{
+    call->name[sizeof call->name - 1] = '\0';
+    call->members &= (1u << ranks) - 1;
+    if (!is_rank(call->root, ranks))
+        call->root = NOBODY;
+    if (!is_rank(call->to, ranks))
+        call->to = NOBODY;
+    if (!is_rank(call->from, ranks) && call->from != ANYBODY)
+        call->from = NOBODY;
+    if (call->number < 0 || call->rule < LOCAL || call->rule > MESSAGE || call->rule == MESSAGE ||
+        call->rule == LOCAL)
+        call->number = 0;
+    if (call->reduction < 0 || call->reduction >= REDUCTIONS)
+        call->reduction = NO_REDUCTION;
+    if (call->waited_by < index)
+        call->waited_by = -1;
+}
+
+static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
+{
+    int64_t total = begun ? atomic_load(&rings->calls) : 0, values = begun ? atomic_load(&rings->values) : 0;
+    total = total < 0 ? 0 : total;
+    into->count = total < RING_CALLS ? total : RING_CALLS;
+    into->first = total - into->count;
+    into->call = malloc((size_t)(into->count + 1) * sizeof *into->call);
+    for (int64_t i = 0; i < into->count; i++) {
+        into->call[i] = rings->call[(into->first + i) % RING_CALLS];
+        make_sound(&into->call[i], ranks, into->first + i);
+    }
+    into->values_count = values < 0 ? 0 : values < RING_VALUES ? values : RING_VALUES;
+    into->value = malloc((size_t)(into->values_count + 1) * sizeof *into->value);
+    memcpy(into->value, rings->value, (size_t)into->values_count * sizeof *into->value);
+    for (int64_t i = 0; i < into->values_count; i++)
+        into->value[i].word[sizeof into->value[i].word - 1] = '\0';
+}
+
+Calls *calls_copy(const Launch *launch, int ranks, int posted)
+{
+    Calls *calls = calloc(1, sizeof *calls);
+    calls->ranks = ranks;
+    for (int r = 0; r < ranks; r++) {
+        const Rings *rings = rings_of(launch, r);
+        copy_rank(&calls->rank[r], rings, ranks, atomic_load(&rings->number) == posted);
+        calls->rank[r].left = atomic_load(&launch->rank[r].done_cases) >= posted;
+    }
+    return calls;
+}
+
+void calls_free(Calls *calls)
+{
+    for (int r = 0; calls && r < calls->ranks; r++) {
+        free(calls->rank[r].call);
+        free(calls->rank[r].value);
+    }
+    free(calls);
+}
+
+const Call *call_of_rank(const Calls *calls, int rank)
+{
+    const RankCalls *mine = &calls->rank[rank];
+    const Call *last = mine->count ? &mine->call[mine->count - 1] : NULL;
+    return last && !last->returned && !mine->left ? last : NULL;
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------------------- */
+
+void append(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+    size_t used = strlen(text);
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+static void append_basic(char text[96], const Signature *s)
+{
+    static const char *const kinds[] = {
+        [FLOATING] = "float",  [SIGNED] = "int",   [UNSIGNED] = "unsigned", [CHARACTER] = "char",
+        [COMPLEX] = "complex", [LOGICAL] = "bool", [PAIR] = "pair",         [BYTES] = "byte"};
+    int kind = s->basic / BASIC_SIZE, size = s->basic % BASIC_SIZE;
+    if (kind < FLOATING || kind > BYTES) /* a lab can write nonsense into the record */
+        kind = BYTES;
+    if (kind == FLOATING && size != 4)
+        append(text, 96, size == 8 ? " double" : " long double");
+    else if ((kind == SIGNED || kind == UNSIGNED) && size != 4)
+        append(text, 96, _(" %s of %d bytes"), kinds[kind], size);
+    else
+        append(text, 96, " %s", kinds[kind]);
+}
+
+static const Signature *largest(const Signature signature[MAX_RANKS])
+{
+    const Signature *found = &signature[0];
+    for (int r = 1; r < MAX_RANKS; r++)
+        if (signature[r].count > found->count)
+            found = &signature[r];
+    return found;
+}
+
+static const char *reduction_name(int32_t reduction)
+{
+    static const char *const names[REDUCTIONS] = {N_("no operation"),
+                                                  N_("sum"),
+                                                  N_("max"),
+                                                  N_("min"),
+                                                  N_("product"),
+                                                  N_("logical and"),
+                                                  N_("logical or"),
+                                                  N_("logical exclusive or"),
+                                                  N_("bits and"),
+                                                  N_("bits or"),
+                                                  N_("bits exclusive or"),
+                                                  N_("max and its place"),
+                                                  N_("min and its place")};
+    return _(names[reduction]);
+}
+
+void call_what(const Call *call, char text[96])
+{
+    text[0] = '\0';
+    const Signature *sent = largest(call->sent), *received = largest(call->received),
+                    *shown = sent->count ? sent : received;
+    if (call->rule != REDUCTION && call->rule != EXCHANGE && call->rule != MESSAGE)
+        return;
+    if (call->probes)
+        return;
+    append(text, 96, "%lld", (long long)shown->count);
+    if (shown->count)
+        append_basic(text, shown);
+    if (call->rule == REDUCTION)
+        append(text, 96, ", %s", reduction_name(call->reduction));
+    if (call->root >= 0)
+        append(text, 96, _(", root %d"), call->root);
+}
+
+const char *group_text(const Call *call, char text[32])
+{
+    strcpy(text, "{");
+    for (int r = 0; r < MAX_RANKS; r++)
+        if (call->members >> r & 1)
+            append(text, 32, "%s%d", text[1] ? "," : "", r);
+    append(text, 32, "}");
+    return text;
+}
+
+void call_name(const Call *call, char text[64])
+{
+    snprintf(text, 64, call->starts ? _("start of %.40s") : "%.40s", _(call->name));
+    if (call->number)
+        append(text, 64, " #%lld", (long long)call->number);
+    if (call->to >= 0)
+        append(text, 64, _(" to rank %d"), call->to);
+    if (call->from >= 0)
+        append(text, 64, _(" from rank %d"), call->from);
+    else if (call->from == ANYBODY)
+        append(text, 64, "%s", _(" from any rank"));
+    int tag = call->to >= 0 ? call->to_tag : call->from_tag;
+    if ((call->rule == MESSAGE || call->rule == TOGETHER) && tag > 0)
+        append(text, 64, _(" with tag %d"), tag);
+}
+
+static const Call *maker_of(const Calls *calls, uint64_t group)
+{
+    for (int r = 0; r < calls->ranks; r++)
+        for (int64_t i = 0; i < calls->rank[r].count; i++)
+            if (calls->rank[r].call[i].made == group)
+                return &calls->rank[r].call[i];
+    return NULL;
+}
+
+/* Two communicators of the same ranks are told apart by what made them, where ranks wait in both. */
+static void append_maker(const Calls *calls, const Call *call, char *text, size_t size)
+{
+    bool alike = false;
+    char line[64] = "";
+    if (strncmp(call->name, "create_group", strlen("create_group")) == 0)
+        return; /* its ranks are no communicator yet */
+    for (int r = 0; r < calls->ranks; r++) {
+        const Call *other = call_of_rank(calls, r);
+        alike = alike || (other && other->group != call->group && other->members == call->members);
+    }
+    const Call *maker = alike ? maker_of(calls, call->group) : NULL;
+    if (!alike)
+        return;
+    if (maker)
+        line_of(maker->address, line);
+    if (call->group == THE_WORLD)
+        append(text, size, " (MPI_COMM_WORLD)");
+    else if (line[0])
+        append(text, size, _(" (the communicator made at %s)"), line);
+    else
+        append(text, size, "%s", _(" (the communicator of a group of the kit)"));
+}
+
+static void append_call(const Calls *calls, const Call *call, bool same_group, char *text, size_t size)
+{
+    char name[64], group[32], what[96];
+    call_name(call, name);
+    call_what(call, what);
+    append(text, size, "%s", name);
+    if (same_group && call->members) {
+        append(text, size, "%s", _(" of the same group"));
+    } else if (call->members) {
+        append(text, size, _(" of %s"), group_text(call, group));
+        append_maker(calls, call, text, size);
+    }
+    if (what[0])
+        append(text, size, " (%s)", what);
+}
+
+void call_text(const Calls *calls, const Call *call, const Call *before, char *text, size_t size)
+{
+    char line[64];
+    line_of(call->address, line);
+    text[0] = '\0';
+    append_call(calls, call, before && before->group == call->group, text, size);
+    append(text, size, "%s%s", line[0] ? _(" at ") : "", line);
+}
+
+bool is_waited_for(const Call *call, int64_t by)
+{
+    return call->starts && !call->completed && call->waited_by == by;
+}
+
+/* Of a rank in a wait: what it has started. */
+static void append_requests(const Calls *calls, int rank, char *text, size_t size)
+{
+    const RankCalls *mine = &calls->rank[rank];
+    char one[256];
+    int count = 0;
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (!is_waited_for(call, mine->first + mine->count - 1))
+            continue;
+        call_text(calls, call, NULL, one, sizeof one);
+        if (count++ == 0)
+            append(text, size, _(" for the %s"), one);
+    }
+    if (count > 1)
+        append(text, size, _(" and %d more"), count - 1);
+}
+
+void append_waiting(const Calls *calls, int rank, char *text, size_t size)
+{
+    const Call *call = call_of_rank(calls, rank);
+    char line[64];
+    if (call->rule == LOCAL) {
+        line_of(call->address, line);
+        append(text, size, "%s%s%s", _("waits"), line[0] ? _(" at ") : "", line);
+        append_requests(calls, rank, text, size);
+    } else {
+        char one[256];
+        call_text(calls, call, NULL, one, sizeof one);
+        append(text, size, _("waits in %s"), one);
+    }
+}

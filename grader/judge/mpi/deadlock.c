@@ -1,0 +1,162 @@
+/* Ranks that all wait: can one of them still go on? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/mpi/matching.h"
+
+typedef struct Look {
+    const Calls *calls;
+    Parts together, messages;
+} Look;
+
+/* MPI refuses a call: it was entered, and its rank has left the case without returning from it. */
+static bool was_refused(const Look *look, const Part *part)
+{
+    return look->calls->rank[part->rank].left && !part->call->returned;
+}
+
+/* Which ranks of its group have entered this call, and with something that fits. */
+static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
+{
+    uint64_t in = 0;
+    *fits = true;
+    for (int64_t i = 0; i < look->together.count; i++) {
+        const Part *other = &look->together.part[i];
+        if (!same_number(mine, other) || was_refused(look, other))
+            continue;
+        in |= (uint64_t)1 << other->rank;
+        *fits = *fits && misfit(mine, other) == NO_DIFFERENCE;
+    }
+    return in;
+}
+
+/* Without the `missing` ranks. Where numbers flow one way only, a rank may be through before others have come. */
+static Outlook outlook_without(const Part *mine, uint64_t missing)
+{
+    const Call *call = mine->call;
+    if (call->root < 0)
+        return strstr(call->name, "scan") ? SOME : NONE_LEFT;
+    bool is_root = call->root == mine->rank, sends = false;
+    for (int r = 0; r < MAX_RANKS; r++)
+        sends = sends || call->sent[r].count > 0;
+    bool from_root = call->rule == EXCHANGE && is_root == sends;
+    if (from_root)
+        return missing >> call->root & 1 ? NONE_LEFT : SOME;
+    return is_root ? NONE_LEFT : SOME;
+}
+
+/* MPI may return from such a call at once. */
+static bool moves_nothing(const Call *call)
+{
+    int64_t count = 0;
+    for (int r = 0; r < MAX_RANKS; r++)
+        count += call->sent[r].count + call->received[r].count;
+    return call->rule != TOGETHER && count == 0;
+}
+
+static Outlook outlook_together(const Look *look, const Part *mine)
+{
+    bool fits;
+    uint64_t missing = mine->call->members & ~ranks_in(look, mine, &fits);
+    if (!fits)
+        return UNLIKELY;
+    if (missing && moves_nothing(mine->call))
+        return SOME;
+    if (!missing)
+        return ALL_THERE;
+    return has_lost(look->calls, missing) ? SOME : outlook_without(mine, missing);
+}
+
+/* Messages that a receive could take, and receives that could take a message: on the same way, whatever the tag says of those
+ * that take any. */
+static bool could_meet(const Part *mine, const Part *other)
+{
+    const Part *sent = mine->receives ? other : mine, *received = mine->receives ? mine : other;
+    return sent->receives != received->receives && sent->call->group == received->call->group &&
+           sent->call->to == received->rank &&
+           (received->call->from == ANYBODY || received->call->from == sent->rank) &&
+           (received->call->from_tag == ANY_TAG || received->call->from_tag == sent->call->to_tag);
+}
+
+/* Has this part come before mine, on the same rank, and takes, or has taken, what mine could? */
+static bool comes_before(const Look *look, const Part *part, const Part *mine)
+{
+    if (part->receives != mine->receives || part->rank != mine->rank || part->index >= mine->index ||
+        part->call->group != mine->call->group)
+        return false;
+    if (!mine->receives)
+        return part->call->to == mine->call->to && part->call->to_tag == mine->call->to_tag;
+    for (int64_t i = 0; i < look->messages.count; i++)
+        if (could_meet(mine, &look->messages.part[i]) && could_meet(part, &look->messages.part[i]))
+            return true;
+    return false;
+}
+
+/* Is there one on the other side for this half, beyond those that earlier ones have taken? */
+static Outlook outlook_of_message(const Look *look, const Part *mine)
+{
+    int64_t others = 0, earlier = 0;
+    for (int64_t i = 0; i < look->messages.count; i++) {
+        const Part *part = &look->messages.part[i];
+        others += part->receives != mine->receives && could_meet(mine, part);
+        earlier += comes_before(look, part, mine);
+    }
+    uint64_t ranks = (uint64_t)1 << mine->rank;
+    int other = mine->receives ? mine->call->from : mine->call->to;
+    ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
+    if (others > earlier) /* who has left the case no longer helps MPI along */
+        return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
+    if (!mine->receives && mine->call->starts) /* it may be kept for the receiver */
+        return SOME;
+    bool loose = false; /* somebody takes from anybody: who took what cannot be told */
+    for (int64_t i = 0; i < look->messages.count; i++)
+        loose = loose || (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));
+    return loose || has_lost(look->calls, ranks) ? SOME : NONE_LEFT;
+}
+
+static Outlook outlook_of_call(const Look *look, const Call *call, int rank, int64_t index)
+{
+    if (call->number)
+        return outlook_together(look, &(Part){call, rank, index, false});
+    Outlook send = call->to >= 0 ? outlook_of_message(look, &(Part){call, rank, index, false}) : ALL_THERE;
+    Outlook receive =
+        call->from != NOBODY ? outlook_of_message(look, &(Part){call, rank, index, true}) : ALL_THERE;
+    return send < receive ? send : receive;
+}
+
+/* Of all the requests that this call waits for, the worst; of a wait that one of them ends, the best. */
+static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
+{
+    const RankCalls *mine = &look->calls->rank[rank];
+    int64_t index = mine->first + mine->count - 1;
+    Outlook worst = ALL_THERE, best = NONE_LEFT;
+    bool any = false;
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (!is_waited_for(call, index))
+            continue;
+        Outlook hope = outlook_of_call(look, call, rank, mine->first + i);
+        worst = hope < worst ? hope : worst;
+        best = hope > best ? hope : best;
+        any = true;
+    }
+    return !any ? SOME : wait->some ? best : worst;
+}
+
+Outlook outlook_of(const Calls *calls)
+{
+    Look look = {calls, together_of(calls), messages_of(calls)};
+    Outlook hope = NONE_LEFT;
+    for (int r = 0; r < calls->ranks; r++) {
+        const Call *call = call_of_rank(calls, r);
+        if (!call)
+            continue;
+        Outlook mine = call->rule == LOCAL
+                           ? outlook_of_wait(&look, call, r)
+                           : outlook_of_call(&look, call, r, calls->rank[r].first + calls->rank[r].count - 1);
+        hope = mine > hope ? mine : hope;
+    }
+    free(look.together.part);
+    free(look.messages.part);
+    return hope;
+}

@@ -1,0 +1,245 @@
+/* The first call in which ranks that should agree do not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/judge/mpi/matching.h"
+#include "grader/labs/labels.h"
+
+typedef struct Search {
+    const Calls *calls;
+    bool ended, places, lines;
+    Difference first, alone; /* of all; and of messages that have no other side */
+    int64_t time, time_alone;
+} Search;
+
+static void keep_earlier(Difference *kept, int64_t *kept_time, Difference found, int64_t time)
+{
+    if (kept->kind != NO_DIFFERENCE && time >= *kept_time)
+        return;
+    *kept = found;
+    *kept_time = time;
+}
+
+static void found(Search *s, DifferenceKind kind, const Part *a, const Part *b, int rank)
+{
+    int64_t time = b && b->call->time < a->call->time ? b->call->time : a->call->time;
+    Difference found = {kind, {a->rank, b ? b->rank : rank}, {a->call, b ? b->call : NULL}};
+    keep_earlier(&s->first, &s->time, found, time);
+    if (kind == NEVER_RECEIVED || kind == NEVER_SENT)
+        keep_earlier(&s->alone, &s->time_alone, found, time);
+}
+
+/* ---- calls of a group ----------------------------------------------------------------------------------------------- */
+
+static DifferenceKind difference_of(const Search *s, const Part *a, const Part *b)
+{
+    DifferenceKind kind = misfit(a, b);
+    if (kind == NO_DIFFERENCE && s->places && !label_equal(&a->call->where, &b->call->where))
+        return OTHER_PLACE;
+    if (kind == NO_DIFFERENCE && s->lines && a->call->address != b->call->address)
+        return OTHER_LINE;
+    return kind;
+}
+
+/* The rank that most others agree with speaks for them. */
+static int64_t usual_one(const Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    int64_t best = begin, most = -1;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t agree = 0;
+        for (int64_t k = begin; k < end; k++)
+            agree += difference_of(s, &all->part[i], &all->part[k]) == NO_DIFFERENCE;
+        if (agree > most) {
+            most = agree;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void look_at_call(Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    const Part *usual = &all->part[usual_one(s, all, begin, end)];
+    uint64_t here = 0;
+    for (int64_t i = begin; i < end; i++) {
+        here |= (uint64_t)1 << all->part[i].rank;
+        DifferenceKind kind = difference_of(s, usual, &all->part[i]);
+        if (kind != NO_DIFFERENCE)
+            found(s, kind, usual, &all->part[i], 0);
+    }
+    uint64_t missing = usual->call->members & ~here;
+    if (!s->ended || !missing || has_lost(s->calls, missing))
+        return;
+    for (int r = 0; r < s->calls->ranks; r++)
+        if (missing >> r & 1)
+            found(s, NEVER_CALLED, usual, NULL, r);
+}
+
+static void look_at_groups(Search *s)
+{
+    Parts all = together_of(s->calls);
+    for (int64_t i = 0; i < all.count;) {
+        int64_t end = run_end(&all, i, same_number);
+        look_at_call(s, &all, i, end);
+        i = end;
+    }
+    free(all.part);
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------- */
+
+static bool takes_from_anybody(const Parts *all, const Part *sent)
+{
+    for (int64_t i = 0; i < all->count; i++)
+        if (is_loose(&all->part[i]) && all->part[i].rank == sent->call->to &&
+            all->part[i].call->group == sent->call->group)
+            return true;
+    return false;
+}
+
+static void look_at_channel(Search *s, const Parts *all, int64_t begin, int64_t end)
+{
+    int64_t receives = begin;
+    while (receives < end && !all->part[receives].receives)
+        receives++;
+    int64_t sent = receives - begin, received = end - receives, both = sent < received ? sent : received;
+    const Part *one = &all->part[begin], *other = &all->part[receives];
+    uint64_t ranks = (uint64_t)1 << one->rank;
+    ranks |= (uint64_t)1 << (one->receives ? one->call->from : one->call->to);
+    if (has_lost(s->calls, ranks))
+        return;
+    for (int64_t k = 0; k < both; k++) {
+        DifferenceKind kind = misfit_of_message(&one[k].call->sent[0], &other[k].call->received[0]);
+        if (kind == NO_DIFFERENCE && one[k].call->ready && other[k].call->time > one[k].call->time)
+            kind = NOT_YET_RECEIVED;
+        if (kind != NO_DIFFERENCE)
+            found(s, kind, &one[k], &other[k], 0);
+    }
+    if (s->ended && sent > received && !takes_from_anybody(all, &one[both]))
+        found(s, NEVER_RECEIVED, &one[both], NULL, one[both].call->to);
+    if (s->ended && received > sent)
+        found(s, NEVER_SENT, &other[both], NULL, other[both].call->from);
+}
+
+static void look_at_messages(Search *s)
+{
+    Parts all = messages_of(s->calls);
+    for (int64_t i = 0; i < all.count;) {
+        int64_t end = run_end(&all, i, same_channel);
+        if (!is_loose(&all.part[i]))
+            look_at_channel(s, &all, i, end);
+        i = end;
+    }
+    free(all.part);
+}
+
+static bool waits_for(const Calls *calls, int rank, const Call *call)
+{
+    return !call->returned || is_waited_for(call, calls->rank[rank].first + calls->rank[rank].count - 1);
+}
+
+static Difference search(Search s)
+{
+    look_at_groups(&s);
+    look_at_messages(&s);
+    /* A rank that waits for a message makes no other call: what the message lacks is told. */
+    bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
+                 s.alone.rank[0] == s.first.rank[1] && waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
+    return waits ? s.alone : s.first;
+}
+
+Difference first_error(const Calls *calls, bool ended)
+{
+    return search((Search){.calls = calls, .ended = ended});
+}
+
+Difference first_difference(const Calls *calls, bool ended, bool lines)
+{
+    return search((Search){.calls = calls, .ended = ended, .places = true, .lines = lines});
+}
+
+/* ---- in words ------------------------------------------------------------------------------------------------------- */
+
+static void append_place(char *text, size_t size, const Call *call)
+{
+    char words[LABEL_SIZE];
+    if (call->where.of != NOTHING)
+        append(text, size, _(", in %s"), label_text(&call->where, words));
+}
+
+/* What a rank did instead, as far as it is known. */
+static void append_last(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    char other[400];
+    const RankCalls *mine = &calls->rank[d->rank[1]];
+    const Call *in = call_of_rank(calls, d->rank[1]), *last = NULL;
+    for (int64_t i = 0; i < mine->count && d->call[0]->number; i++)
+        if (mine->call[i].group == d->call[0]->group && mine->call[i].number)
+            last = &mine->call[i];
+    if (in) {
+        append(text, size, "%s", _(" and "));
+        append_waiting(calls, d->rank[1], text, size);
+    } else if (last) {
+        call_text(calls, last, d->call[0], other, sizeof other);
+        append(text, size, _("; its last was %s"), other);
+    }
+}
+
+static const char *lesson(DifferenceKind kind)
+{
+    static const char *const lessons[] = {
+        [OTHER_OPERATION] = N_("all ranks of a group must make the same calls in the same order"),
+        [OTHER_ROOT] = N_("the root must be the same on every rank"),
+        [OTHER_REDUCTION] = N_("the operation must be the same on every rank"),
+        [OTHER_TYPE] = N_("the types do not match, and the bytes of one are read as the other"),
+        [OTHER_COUNT] = N_("the counts do not match"),
+        [NEVER_CALLED] = N_("all ranks of a group must make the same calls in the same order"),
+        [NEVER_RECEIVED] = N_("each send needs its receive"),
+        [NEVER_SENT] = N_("each receive needs its send"),
+        [NOT_YET_RECEIVED] = N_("a ready send may begin only when its receive is there"),
+        [OTHER_PLACE] = N_("the calls were paired crosswise"),
+        [OTHER_LINE] = N_("were these meant for each other?"),
+    };
+    return _(lessons[kind]);
+}
+
+static bool meets_its_start(const Difference *d)
+{
+    return d->kind == OTHER_OPERATION && d->call[1] && d->call[0]->starts != d->call[1]->starts &&
+           !strcmp(d->call[0]->name, d->call[1]->name);
+}
+
+void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    char one[400], other[400];
+    bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
+    call_text(calls, d->call[0], NULL, one, sizeof one);
+    snprintf(text, size,
+             call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s") : _("rank %d makes %s"),
+             d->rank[0], one);
+    if (place)
+        append_place(text, size, d->call[0]);
+    if (d->call[1]) {
+        call_text(calls, d->call[1], d->call[0], other, sizeof other);
+        append(text, size,
+               d->kind == OTHER_OPERATION ? _("; rank %d went on to %s") : _("; rank %d meets it with %s"),
+               d->rank[1], other);
+        if (place)
+            append_place(text, size, d->call[1]);
+    } else {
+        append(text, size,
+               d->kind == NEVER_CALLED     ? _("; rank %d never makes this call")
+               : d->kind == NEVER_RECEIVED ? _("; rank %d never receives it")
+                                           : _("; rank %d never sends it"),
+               d->rank[1]);
+        append_last(calls, d, text, size);
+    }
+    append(text, size, _(": %s"),
+           meets_its_start(d)
+               ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
+                   "it, or none")
+               : lesson(d->kind));
+}

@@ -1,0 +1,283 @@
+#include "grader/judge/report/call_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/mpi/lines.h"
+#include "grader/labs/labels.h"
+#include "grader/judge/report/verdict.h"
+
+enum { LABEL = 256 };
+
+/* The calls that met: one of each rank, or none. */
+typedef struct Row {
+    const Call *call[MAX_RANKS];
+    int64_t time;
+} Row;
+
+typedef struct Table {
+    const Calls *calls;
+    const char *file; /* the lab's */
+    Difference first;
+    int64_t next[MAX_RANKS]; /* of each rank's calls */
+    Row *row;
+    int64_t rows;
+    int label_width, cell_width[MAX_RANKS];
+} Table;
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+
+static const Call *first_of(const Row *row)
+{
+    int r = 0;
+    while (r < MAX_RANKS - 1 && !row->call[r])
+        r++;
+    return row->call[r];
+}
+
+static const Call *head_of(const Table *t, int rank)
+{
+    const RankCalls *mine = &t->calls->rank[rank];
+    return t->next[rank] < mine->count ? &mine->call[t->next[rank]] : NULL;
+}
+
+static bool same_operation(const Call *a, const Call *b)
+{
+    return !strcmp(a->name, b->name) && a->starts == b->starts;
+}
+
+/* Calls of a group meet by their number; what a rank does by itself stands beside the same on other ranks. */
+static bool belong_together(const Call *a, const Call *b)
+{
+    if (a->number || b->number)
+        return a->number == b->number && a->group == b->group;
+    return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address && same_operation(a, b) &&
+           label_equal(&a->where, &b->where);
+}
+
+/* The heads of all ranks that belong to this rank's. @return whether none of them comes later on another rank */
+static bool gather(const Table *t, int rank, Row *row)
+{
+    const Call *mine = head_of(t, rank);
+    bool ready = true;
+    *row = (Row){.time = mine->time};
+    for (int r = 0; r < t->calls->ranks; r++) {
+        const Call *other = head_of(t, r);
+        if (!other)
+            continue;
+        if (other == mine || belong_together(mine, other)) {
+            row->call[r] = other;
+            row->time = other->time < row->time ? other->time : row->time;
+            continue;
+        }
+        bool may_come = mine->number && (mine->members >> r & 1);
+        for (int64_t i = t->next[r]; may_come && ready && i < t->calls->rank[r].count; i++)
+            ready = !belong_together(mine, &t->calls->rank[r].call[i]);
+    }
+    return ready;
+}
+
+/* Groups side by side that do the same stand in one row. */
+static bool alongside(const Row *row, const Row *other)
+{
+    const Call *a = first_of(row), *b = first_of(other);
+    char one[96], two[96];
+    call_what(a, one);
+    call_what(b, two);
+    return a->number && a->number == b->number && !(a->members & b->members) && same_operation(a, b) &&
+           label_equal(&a->where, &b->where) && !strcmp(one, two);
+}
+
+static void add_those_alongside(const Table *t, Row *row)
+{
+    for (int r = 0; r < t->calls->ranks; r++) {
+        Row other;
+        if (row->call[r] || !head_of(t, r) || !gather(t, r, &other) || !alongside(row, &other))
+            continue;
+        for (int k = 0; k < t->calls->ranks; k++)
+            if (other.call[k])
+                row->call[k] = other.call[k];
+    }
+}
+
+/* The earliest row that is complete; where ranks wait crosswise there is none, and the earliest call is one. */
+static bool next_row(Table *t, Row *best)
+{
+    bool found = false, best_ready = false;
+    for (int r = 0; r < t->calls->ranks; r++) {
+        Row row;
+        if (!head_of(t, r))
+            continue;
+        bool ready = gather(t, r, &row);
+        if (!found || ready > best_ready || (ready == best_ready && row.time < best->time)) {
+            *best = row;
+            best_ready = ready;
+            found = true;
+        }
+    }
+    if (found && best_ready)
+        add_those_alongside(t, best);
+    for (int r = 0; r < t->calls->ranks; r++)
+        t->next[r] += found && best->call[r];
+    return found;
+}
+
+static void make_rows(Table *t)
+{
+    int64_t all = 1;
+    for (int r = 0; r < t->calls->ranks; r++)
+        all += t->calls->rank[r].count;
+    t->row = malloc((size_t)all * sizeof *t->row);
+    while (next_row(t, &t->row[t->rows]))
+        t->rows++;
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------------------- */
+
+static void append_groups(const Row *row, char text[LABEL])
+{
+    uint64_t told = 0;
+    char group[32];
+    for (int r = 0; r < MAX_RANKS; r++) {
+        const Call *call = row->call[r];
+        if (!call || !call->members || (told & call->members))
+            continue;
+        append(text, LABEL, "%s%s", told ? " " : _(" of "), group_text(call, group));
+        told |= call->members;
+    }
+}
+
+static void line_label(const Row *row, char text[LABEL])
+{
+    char name[64], what[96];
+    call_name(first_of(row), name);
+    call_what(first_of(row), what);
+    snprintf(text, LABEL, "%s", name);
+    append_groups(row, text);
+    append(text, LABEL, "%s%s", what[0] ? ", " : "", what);
+}
+
+/* How a call differs from that which gives its row the name. */
+static void append_other(const Call *first, const Call *call, char text[LABEL])
+{
+    char name[64], what[96], first_name[64], first_what[96];
+    call_name(call, name);
+    call_what(call, what);
+    call_name(first, first_name);
+    call_what(first, first_what);
+    bool other_name = strcmp(name, first_name) != 0, other_what = strcmp(what, first_what) != 0;
+    if (other_name || other_what)
+        append(text, LABEL, ": %s%s%s", other_name ? name : "", other_name && what[0] ? ", " : "", what);
+}
+
+/* The line, and what differs from the row's label. In the lab's own file the number is enough. */
+static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
+{
+    const Call *call = row->call[rank];
+    char line[64];
+    text[0] = '\0';
+    if (!call)
+        return;
+    line_of(call->address, line);
+    size_t own = strlen(t->file);
+    if (!strncmp(line, t->file, own) && line[own] == ':')
+        append(text, LABEL, _("line %s"), line + own + 1);
+    else
+        append(text, LABEL, "%s", line[0] ? line : _("(kit)"));
+    append_other(first_of(row), call, text);
+    if (!call->returned)
+        append(text, LABEL, "%s", _(", waits"));
+    else if (call->starts && !call->completed)
+        append(text, LABEL, "%s", _(", still open"));
+}
+
+static const char *rank_name(int rank, char text[LABEL])
+{
+    snprintf(text, LABEL, _("rank %d"), rank);
+    return text;
+}
+
+static void measure(Table *t)
+{
+    char text[LABEL];
+    t->label_width = characters_of(_("call"));
+    for (int r = 0; r < t->calls->ranks; r++)
+        t->cell_width[r] = characters_of(rank_name(r, text));
+    for (int64_t i = 0; i < t->rows; i++) {
+        line_label(&t->row[i], text);
+        if (characters_of(text) > t->label_width)
+            t->label_width = characters_of(text);
+        for (int r = 0; r < t->calls->ranks; r++) {
+            cell_of(t, &t->row[i], r, text);
+            if (characters_of(text) > t->cell_width[r])
+                t->cell_width[r] = characters_of(text);
+        }
+    }
+}
+
+static bool is_first_difference(const Table *t, const Row *row)
+{
+    for (int r = 0; r < t->calls->ranks; r++)
+        if (row->call[r] && (row->call[r] == t->first.call[0] || row->call[r] == t->first.call[1]))
+            return true;
+    return false;
+}
+
+/* What is empty at the end of a line is left out. */
+static void print_cell(FILE *out, const Table *t, int rank, const char *text, int *blanks)
+{
+    if (text[0]) {
+        fprintf(out, "%*s  %s", *blanks, "", text);
+        *blanks = t->cell_width[rank] - characters_of(text);
+    } else {
+        *blanks += t->cell_width[rank] + 2;
+    }
+}
+
+static void print_row(FILE *out, const Table *t, const Row *row)
+{
+    char text[LABEL];
+    int blanks = 0;
+    line_label(row, text);
+    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", padded_to(text, t->label_width), text);
+    for (int r = 0; r < t->calls->ranks; r++) {
+        cell_of(t, row, r, text);
+        print_cell(out, t, r, text, &blanks);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_head(FILE *out, const Table *t)
+{
+    int blanks = 0;
+    char name[LABEL];
+    fprintf(out, "\n   %-*s", padded_to(_("call"), t->label_width), _("call"));
+    for (int r = 0; r < t->calls->ranks; r++)
+        print_cell(out, t, r, rank_name(r, name), &blanks);
+    fprintf(out, "\n");
+}
+
+void table_print(FILE *out, const Calls *calls, const char *file)
+{
+    char words[LABEL_SIZE];
+    Table t = {.calls = calls, .file = file, .first = first_difference(calls, true, false)};
+    const Label *where = NULL;
+    make_rows(&t);
+    measure(&t);
+    print_head(out, &t);
+    for (int r = 0; r < calls->ranks; r++)
+        if (calls->rank[r].first)
+            fprintf(out, _("-- the first %lld calls of rank %d are no longer there\n"),
+                    (long long)calls->rank[r].first, r);
+    for (int64_t i = 0; i < t.rows; i++) {
+        const Call *first = first_of(&t.row[i]);
+        if (!where || !label_equal(&first->where, where))
+            fprintf(out, "-- %s\n", label_text(&first->where, words));
+        where = &first->where;
+        print_row(out, &t, &t.row[i]);
+    }
+    if (t.rows == 0)
+        fprintf(out, "%s", _("-- nothing was called\n"));
+    free(t.row);
+}

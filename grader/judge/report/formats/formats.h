@@ -1,0 +1,38 @@
+/** @file
+ * The output formats of the grader: a writer each, all from one verdict.
+ */
+#ifndef BALISE_GRADER_JUDGE_FORMATS_H
+#define BALISE_GRADER_JUDGE_FORMATS_H
+
+#include <jansson.h>
+
+#include "grader/judge/report/verdict.h"
+
+/** The whole text of a file; the caller's to free. */
+typedef char *FormatWriter(const Verdict *verdict);
+
+/** The writers, by their formats. */
+FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, github_text;
+
+/** The writer of this name, or NULL with `problem`. */
+FormatWriter *format_of(const char *name, Problem *problem);
+
+/* ---- what several of them say -------------------------------------------------------------------------- */
+
+/** "Lab 4 MultiHeadSelfAttention: forward" */
+void check_title(const LabResult *lab, Check check, char title[160]);
+
+/** "labs/04-attention/attention.c" */
+void lab_path(const LabResult *lab, char path[160]);
+
+/** Why a check failed, and the command that repeats it; empty where it is right. */
+void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text, size_t size);
+enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
+
+/** The checks of a lab that give points: `for (int check = -1; (check = next_check(lab, check)) >= 0;)`. */
+int next_check(const LabResult *lab, int check);
+
+/** Indented, with a line feed at its end; `json` is freed. */
+char *json_file(json_t *json);
+
+#endif

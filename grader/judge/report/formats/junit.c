@@ -1,0 +1,126 @@
+/* JUnit's XML, as Jenkins and GitLab read it: a suite a lab, a case a check; wrong is a failure, what crashes, hangs or
+ * does not build or is refused is an error, what was not started is skipped. libxml2 does the escaping. */
+#include <libxml/xmlwriter.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/report/formats/formats.h"
+
+typedef struct Counts {
+    int tests, failures, errors, skipped;
+} Counts;
+
+static const char *element_of(Status status)
+{
+    static const char *const elements[STATUSES] = {
+        [RIGHT] = NULL,       [HELD_BACK] = "failure", [WRONG] = "failure",     [CRASHES] = "error",
+        [HANGS] = "error",    [NOT_BUILT] = "error",   [NOT_ALLOWED] = "error", [NOT_BEGUN] = "skipped",
+        [UNDONE] = "skipped", [NOT_JUDGED] = "skipped"};
+    return elements[status];
+}
+
+static Counts counts_of(const LabResult *lab)
+{
+    Counts counts = {0};
+    for (int check = -1; (check = next_check(lab, check)) >= 0;) {
+        const char *element = element_of(check_status(lab, (Check)check));
+        counts.tests++;
+        counts.failures += element && !strcmp(element, "failure");
+        counts.errors += element && !strcmp(element, "error");
+        counts.skipped += element && !strcmp(element, "skipped");
+    }
+    return counts;
+}
+
+static void put(xmlTextWriter *xml, const char *name, const char *value)
+{
+    xmlTextWriterWriteAttribute(xml, BAD_CAST name, BAD_CAST value);
+}
+
+static void put_number(xmlTextWriter *xml, const char *name, int value)
+{
+    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST name, "%d", value);
+}
+
+static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab, Check check)
+{
+    char output[OUTPUT_SIZE], first[256];
+    Status status = check_status(lab, check);
+    xmlTextWriterStartElement(xml, BAD_CAST "testcase");
+    put(xml, "classname", lab->lab->folder);
+    put(xml, "name", check_names[check]);
+    if (status != RIGHT) {
+        check_output(verdict, lab, check, output, sizeof output);
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(output, "\n"), output);
+        clean_text(first); /* it may have been cut within a character */
+        xmlTextWriterStartElement(xml, BAD_CAST element_of(status));
+        put(xml, "message", first);
+        put(xml, "type", status_names[status]);
+        xmlTextWriterWriteString(xml, BAD_CAST output);
+        xmlTextWriterEndElement(xml);
+    }
+    xmlTextWriterEndElement(xml);
+}
+
+/* The schema has properties in a suite alone. */
+static void put_isolation(xmlTextWriter *xml, const Verdict *verdict)
+{
+    char isolation[ISOLATION_SIZE];
+    tell_isolation(verdict, isolation);
+    xmlTextWriterStartElement(xml, BAD_CAST "properties");
+    xmlTextWriterStartElement(xml, BAD_CAST "property");
+    put(xml, "name", "isolation");
+    put(xml, "value", isolation);
+    xmlTextWriterEndElement(xml);
+    xmlTextWriterEndElement(xml);
+}
+
+static void put_lab(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab)
+{
+    char title[160], path[160], number[16];
+    Counts counts = counts_of(lab);
+    snprintf(title, sizeof title, "Lab %d %s", lab->lab->number, lab->lab->title);
+    snprintf(number, sizeof number, "%d", lab->lab->number);
+    lab_path(lab, path);
+    xmlTextWriterStartElement(xml, BAD_CAST "testsuite");
+    put(xml, "name", title);
+    put(xml, "id", number);
+    put(xml, "file", path);
+    put_number(xml, "tests", counts.tests);
+    put_number(xml, "failures", counts.failures);
+    put_number(xml, "errors", counts.errors);
+    put_number(xml, "skipped", counts.skipped);
+    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST "time", "%.3f", lab->seconds);
+    put_isolation(xml, verdict);
+    for (int check = -1; (check = next_check(lab, check)) >= 0;)
+        put_check(xml, verdict, lab, (Check)check);
+    xmlTextWriterEndElement(xml);
+}
+
+char *junit_text(const Verdict *verdict)
+{
+    Counts all = {0};
+    xmlBuffer *buffer = xmlBufferCreate();
+    xmlTextWriter *xml = xmlNewTextWriterMemory(buffer, 0);
+    for (int i = 0; i < verdict->count; i++) {
+        Counts counts = counts_of(&verdict->labs[i]);
+        all.tests += counts.tests;
+        all.failures += counts.failures;
+        all.errors += counts.errors;
+    }
+    xmlTextWriterSetIndent(xml, 1);
+    xmlTextWriterStartDocument(xml, NULL, "UTF-8", NULL);
+    xmlTextWriterStartElement(xml, BAD_CAST "testsuites");
+    put(xml, "name", "Balise");
+    put_number(xml, "tests", all.tests);
+    put_number(xml, "failures", all.failures);
+    put_number(xml, "errors", all.errors);
+    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST "time", "%.3f", verdict->seconds);
+    for (int i = 0; i < verdict->count; i++)
+        put_lab(xml, verdict, &verdict->labs[i]);
+    xmlTextWriterEndDocument(xml);
+    xmlFreeTextWriter(xml);
+    char *text = strdup((const char *)buffer->content);
+    xmlBufferFree(buffer);
+    return text;
+}

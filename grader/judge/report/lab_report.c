@@ -1,0 +1,226 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "grader/judge/report/verdict.h"
+
+typedef struct Paint {
+    const char *good, *bad, *quiet, *strong, *off;
+} Paint;
+
+static Paint paint_of(bool colour)
+{
+    return colour ? (Paint){"\033[32m", "\033[31m", "\033[2m", "\033[1m", "\033[0m"}
+                  : (Paint){"", "", "", "", ""};
+}
+
+/* The compiler's words stand above carets that point at them: they keep their lines. */
+static void print_lines(FILE *out, const char *text, const char *indent)
+{
+    while (*text) {
+        int line = (int)strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", indent, line, text);
+        text += line + (text[line] == '\n');
+    }
+}
+
+/* The bytes of the whole lines that two texts have in common at their beginning. */
+static size_t common_lines(const char *a, const char *b)
+{
+    size_t common = 0, i = 0;
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\n')
+            common = i + 1;
+    return !a[i] && !b[i] ? i : common;
+}
+
+/* One mistake fails several checks: what has been said of an earlier one is not said again. */
+static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
+{
+    const char *reason = lab->check[check].reason;
+    for (int earlier = 0; earlier < (int)check; earlier++) {
+        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
+            continue;
+        size_t common = common_lines(reason, lab->check[earlier].reason);
+        if (common == 0)
+            continue;
+        char text[160];
+        snprintf(text, sizeof text, _("the same cause as above, of %s"), _(check_names[earlier]));
+        fprintf(out, "      %s\n", text);
+        reason += common;
+        break;
+    }
+    print_indented(out, page, reason, "      ");
+}
+
+static void print_mark(FILE *out, Status status, Paint paint)
+{
+    const char *colour = paint.bad, *mark = "✗";
+    if (status == RIGHT)
+        colour = paint.good, mark = "✓";
+    else if (status == HELD_BACK)
+        colour = paint.good, mark = "○";
+    else if (status == UNDONE || status == NOT_JUDGED)
+        colour = paint.quiet, mark = "·";
+    fprintf(out, "%s%s%s", colour, mark, paint.off);
+}
+
+/* How to see it again; what an earlier check of the lab has told is not told again. */
+static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Paint paint)
+{
+    char again[160], other[160];
+    bool told = false, told_calls = false;
+    repeat_check(verdict, lab, check, again);
+    for (int earlier = 0; earlier < (int)check; earlier++) {
+        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
+            continue;
+        repeat_check(verdict, lab, (Check)earlier, other);
+        bool same = !strcmp(again, other);
+        told = told || same;
+        told_calls = told_calls || (same && lab->check[earlier].in_calls);
+    }
+    if (!told)
+        fprintf(out, "      %s%s%s%s\n", paint.quiet, _("again: "), again, paint.off);
+    if (lab->check[check].in_calls && !told_calls)
+        fprintf(out, "      %s%smake trace%s%s\n", paint.quiet, _("calls: "), again + strlen("make grade"),
+                paint.off);
+}
+
+static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Page page)
+{
+    Paint paint = paint_of(page.colour);
+    int points = lab_points(lab->lab, check);
+    if (!points)
+        return;
+    Status status = check_status(lab, check);
+    bool good = status == RIGHT || status == HELD_BACK;
+    fprintf(out, "  ");
+    print_mark(out, status, paint);
+    fprintf(out, " %-*s", padded_to(_(check_names[check]), 21), _(check_names[check]));
+    if (status == NOT_JUDGED) {
+        fprintf(out, "  -   %s\n", _("not in this case"));
+        return;
+    }
+    fprintf(out, " %d/%d%s%s\n", check_score(lab, check), points,
+            status == UNDONE || status == HELD_BACK ? "  " : "",
+            status == UNDONE || status == HELD_BACK ? _(status_names[status]) : "");
+    if (status == HELD_BACK && !why_numbers_are_held_back(lab))
+        print_indented(out, page, why_held_back(lab, check), "      ");
+    if (good && lab->check[check].note[0])
+        print_indented(out, page, lab->check[check].note, "      ");
+    if (lab->check[check].failed) {
+        print_reason(out, page, lab, check);
+        print_commands(out, verdict, lab, check, paint);
+    }
+}
+
+/* A lab that is being written: where it goes on, and whether what is there so far is worth going on from. */
+static void report_to_do(FILE *out, Page page, const LabResult *result)
+{
+    bool to_do = false, failed = false, judged = false;
+    for (int check = 0; check < CHECKS; check++) {
+        to_do = to_do || check_status(result, (Check)check) == UNDONE;
+        failed = failed || result->check[check].failed;
+        judged = judged || result->check[check].compared;
+    }
+    if (!to_do)
+        return;
+    char next[32], blank[32];
+    snprintf(next, sizeof next, "  %s", _("next: "));
+    snprintf(blank, sizeof blank, "%*s", characters_of(next), "");
+    print_indented(out, page, result->remark, next);
+    print_indented(out, page,
+                   failed   ? _("what comes before it is judged already, below")
+                   : judged ? _("what comes before it is right so far")
+                            : _("nothing before it could be judged yet"),
+                   blank);
+}
+
+void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
+{
+    Paint paint = paint_of(page.colour);
+    const Lab *lab = result->lab;
+    char heading[160];
+    snprintf(heading, sizeof heading, _("Lab %d  %s"), lab->number, _(lab->title));
+    fprintf(out, "%s%s%s", paint.strong, heading, paint.off);
+    if (result->state == NOT_GRADED_YET) {
+        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
+        print_lines(out, result->remark, "      ");
+    } else if (result->state == NOT_STARTED_YET) {
+        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
+        print_indented(out, page, result->remark, "      ");
+        char next[300];
+        snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"), lab->folder,
+                 lab->folder, lab->file);
+        print_indented(out, page, next, "      ");
+    } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
+        fprintf(out, "%s%s%s%s  0/%d\n", _(": "), paint.bad, _(state_names[result->state]), paint.off,
+                result->of);
+        print_lines(out, result->remark, "      ");
+        print_indented(out, page, result->stack, "  ");
+    } else {
+        char extent[160];
+        if (result->cases == 1)
+            snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
+        else
+            snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
+                     lab_largest_world(lab), result->seconds);
+        fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
+        print_indented(out, page, result->stack, "  ");
+        report_to_do(out, page, result);
+        for (int check = 0; check < CHECKS; check++)
+            report_check(out, verdict, result, (Check)check, page);
+        print_indented(out, page, result->printed, "  ");
+        if (why_numbers_are_held_back(result))
+            print_indented(out, page, why_numbers_are_held_back(result), "      ");
+    }
+}
+
+void report_margins(FILE *out, const LabResult *lab)
+{
+    int columns = 16;
+    for (int check = 0; check <= STEP; check++)
+        columns =
+            characters_of(_(check_names[check])) > columns ? characters_of(_(check_names[check])) : columns;
+    for (int check = 0; check < CHECKS; check++)
+        if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP) {
+            const char *name = _(check_names[check]);
+            fprintf(out, "  %s %-*s %.3g\n", _("margin"), padded_to(name, columns), name,
+                    fmin(lab->check[check].margin, 1e9));
+        }
+}
+
+void report_times(FILE *out, const Verdict *verdict, double built)
+{
+    Times all = {0};
+    double seconds = 0;
+    for (int i = 0; i < verdict->count; i++) {
+        seconds += verdict->labs[i].seconds;
+        all.launch += verdict->labs[i].times.launch;
+        all.playing += verdict->labs[i].times.playing;
+    }
+    fprintf(out, _("time %.2f s: make and compiler %.2f, launch %.2f, ranks %.2f, judge %.2f\n"),
+            built + seconds, built, all.launch, all.playing, seconds - all.launch - all.playing);
+}
+
+void report_total(FILE *out, const Verdict *verdict, Page page)
+{
+    Paint paint = paint_of(page.colour);
+    char isolation[ISOLATION_SIZE];
+    tell_isolation(verdict, isolation);
+    print_indented(out, page, isolation, "");
+    if (verdict->count > 1)
+        fprintf(out, "\n%s\n", _("  lab                              points"));
+    for (int i = 0; i < verdict->count && verdict->count > 1; i++) {
+        const LabResult *r = &verdict->labs[i];
+        Status status = r->points == r->of ? RIGHT : r->state == NOT_STARTED_YET ? UNDONE : WRONG;
+        fprintf(out, "  %2d  %-*s %3d/%-3d ", r->lab->number, padded_to(_(r->lab->title), 28),
+                _(r->lab->title), r->points, r->of);
+        print_mark(out, status, paint);
+        fprintf(out, "%s%s\n", r->state == GRADED ? "" : " ",
+                r->state == GRADED ? "" : _(state_names[r->state]));
+    }
+    fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
+}

@@ -1,0 +1,62 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/language.h"
+#include "grader/judge/report/verdict.h"
+
+enum { NARROWEST = 40, WIDEST = 100 };
+const Page plain_page = {.columns = WIDEST};
+
+Page page_of(FILE *out)
+{
+    Page page = plain_page;
+    struct winsize size = {0};
+    if (!isatty(fileno(out)))
+        return page;
+    page.colour = !getenv("NO_COLOR");
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0) /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+        page.columns = size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
+    return page;
+}
+
+/* The bytes of the first `columns` characters of a line, or of the whole line. */
+static size_t bytes_of(const char *line, int columns)
+{
+    size_t bytes = 0;
+    for (; line[bytes] && line[bytes] != '\n'; bytes++)
+        if ((line[bytes] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return bytes;
+}
+
+/* May a line end at this byte? French has blanks within quotes, and before some marks. */
+static bool may_end(const char *text, size_t at)
+{
+    const char *next = text + at + 1;
+    return text[at] == ' ' && !(*next && strchr(":;?!", *next) && strchr(" \n", next[1])) &&
+           strncmp(next, "»", strlen("»")) != 0 &&
+           !(at >= strlen("«") && !strncmp(text + at - strlen("«"), "«", strlen("«")));
+}
+
+void print_indented(FILE *out, Page page, const char *text, const char *indent)
+{
+    const int width = page.columns - characters_of(indent);
+    while (*text) {
+        size_t fits = bytes_of(text, width), take = fits;
+        if (text[take] && text[take] != '\n') {
+            while (take > fits / 2 && !may_end(text, take))
+                take--;
+            if (!may_end(text, take)) /* no blank */
+                take = fits;
+        }
+        fprintf(out, "%s%.*s\n", indent, (int)take, text);
+        text += take;
+        while (*text == ' ')
+            text++;
+        if (*text == '\n')
+            text++;
+    }
+}

@@ -1,0 +1,170 @@
+#include "grader/judge/report/verdict.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/language.h"
+
+const char *const status_names[STATUSES] = {
+    N_("passed"),         N_("held back"), N_("wrong"),       N_("crash"), N_("hang"),
+    N_("does not build"), N_("refused"),   N_("not started"), N_("to do"), N_("not run")};
+
+const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_("does not build"),
+                                             N_("refused"), N_("not run")};
+
+const char *why_numbers_are_held_back(const LabResult *lab)
+{
+    return lab->unsplit && !lab->split
+               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
+                   "those of the plain layer, which need no exchange. They earn their points once the work "
+                   "is "
+                   "split")
+               : NULL;
+}
+
+const char *why_held_back(const LabResult *lab, Check check)
+{
+    const char *numbers = why_numbers_are_held_back(lab);
+    if (numbers && check != SHARDING && check != ARITHMETIC)
+        return numbers;
+    return lab->silent && check == COMMUNICATION
+               ? _("in one direction at least, forward or backward, nothing is sent where the ranks need "
+                   "each "
+                   "other's "
+                   "numbers: these points are given once the numbers are exchanged")
+               : NULL;
+}
+
+Status check_status(const LabResult *lab, Check check)
+{
+    static const Status by_state[] = {[NOT_STARTED_YET] = NOT_BEGUN,
+                                      [DOES_NOT_BUILD] = NOT_BUILT,
+                                      [IS_REFUSED] = NOT_ALLOWED,
+                                      [NOT_GRADED_YET] = NOT_JUDGED};
+    const CheckResult *r = &lab->check[check];
+    if (lab->state != GRADED)
+        return by_state[lab->state];
+    if (!r->failed && r->to_do)
+        return UNDONE;
+    if (!r->failed)
+        return !r->looked_at ? NOT_JUDGED : why_held_back(lab, check) ? HELD_BACK : RIGHT;
+    return r->ending == COMPLETE ? WRONG : r->ending == HUNG || r->ending == LOOPED ? HANGS : CRASHES;
+}
+
+int check_score(const LabResult *lab, Check check)
+{
+    return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
+}
+
+void check_reason(const LabResult *lab, Check check, char *text, size_t size)
+{
+    Status status = check_status(lab, check);
+    bool of_lab = status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
+    const char *why = of_lab ? lab->remark : lab->check[check].reason;
+    if (status == RIGHT)
+        snprintf(text, size, "%s", lab->check[check].note);
+    else if (status == HELD_BACK)
+        snprintf(text, size, "%s", why_held_back(lab, check));
+    else if (status == NOT_JUDGED)
+        snprintf(text, size, "%s",
+                 lab->state == GRADED ? _("no case looked at it") : _("the grader did not come to it"));
+    else if (of_lab)
+        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), why);
+    else
+        snprintf(text, size, "%s", why);
+}
+
+void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128])
+{
+    snprintf(text, 128, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
+             (unsigned long long)verdict->seed,
+             !strcmp(verdict->author, "solution") ? " SOLUTION=1"
+             : !strcmp(verdict->author, "mine")   ? " STACK=mine"
+                                                  : "",
+             verdict->sandbox->sanitized ? " SAN=1" : "");
+}
+
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
+{
+    const CheckResult *r = &lab->check[check];
+    repeat_command(verdict, lab, text);
+    size_t used = strlen(text);
+    if (r->failed && (!r->repeated || r->alone))
+        snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
+                 lab->kit_cases && r->case_index >= lab->kit_cases ? _(" # a case of your instructor's")
+                                                                   : "");
+}
+
+int verdict_points(const Verdict *verdict)
+{
+    int points = 0;
+    for (int i = 0; i < verdict->count; i++)
+        points += verdict->labs[i].points;
+    return points;
+}
+
+/* Bonus labs are not missed by who leaves them out, but where only they are graded. */
+static bool counts(const Verdict *verdict, int i)
+{
+    bool all_are_bonus = true;
+    for (int k = 0; k < verdict->count; k++)
+        all_are_bonus = all_are_bonus && lab_is_bonus(verdict->labs[k].lab);
+    return all_are_bonus || !lab_is_bonus(verdict->labs[i].lab);
+}
+
+int verdict_of(const Verdict *verdict)
+{
+    int of = 0;
+    for (int i = 0; i < verdict->count; i++)
+        of += counts(verdict, i) ? verdict->labs[i].of : 0;
+    return of;
+}
+
+bool verdict_is_full(const Verdict *verdict)
+{
+    for (int i = 0; i < verdict->count; i++)
+        if (counts(verdict, i) && verdict->labs[i].points < verdict->labs[i].of)
+            return false;
+    return true;
+}
+
+bool verdict_is_complete(const Verdict *verdict)
+{
+    for (int i = 0; i < verdict->count; i++)
+        if (verdict->labs[i].state == NOT_GRADED_YET)
+            return false;
+    return true;
+}
+
+void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE])
+{
+    const Sandbox *sandbox = verdict->sandbox;
+    if (sandbox->missing[0])
+        snprintf(text, ISOLATION_SIZE, _("no sandbox here (%s): the ranks ran with limits alone"),
+                 sandbox->missing);
+    else
+        snprintf(text, ISOLATION_SIZE, "%s",
+                 sandbox->used ? _("the ranks ran in a sandbox") : _("no ranks were run"));
+}
+
+static bool is_printable(utf8proc_int32_t c)
+{
+    return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f) || (c >= 0xa0 && (c & 0xfffe) != 0xfffe);
+}
+
+void clean_text(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at;) {
+        utf8proc_int32_t c;
+        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &c);
+        if (length <= 0 || !is_printable(c)) {
+            *to++ = '?';
+        } else {
+            memmove(to, at, (size_t)length);
+            to += length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    *to = '\0';
+}

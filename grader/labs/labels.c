@@ -1,0 +1,137 @@
+/* Sentences for labels. */
+#include "grader/labs/labels.h"
+
+#include "base/language.h"
+#include "grader/labs/operations.h"
+#include "grader/labs/replicas.h"
+
+enum { MOST_WHATS = END_OF + 1 };
+
+/* Of most things; %s is the thing. */
+static const char *const of_things[MOST_WHATS] = {
+    [ITSELF] = "%s",
+    [MAKING_OF] = N_("making of %s"),
+    [FORWARD_PASS_OF] = N_("forward pass of %s"),
+    [BACKWARD_PASS_OF] = N_("backward pass of %s"),
+    [FORWARD_OF] = N_("forward of %s"),
+    [BACKWARD_OF] = N_("backward of %s"),
+    [INPUT_OF] = N_("input of %s"),
+    [MASK_OF] = N_("mask of %s"),
+    [OUTPUT_OF] = N_("output of %s"),
+    [OTHER_READER_OF] = N_("another reader of x of %s"),
+    [INPUT_GRADIENT_OF] = N_("input gradient of %s"),
+    [GRADIENT_OF] = N_("gradient of %s"),
+    [VALUE_OF] = N_("value of %s"),
+    [MEMBERS_OF] = N_("members of the %s group"),
+    [RANK_IN] = N_("rank of the %s group"),
+    [DEGREE_OF] = N_("degree of the %s group"),
+    [EXCHANGE_IN] = N_("exchange in the %s group"),
+    [CALL_OF] = N_("sampler_set_epoch, %s"),
+    [ORDER_OF] = N_("order, %s"),
+};
+
+static void layer_text(const Label *l, char text[LABEL_SIZE])
+{
+    const char *layer = l->index == 0 ? _("the first layer") : _("the second layer");
+    if (l->step == NO_STEP)
+        snprintf(text, LABEL_SIZE, "%s", layer);
+    else if (l->step < STEPS)
+        snprintf(text, LABEL_SIZE, _("%s, step %d"), layer, l->step + 1);
+    else
+        snprintf(text, LABEL_SIZE, _("%s, evaluation %d"), layer, l->step - STEPS + 1);
+}
+
+/* What a rank is at has the short names of the lab's text; what was measured that of the kit's function. */
+static void operation_text(const Label *l, char text[LABEL_SIZE])
+{
+    static const char *const short_names[PARTS] = {"f", "g", "all_gather", "all_gather", "g", "g"};
+    unsigned part = (unsigned)l->index % PARTS;
+    if (l->step == NO_STEP)
+        snprintf(text, LABEL_SIZE, "%s", _("once more, in the first replica only"));
+    else if (l->what == FORWARD_PASS_OF || l->what == BACKWARD_PASS_OF)
+        snprintf(text, LABEL_SIZE,
+                 l->what == FORWARD_PASS_OF ? _("%s, forward, call %d") : _("%s, backward, call %d"),
+                 short_names[part], l->step + 1);
+    else
+        snprintf(text, LABEL_SIZE, _("%s, call %d"), _(operation_names[part]), l->step + 1);
+}
+
+static void deal_text(const Label *l, char text[LABEL_SIZE])
+{
+    static const char *const tails[DEAL_TAIL + 1] = {
+        [EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP", [DEAL_TAIL] = "?"};
+    snprintf(text, LABEL_SIZE, _("%d rows, %s, epoch %d%s%s"), l->index, tails[l->detail & DEAL_TAIL],
+             l->step, l->detail & DEAL_OF_ANOTHER_SEED ? _(", another seed") : "",
+             l->detail & DEAL_AGAIN ? _(", once more") : "");
+}
+
+/* What has a sentence of its own. */
+static bool whole_text(const Label *l, char text[LABEL_SIZE])
+{
+    switch (l->of) {
+    case A_BUCKET:
+        snprintf(text, LABEL_SIZE,
+                 l->what == START_OF ? _("bucket_ready, bucket %d, round %d")
+                                     : _("gradients in bucket %d, round %d"),
+                 l->index, l->step + 1);
+        return true;
+    case A_ROUND:
+        snprintf(text, LABEL_SIZE,
+                 l->what == END_OF ? _("buckets_finish, round %d") : _("gradients, round %d"), l->step + 1);
+        return true;
+    case METRICS_OF:
+        snprintf(text, LABEL_SIZE,
+                 l->what == CALL_OF ? _("metrics_synchronise, evaluation %d")
+                                    : _("loss sum, correct, count of evaluation %d"),
+                 l->step + 1);
+        return true;
+    case THE_MODEL:
+        snprintf(text, LABEL_SIZE,
+                 l->what == LOSS_OF ? _("loss of step %d of the whole model")
+                                    : _("step %d of the whole model"),
+                 l->step + 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void thing_text(const Label *l, char text[LABEL_SIZE])
+{
+    switch (l->of) {
+    case A_LAYER:
+        layer_text(l, text);
+        break;
+    case AN_OPERATION:
+        operation_text(l, text);
+        break;
+    case A_DEAL:
+        deal_text(l, text);
+        break;
+    case A_PARAMETER:
+        snprintf(text, LABEL_SIZE, _("%s, step %d"), l->name, l->step + 1);
+        break;
+    case A_GROUP:
+        snprintf(text, LABEL_SIZE, "%s", l->index == 0 ? "tp" : "dp");
+        break;
+    case THE_GROUPS:
+        snprintf(text, LABEL_SIZE, "%s", _("the groups"));
+        break;
+    default:
+        snprintf(text, LABEL_SIZE, "%s", l->name);
+    }
+}
+
+const char *label_text(const Label *label, char text[LABEL_SIZE])
+{
+    Label l = *label;
+    char thing[LABEL_SIZE];
+    l.name[sizeof l.name - 1] = '\0';
+    if (whole_text(&l, text))
+        return text;
+    thing_text(&l, thing);
+    bool passes = l.of == AN_OPERATION && (l.what == FORWARD_PASS_OF || l.what == BACKWARD_PASS_OF);
+    const char *of = l.what >= 0 && l.what < MOST_WHATS && !passes ? of_things[l.what] : NULL;
+    snprintf(text, LABEL_SIZE, of ? _(of) : "%s", thing);
+    return text;
+}
