@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Rooms, from the bottom up: a file includes what lies in its own room or in one below it. The map in CONTRIBUTING.md is made from this
+table: sources_rooms.py map prints it."""
+import glob
+import os
+import re
+import sys
+
+ROOMS = (
+    ("common/base", "errors, languages, clocks, random numbers, files that come whole"),
+    ("common", "balise.h: the functions that a lab is written in"),
+    ("common/data", "CSV, WordPiece, the token cache, batches"),
+    ("common/backend", "the kernels' one header; products and copies"),
+    ("common/backend/onednn", "products in bf16 by oneDNN"),
+    ("common/backend/cpu", "kernels on the CPU, in single precision"),
+    ("common/backend/cuda", "kernels on a GPU"),
+    ("common/backend/host", "the memory of a backend without a GPU"),
+    ("common/backend/reference", "kernels in double precision and plain loops: the definition of all others"),
+    ("common/tensor", "shapes, storage, placement"),
+    ("common/comm", "groups of ranks and what they exchange"),
+    ("common/comm/only_mpi", "over MPI alone"),
+    ("common/comm/nccl", "over NCCL"),
+    ("common/mesh", "the world, tp and dp groups"),
+    ("common/autograd", "the tape and the differentiable operations"),
+    ("common/model", "parameters, given layers, the BERT assembled from the labs"),
+    ("common/model/serial", "the layers of the labs on one rank"),
+    ("common/optim", "SGD, AdamW, clipping, schedules, the scaler"),
+    ("common/train", "the loop, metrics, checkpoints, buckets"),
+    ("grader", "what judge and runner share: cases, entries, calls"),
+    ("grader/labs", "all that the grader knows of a lab"),
+    ("grader/runner", "a rank: the student's lab, its calls recorded and guarded"),
+    ("grader/judge/mpi", "recorded calls: which meet, which do not, deadlocks"),
+    ("grader/judge/compare", "what must come out, and how far a number may be from it"),
+    ("grader/judge/launch", "sandbox, ranks, their end"),
+    ("grader/judge/diagnose", "what came out, and why it is wrong"),
+    ("grader/judge/report", "verdicts, for people"),
+    ("grader/judge/report/formats", "verdicts, for machines"),
+    ("grader/judge", "make grade, trace, report, debug"),
+    ("grader/gradebook", "handing in, and grading many"),
+)
+RANK = {room: i for i, (room, _) in enumerate(ROOMS)}
+RANK["common"] = RANK["common/base"]  # balise.h speaks of TODOs, which base ends a run at
+FOLDERS = ("common", "grader")
+NO_ROOMS = ("tests", "bench", "start", "mutants", "accepts")
+
+
+def sources():
+    for folder in FOLDERS:
+        for path in glob.glob(f"{folder}/**/*", recursive=True):
+            if re.search(r"\.(c|h|cc|cu|cuh)$", path) and not set(path.split("/")) & set(NO_ROOMS):
+                yield path
+
+
+def included(path):
+    with open(path, encoding="utf-8") as file:
+        for name in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
+            for place in (name, f"common/{name}", os.path.join(os.path.dirname(path), name)):
+                if os.path.exists(place):
+                    yield os.path.dirname(place)
+                    break
+
+
+def room_map():
+    width = max(len(room) for room in RANK)
+    return "".join(f"    {room:{width}}  {text}\n" for room, text in ROOMS)
+
+
+def check(sentence, wrong):
+    print(f"{'not ok' if wrong else 'ok'} - {sentence}")
+    for line in wrong:
+        print(f"    | {line}")
+    return bool(wrong)
+
+
+def main():
+    os.chdir(os.environ.get("ROOT", "."))
+    paths = sorted(sources())
+    homeless = [path for path in paths if os.path.dirname(path) not in RANK]
+    upwards = [f"{path} includes a file of {room}, a room above" for path in paths if path not in homeless
+               for room in included(path) if RANK.get(room, -1) > RANK[os.path.dirname(path)]]
+    with open("CONTRIBUTING.md", encoding="utf-8") as file:
+        drawn = room_map() in file.read()
+    failed = [check("every source lies in a room", homeless), check("no room includes one above it", upwards),
+              check("CONTRIBUTING has the map of the rooms", [] if drawn else ["common/base/tests/sources_rooms.py map prints it"])]
+    return any(failed)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["map"]:
+        print(room_map(), end="")
+    else:
+        sys.exit(main())
