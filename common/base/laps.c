@@ -1,7 +1,8 @@
 #include "base/laps.h"
 
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 static struct {
     bool running;
@@ -11,17 +12,10 @@ static struct {
     LapListener *listener[MAX_LAP_LISTENERS];
 } laps;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void laps_run(bool run)
 {
     laps.running = run;
-    laps.last = now();
+    laps.last = clock_now();
 }
 
 void laps_forget(void)
@@ -40,7 +34,7 @@ void lap(const char *what, bool backward)
         i--; /* one more name than there is room for: with the last */
     if (i == laps.count)
         laps.lap[laps.count++] = (Lap){.what = what};
-    double time = now(), seconds = time - laps.last;
+    double time = clock_now(), seconds = time - laps.last;
     laps.lap[i].seconds[backward] += seconds;
     laps.last = time;
     for (int l = 0; l < MAX_LAP_LISTENERS; l++)

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/language.h"
 
 struct Report {
@@ -21,13 +21,6 @@ struct Report {
     bool bar_open; /* the cursor stands behind a progress bar */
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
 {
     Report *report = calloc(1, sizeof *report);
@@ -35,7 +28,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
-    report->begin = report->last_line = now();
+    report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a file that can be written",
                     "the metrics cannot be written");
@@ -113,7 +106,7 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
 static void progress(Report *report, const StepReport *s)
 {
     enum { WIDTH = 24 };
-    double elapsed = now() - report->begin;
+    double elapsed = clock_now() - report->begin;
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
         int filled = (int)(WIDTH * s->step / report->steps);
@@ -126,11 +119,12 @@ static void progress(Report *report, const StepReport *s)
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
         fputs("\033[K", stdout);
         report->bar_open = true;
-    } else if (s->step == report->first + 1 || s->step == report->steps || now() - report->last_line > 2) {
+    } else if (s->step == report->first + 1 || s->step == report->steps ||
+               clock_now() - report->last_line > 2) {
         printf(_("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
                (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
                s->tokens_per_second, left);
-        report->last_line = now();
+        report->last_line = clock_now();
     }
     fflush(stdout);
 }

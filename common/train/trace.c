@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/laps.h"
 #include "comm/comm.h"
 #include "train/trace_parts.h"
@@ -12,13 +12,6 @@
 enum { WARM_UP = 2 };
 
 static Trace *kept; /* a listener gets no context */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Before balise 8 all ranks split one model. */
 static Group *tp_group(const Mesh *mesh)
@@ -75,7 +68,7 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     laps_tell(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
         MPI_Barrier(group_comm(mesh->world));
-    kept->zero = now();
+    kept->zero = clock_now();
 }
 
 void trace_step(int64_t done)
@@ -87,7 +80,7 @@ void trace_step(int64_t done)
     t->tp = group_total(tp_group(t->mesh));
     t->dp = t->mesh->dp ? group_total(t->mesh->dp) : (Counter){0};
     laps_run(true);
-    t->last = now() - t->zero;
+    t->last = clock_now() - t->zero;
     t->step[t->steps] = (TracedStep){.done = done, .begin = t->last};
 }
 
