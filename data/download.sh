@@ -7,7 +7,6 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here}
-# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 . "$here/../common/base/say.sh"
 imdb_url=${IMDB_URL:-https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz}
 imdb_md5=${IMDB_MD5:-7c2ac02c03563afcf9b574c7e56c153a}

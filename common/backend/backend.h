@@ -7,8 +7,7 @@
  * results do not overlap arguments, except that an element-wise kernel may write over an argument of the same shape;
  * nothing is allocated that outlives the call; sizes are checked by the caller. Kernels know no placement and no rank.
  */
-#ifndef BALISE_BACKEND_H
-#define BALISE_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -305,5 +304,3 @@ enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw);
 
 END_C
-
-#endif

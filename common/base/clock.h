@@ -1,8 +1,7 @@
 /** @file
  * The clock that all times are taken with: it only runs forward.
  */
-#ifndef BALISE_BASE_CLOCK_H
-#define BALISE_BASE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -13,5 +12,3 @@ static inline double clock_now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Where the time of a run goes. One clock runs through; whoever has done a piece of work says so, and the time since the
  * last such word was spent on it. Two words follow each other on one thread; nothing is nested, nothing is counted twice.
  */
-#ifndef BALISE_LAPS_H
-#define BALISE_LAPS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ void laps_tell_no_more(LapListener *listener);
 
 /** Copies what was counted, in the order of first appearance. @return how many */
 int laps_read(Lap laps[MAX_LAPS]);
-
-#endif

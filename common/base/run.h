@@ -2,8 +2,7 @@
  * What happens when a lab misuses a word, and who decides it. The words call misuse() and misplaced(); the
  * program that is linked (training, the grader's runner, a test) provides the three run_... functions.
  */
-#ifndef BALISE_BASE_RUN_H
-#define BALISE_BASE_RUN_H
+#pragma once
 
 #include "base/cxx.h"
 #include "base/problem.h"
@@ -41,5 +40,3 @@ void run_noted(Problem *problem, void *address);
 _Noreturn void run_todo(int balise, const char *function, void *address);
 
 END_C
-
-#endif

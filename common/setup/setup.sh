@@ -6,9 +6,7 @@
 # Exit status: 0 all is there, 2 something is still missing.
 set -euo pipefail
 
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
-# shellcheck source-path=SCRIPTDIR source=probe.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 
 required=() wanted=()

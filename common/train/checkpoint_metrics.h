@@ -1,8 +1,7 @@
 /** @file
  * The metrics file of a run that resumes.
  */
-#ifndef BALISE_CHECKPOINT_METRICS_H
-#define BALISE_CHECKPOINT_METRICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@
  * come before it, summaries, and a line that was cut short. What remains replaces the file at once. A file
  * that is not there is left so. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);
-
-#endif

@@ -4,7 +4,6 @@
 # runs whose initial weights are moved by one unit in the last place. Exit status 1 where a layout is further apart.
 # OPTIONS replaces the sizes; DATA, TEST and VOCAB are those of make train.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 read -r -a options <<< "${OPTIONS:---layers 2 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"

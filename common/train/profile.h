@@ -1,8 +1,7 @@
 /** @file
  * PROFILE=1: where the time of a step goes, by operation.
  */
-#ifndef BALISE_TRAIN_PROFILE_H
-#define BALISE_TRAIN_PROFILE_H
+#pragma once
 
 #include "comm/comm.h"
 #include "train/report.h"
@@ -13,5 +12,3 @@ void profile_step(int64_t done);
 /** Prints the table of rank 0 and writes it as a line of the metrics. What this rank waited for others stands apart from what
  * the exchanges took. `steps` are those that this run has made. */
 void profile_report(Report *report, int64_t steps);
-
-#endif

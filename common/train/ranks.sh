@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # What must hold of NTASKS and TP before ranks are started, here or on a cluster. Sourced by launch.sh and slurm/sbatch.sh.
 
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 
 complain() {

@@ -2,8 +2,7 @@
  * What a run shows while it trains and at its end, and the metrics file. Rank 0 writes; the functions are
  * called on it alone.
  */
-#ifndef BALISE_TRAIN_REPORT_H
-#define BALISE_TRAIN_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -76,5 +75,3 @@ void report_profile(Report *report, const Lap *laps, int count, int64_t steps);
 
 /** The table, a row a rank, and the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only.
  */
-#ifndef BALISE_SAFETENSORS_H
-#define BALISE_SAFETENSORS_H
+#pragma once
 
 #include "base/problem.h"
 #include "tensor/tensor.h"
@@ -68,5 +67,3 @@ const char *safetensors_metadata(const Safetensors *file, const char *key);
 
 /** Reads the numbers of a tensor of this file; `values` has room for all of them. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What writing and reading of safetensors files share.
  */
-#ifndef BALISE_SAFETENSORS_FORMAT_H
-#define BALISE_SAFETENSORS_FORMAT_H
+#pragma once
 
 #include "base/real.h"
 
@@ -10,5 +9,3 @@
 #define SAFETENSORS_METADATA "__metadata__"
 /** The format's name for `real`. */
 #define SAFETENSORS_DTYPE (sizeof(real) == 4 ? "F32" : "F64")
-
-#endif

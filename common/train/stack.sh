@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # stack.sh MINE REFERENCED TOO-EARLY LACKING: whose labs a training with STACK=mine stands on, and which of the student's it does not use yet.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 mine=$1 referenced=$2 too_early=$3 lacking=$4
 case ${mine:+mine}${referenced:+referenced} in

@@ -6,8 +6,7 @@
  * The clocks of the ranks are set by a barrier. What a rank waited within an exchange is told as in waiting.h: whoever of the group
  * spent least on it waited for nobody.
  */
-#ifndef BALISE_TRAIN_TRACE_H
-#define BALISE_TRAIN_TRACE_H
+#pragma once
 
 #include "base/problem.h"
 #include "mesh/mesh.h"
@@ -32,5 +31,3 @@ void trace_close(void);
 
 /** Could a trace be written there? Nothing is left behind. Otherwise false with `problem`. */
 bool trace_can_be_written(const char *path, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What trace.c (the laps of one rank) and trace_file.c (the file of all ranks) share.
  */
-#ifndef BALISE_TRAIN_TRACE_PARTS_H
-#define BALISE_TRAIN_TRACE_PARTS_H
+#pragma once
 
 #include "train/trace.h"
 
@@ -60,5 +59,3 @@ void trace_compare(Trace *trace);
 
 /** The file, on rank 0. Collective. */
 bool trace_file_write(const Trace *trace, const char *path, int64_t first, Problem *problem);
-
-#endif

@@ -4,8 +4,7 @@
  * Whoever comes last to an exchange waits for nobody: the least time that one of the group spent on it is what the exchange
  * takes, and what another spent above that it waited. No clocks are compared, and nothing is sent while a step is timed.
  */
-#ifndef BALISE_TRAIN_WAITING_H
-#define BALISE_TRAIN_WAITING_H
+#pragma once
 
 #include "base/language.h"
 #include "base/laps.h"
@@ -29,5 +28,3 @@ void waiting_step(const Mesh *mesh);
 
 /** Takes the waiting out of the laps, and adds it as one of its own where there was any. @return how many there are now */
 int waiting_apart(Lap laps[MAX_LAPS], int count);
-
-#endif

@@ -2,8 +2,7 @@
  * How the kernels of this backend are built: one source, compiled for several instruction sets, cut into
  * parts for the threads.
  */
-#ifndef BALISE_BACKEND_CPU_KERNEL_H
-#define BALISE_BACKEND_CPU_KERNEL_H
+#pragma once
 
 #include <omp.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 }
 
 enum { CACHE_LINE = 16 }; /**< in numbers */
-
-#endif

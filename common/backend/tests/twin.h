@@ -3,8 +3,7 @@
  * its objects is renamed to reference_x after they are compiled. test_gradients_double.c holds these
  * declarations against backend.h.
  */
-#ifndef BALISE_BACKEND_TESTS_TWIN_H
-#define BALISE_BACKEND_TESTS_TWIN_H
+#pragma once
 
 #include "backend/backend.h"
 #include "backend/reference/rounding.h"
@@ -55,5 +54,3 @@ void reference_copy_rows(int64_t rows, int64_t columns, const double *x, int64_t
 void reference_sgd_step(int64_t count, double *w, const double *g, double rate, double weight_decay);
 void reference_adamw_step(int64_t count, double *w, const double *g, double *m, double *v,
                           const AdamW *adamw);
-
-#endif
