@@ -31,12 +31,12 @@ CALL(layer_norm_backward,
 CALL(gelu, kernel_gelu_forward(b->rows * b->inner, b->buffer[0], b->buffer[1]))
 CALL(gelu_backward, kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]))
 CALL(dropout_draw, kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept))
-CALL(dropout,
-     kernel_dropout_apply(b->rows, b->hidden, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]))
-CALL(gelu_dropout,
-     kernel_gelu_dropout_forward(b->rows, b->inner, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]))
-CALL(gelu_dropout_backward, kernel_gelu_dropout_backward(b->rows, b->inner, b->mask.probability, b->kept,
-                                                         b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(dropout, kernel_dropout(DROPOUT, b->rows, b->hidden, b->mask.probability, b->kept, NULL, b->buffer[0],
+                             b->buffer[1]))
+CALL(gelu_dropout, kernel_dropout(GELU_DROPOUT, b->rows, b->inner, b->mask.probability, b->kept, NULL,
+                                  b->buffer[0], b->buffer[1]))
+CALL(gelu_dropout_backward, kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, b->mask.probability,
+                                           b->kept, b->buffer[0], b->buffer[1], b->buffer[2]))
 CALL(attention, kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown,
                                          b->buffer[3], b->highest, b->sums, b->work))
 CALL(attention_backward,

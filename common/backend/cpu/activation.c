@@ -108,8 +108,6 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
     draw_part(begin, end, columns, mask, kept);
 }
 
-typedef enum DropoutOperation { DROPOUT, GELU_DROPOUT, GELU_DROPOUT_BACKWARD } DropoutOperation;
-
 /** `rows` rows of each of the operations with dropout; dy for the backward one only. */
 KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                                 const uint32_t *kept, const real *dy, const real *x, real *y)
@@ -149,28 +147,10 @@ KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_
         dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, y);
 }
 
-static void drop(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                 const uint32_t *kept, const real *dy, const real *x, real *y)
+void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                    const uint32_t *kept, const real *dy, const real *x, real *y)
 {
     FOR_PARTS(rows * columns, rows, 1)
     dropout_part(operation, end - begin, columns, probability, kept + begin * dropout_words(columns),
                  dy ? dy + begin * columns : NULL, x + begin * columns, y + begin * columns);
-}
-
-void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                          const real *x, real *y)
-{
-    drop(DROPOUT, rows, columns, probability, kept, NULL, x, y);
-}
-
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                 const real *x, real *y)
-{
-    drop(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
-}
-
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                  const real *dy, const real *x, real *dx)
-{
-    drop(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, dx);
 }

@@ -27,12 +27,8 @@ void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *
 void reference_gelu_forward(int64_t count, const double *x, double *y);
 void reference_gelu_backward(int64_t count, const double *dy, const double *x, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
-void reference_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                             const double *x, double *y);
-void reference_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                    const double *x, double *y);
-void reference_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                     const double *dy, const double *x, double *dx);
+void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                       const uint32_t *kept, const double *dy, const double *x, double *y);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
                                  const double *v, const int32_t *mask, double *y, double *highest,
                                  double *sums, double *work);
