@@ -18,7 +18,7 @@ void callsite_describe(const void *address, char *text, size_t size);
 
 /** Ends the run, or in grading the case: a word was called with arguments that make no sense. `hint` says what the student can
  *  do, `format` and what follows what is wrong, with shapes and placements; both are said in the reader's language (language.h). */
-_Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define misuse(...) misuse_since(NULL, __VA_ARGS__)
 
 /** The same, for a mistake that was made elsewhere: where no lab is on the stack, `address` is the line that is told. */
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)

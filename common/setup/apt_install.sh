@@ -6,12 +6,6 @@
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 
-# tell SENTENCE ARGUMENTS...: a line.
-tell() {
-    printf '%s\n' "$(said "$@")"
-}
-
-
 updated=no
 log=$(mktemp "${TMPDIR:-/tmp}/balise-setup.XXXXXX")
 trap 'rm -f "$log"' EXIT

@@ -123,8 +123,7 @@ dependency_table() {
 verdict() {
     echo
     if ((${#problems[@]})); then
-        said '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
-        echo
+        tell '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make setup; then make doctor again')"
         exit 2

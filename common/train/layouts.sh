@@ -46,8 +46,7 @@ table() {
     done
     printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
         "$(awk "BEGIN { print 8 * $weight }")")"
-    say '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
-    echo
+    tell '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
     for layout in "1 1" "2 1" "4 1" "1 2" "1 4" "2 2" "4 2" "2 3" "3 2"; do
         read -r tp dp <<< "$layout"
         name=$tp-$dp

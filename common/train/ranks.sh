@@ -29,7 +29,6 @@ check_ranks() {
         give_up "$(said 'NTASKS=%s and TP=%s: before balise 9 all ranks split one model' "$ranks" "$tp")" "$(say 'choose TP equal to NTASKS')"
     fi
     if [ "$stack" = mine ]; then
-        said 'stage     after lab %s' "$stage"
-        echo
+        tell 'stage     after lab %s' "$stage"
     fi
 }

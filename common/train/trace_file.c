@@ -1,15 +1,14 @@
 /* The file of a trace: Chrome's JSON (Trace Event Format), times in microseconds. A rank is a process, with a thread for its steps and one
  * for its spans, and a counter for its memory. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/language.h"
+#include "base/replacement.h"
 #include "comm/comm.h"
 #include "train/agree.h"
 #include "train/trace_parts.h"
@@ -136,43 +135,31 @@ static void put_head(FILE *file, const Trace *t)
 }
 
 /* Rank by rank, so that rank 0 holds one other's events at a time. */
-static bool put_all(FILE *file, const Trace *t, int64_t first)
+static void put_all(Replacement *file, const Trace *t, int64_t first)
 {
     MPI_Comm world = group_comm(t->mesh->world);
     const int rank = group_rank(t->mesh->world), ranks = group_size(t->mesh->world);
     size_t size = 0;
     char *text = events_of(t, rank, first, &size);
     int length = (int)size;
-    bool good = true;
     if (rank != 0) {
         MPI_Send(&length, 1, MPI_INT, 0, TRACE_TAG, world);
         MPI_Send(text, length, MPI_CHAR, 0, TRACE_TAG, world);
-        free(text);
-        return true;
     }
-    for (int other = 0; other < ranks; other++) {
+    for (int other = 0; rank == 0 && other < ranks; other++) {
         if (other > 0) {
             MPI_Recv(&length, 1, MPI_INT, other, TRACE_TAG, world, MPI_STATUS_IGNORE);
             text = realloc(text, (size_t)length + 1);
             MPI_Recv(text, length, MPI_CHAR, other, TRACE_TAG, world, MPI_STATUS_IGNORE);
         }
-        good = good && file && fwrite(text, 1, (size_t)length, file) == (size_t)length;
+        if (file)
+            replacement_put(file, text, (size_t)length);
     }
     free(text);
-    return good;
 }
 
-static bool refuse(const char *path, int error, Problem *problem)
-{
-    return problem_set(problem, path, "TRACE names a file in a folder that exists and can be written",
-                       "the trace cannot be written: %s", strerror(error));
-}
-
-static char *beside(const char *path)
-{
-    char *name = NULL;
-    return asprintf(&name, "%s.new", path) < 0 ? NULL : name;
-}
+static const char hint[] = N_("TRACE names a file in a folder that exists and can be written"),
+                  what[] = N_("the trace cannot be written: %s");
 
 bool trace_can_be_written(const char *path, Problem *problem)
 {
@@ -180,34 +167,20 @@ bool trace_can_be_written(const char *path, Problem *problem)
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: that is no ordinary file");
-    char *name = beside(path);
-    FILE *file = name ? fopen(name, "a") : NULL;
-    const int error = errno;
-    if (file) {
-        fclose(file);
-        unlink(name);
-    }
-    free(name);
-    return file || refuse(path, error, problem);
+    Replacement *file = replacement_begin(path, hint, what, problem);
+    if (file)
+        replacement_drop(file);
+    return file;
 }
 
 bool trace_file_write(const Trace *t, const char *path, int64_t first, Problem *problem)
 {
     const bool mine = group_rank(t->mesh->world) == 0;
-    char *name = mine ? beside(path) : NULL;
-    FILE *file = name ? fopen(name, "w") : NULL;
+    Replacement *file = mine ? replacement_begin(path, hint, what, problem) : NULL;
     if (file)
-        put_head(file, t);
-    bool good = put_all(file, t, first);
-    if (mine) {
-        good = good && fputs("\n]}\n", file) != EOF;
-        good = (file && fclose(file) == 0) && good && rename(name, path) == 0;
-        if (!good) {
-            refuse(path, errno, problem);
-            if (name)
-                unlink(name);
-        }
-    }
-    free(name);
-    return agree(t->mesh->world, good, problem);
+        put_head(file->stream, t);
+    put_all(file, t, first);
+    if (file)
+        fputs("\n]}\n", file->stream);
+    return agree(t->mesh->world, !mine || (file && replacement_end(file, hint, what, problem)), problem);
 }

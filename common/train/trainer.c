@@ -14,7 +14,6 @@
 #include "train/profile.h"
 #include "train/stall.h"
 #include "train/trace.h"
-#include "train/waiting.h"
 
 /* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
 typedef struct Sent {
