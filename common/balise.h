@@ -9,8 +9,7 @@
  * return may share their memory. Any misuse ends the run with the line in your file, the shapes and
  * placements, and a HINT.
  */
-#ifndef BALISE_H
-#define BALISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -274,5 +273,3 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 _Noreturn void todo(int balise, const char *function);
 /** Stands where a part of the balise is still to do. */
 #define TODO(balise) todo((balise), __func__)
-
-#endif

@@ -13,14 +13,9 @@ import tarfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common/base"))
 sys.dont_write_bytecode = True
-from language import _  # pylint: disable=wrong-import-position
+from language import _, give_up  # pylint: disable=wrong-import-position
 
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
-
-
-def fail(what, where, hint):
-    print(_("error: ") + what + "\n" + _("  at %s") % where + "\n" + _("  HINT: ") + hint, file=sys.stderr)
-    sys.exit(2)
 
 
 def read_reviews(archive):
@@ -52,21 +47,21 @@ def write_csv(path, rows):
 
 def main():
     if len(sys.argv) != 3:
-        fail(_("two arguments are needed"), sys.argv[0], "archive_to_csv.py ARCHIVE FOLDER")
+        give_up(_("two arguments are needed"), "archive_to_csv.py ARCHIVE FOLDER", sys.argv[0])
     archive, folder = sys.argv[1:]
     try:
         reviews = read_reviews(archive)
         for split, rows in reviews.items():
             if not rows:
-                fail(_("the archive has no reviews in {folder}/pos and neg").format(folder=f"aclImdb/{split}"), archive,
-                     _("delete it and run `make data` again"))
+                give_up(_("the archive has no reviews in {folder}/pos and neg").format(folder=f"aclImdb/{split}"),
+                        _("delete it and run `make data` again"), archive)
         os.makedirs(folder, exist_ok=True)
         for split, rows in reviews.items():
             write_csv(os.path.join(folder, split + ".csv"), rows)
             print(_("wrote {n} reviews to {file}").format(n=len(rows), file=os.path.join(folder, split + ".csv")))
     except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
-        fail(_("the archive cannot be turned into CSV: {why}").format(why=error), archive,
-             _("check the space on the disk, or delete the archive and run `make data` again"))
+        give_up(_("the archive cannot be turned into CSV: {why}").format(why=error),
+                _("check the space on the disk, or delete the archive and run `make data` again"), archive)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here}
-# shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 . "$here/../common/base/say.sh"
 imdb_url=${IMDB_URL:-https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz}
 imdb_md5=${IMDB_MD5:-7c2ac02c03563afcf9b574c7e56c153a}
@@ -37,16 +36,14 @@ resume() { # url, file
 
 fetch() { # url, file, program, sum
     if has_sum "$3" "$4" "$2"; then
-        said 'already there: %s' "$2"
-        echo
+        tell 'already there: %s' "$2"
         return
     fi
     command -v curl >/dev/null ||
         fail "$(say 'curl is not installed')" "$1" "$(said 'install it (apt install curl), or fetch the file as %s' "$2")"
     mkdir -p "$(dirname "$2")" ||
         fail "$(say 'the folder cannot be made')" "$(dirname "$2")" "$(say 'give a folder that can be written')"
-    said 'downloading %s' "$1"
-    echo
+    tell 'downloading %s' "$1"
     # A finished download whose renaming was interrupted must not be asked for more bytes.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
@@ -59,8 +56,7 @@ fetch() { # url, file, program, sum
 
 fetch "$vocabulary_url" "$folder/bert-base-uncased/vocab.txt" sha256sum "$vocabulary_sha256"
 if [ -f "$folder/imdb/train.csv" ] && [ -f "$folder/imdb/test.csv" ]; then
-    said 'already there: %s and test.csv' "$folder/imdb/train.csv"
-    echo
+    tell 'already there: %s and test.csv' "$folder/imdb/train.csv"
 else
     fetch "$imdb_url" "$folder/imdb/aclImdb_v1.tar.gz" md5sum "$imdb_md5"
     python3 "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2

@@ -1,6 +1,6 @@
 #include "autograd/parts.h"
 #include "backend/backend.h"
-#include "base/laps.h"
+#include "base/spans.h"
 
 void gradient_add(Tensor *x, Tensor *d)
 {
@@ -105,7 +105,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         backend_range(node->name);
         node->backward(node, node->output->gradient);
         backend_range_end();
-        lap(node->name, true);
+        span_end(node->name, true);
         tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
         release_node(node, y);
         tell(tape, node);

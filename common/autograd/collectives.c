@@ -16,11 +16,17 @@ static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
     return y;
 }
 
+/* The tape of a collective, whose arguments must be there. */
+static Tape *tape_for(const char *word, const Group *group, const Tensor *x)
+{
+    group_must_exist(group, word);
+    must_be_real(word, x);
+    return tape_of(word, x, NULL);
+}
+
 Tensor *group_all_reduce(Group *group, Tensor *x)
 {
-    group_must_exist(group, "group_all_reduce");
-    must_be_real("group_all_reduce", x);
-    Tape *tape = tape_of("group_all_reduce", x, NULL);
+    Tape *tape = tape_for("group_all_reduce", group, x);
     Tensor *sum = as_it_is(group, tape, x);
     if (sum)
         return sum;
@@ -40,9 +46,7 @@ static int64_t blocks_before(Shape shape, int dim)
 
 Tensor *group_all_gather(Group *group, Tensor *x, int dim)
 {
-    group_must_exist(group, "group_all_gather");
-    must_be_real("group_all_gather", x);
-    Tape *tape = tape_of("group_all_gather", x, NULL);
+    Tape *tape = tape_for("group_all_gather", group, x);
     dim = shape_dim("group_all_gather", x->shape, dim);
     int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim];
     Tensor *all = as_it_is(group, tape, x);
@@ -65,9 +69,7 @@ static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 {
-    group_must_exist(group, "group_reduce_scatter");
-    must_be_real("group_reduce_scatter", x);
-    Tape *tape = tape_of("group_reduce_scatter", x, NULL);
+    Tape *tape = tape_for("group_reduce_scatter", group, x);
     dim = shape_dim("group_reduce_scatter", x->shape, dim);
     must_divide("group_reduce_scatter", x, dim, group_size(group));
     int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
@@ -78,9 +80,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 
 Tensor *group_broadcast(Group *group, Tensor *x, int root)
 {
-    group_must_exist(group, "group_broadcast");
-    must_be_real("group_broadcast", x);
-    Tape *tape = tape_of("group_broadcast", x, NULL);
+    Tape *tape = tape_for("group_broadcast", group, x);
     if (root < 0 || root >= group_size(group))
         misuse("ranks count from 0 within a group", "group_broadcast: there is no rank %d in a group of %d",
                root, group_size(group));

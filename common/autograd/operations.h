@@ -3,8 +3,7 @@
  * placements, runs its kernel and puts its backward on the tape. Parameters are passed as tensors; results
  * belong to the tape.
  */
-#ifndef BALISE_AUTOGRAD_OPERATIONS_H
-#define BALISE_AUTOGRAD_OPERATIONS_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -31,5 +30,3 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
 Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers, bool needs_gradient);
 /** The same with integers: ids, labels, a mask. They are placed whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What tape.c and backward.c share: the parts of a Tape.
  */
-#ifndef BALISE_AUTOGRAD_PARTS_H
-#define BALISE_AUTOGRAD_PARTS_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -34,5 +33,3 @@ struct Tape {
 
 /** Gives x's numbers back to the pool. */
 void tape_release_value(Tensor *x);
-
-#endif

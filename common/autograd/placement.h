@@ -4,8 +4,7 @@
  * returns is what it would have been, so that a shard stays a shard. With one rank in the tp group everything
  * is whole and no rule is asked.
  */
-#ifndef BALISE_AUTOGRAD_PLACEMENT_H
-#define BALISE_AUTOGRAD_PLACEMENT_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -38,5 +37,3 @@ Placement place_duplication(const Tape *tape, const Tensor *x);
 Placement place_all_reduce(const Tape *tape, const Tensor *x);
 /** Of the gather along `dim`: x must be a shard of it, and becomes whole. */
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
-
-#endif

@@ -42,7 +42,8 @@ static bool is_gelu_not_computed(const Tensor *x)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
-/* saved[0] holds what is kept, a bit an element: it is drawn once, and read again by each pass that drops the same. */
+/* saved[0] holds what is kept, a bit an element: it is drawn once, and read again by each pass that drops the same. saved[1] is what goes
+ * into GELU, where that is done in the same pass. */
 
 static const uint32_t *kept_of(const Node *node)
 {
@@ -52,17 +53,9 @@ static const uint32_t *kept_of(const Node *node)
 static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
-    Tensor *dx = gradient_over(dy, dy->placement);
-    kernel_dropout_apply(rows, columns, node->with.probability, kept_of(node), reals(dy), reals(dx));
-    gradient_add(node->input[0], dx);
-}
-
-static void gelu_dropout_gradient(Node *node, Tensor *dy)
-{
-    int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
-    Tensor *dx = gradient_over(dy, dy->placement);
-    kernel_gelu_dropout_backward(rows, columns, node->with.probability, kept_of(node), reals(dy),
-                                 reals(node->saved[1]), reals(dx));
+    Tensor *dx = gradient_over(dy, dy->placement), *x = node->saved[1];
+    kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability, kept_of(node),
+                   x ? reals(dy) : NULL, reals(x ? x : dy), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -71,8 +64,8 @@ static void gelu_dropout_compute(Node *node)
     Tensor *y = node->output;
     int64_t columns = shape_last(y->shape), rows = tensor_count(y) / columns;
     tape_allocate(y);
-    kernel_gelu_dropout_forward(rows, columns, node->with.probability, kept_of(node), reals(node->saved[1]),
-                                reals(y));
+    kernel_dropout(GELU_DROPOUT, rows, columns, node->with.probability, kept_of(node), NULL,
+                   reals(node->saved[1]), reals(y));
 }
 
 static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
@@ -106,12 +99,10 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tensor *y = tape_tensor(tape, REAL, x->shape, x->placement);
     bool fused = is_gelu_not_computed(x);
     Tensor *from = fused ? x->producer->input[0] : x;
-    if (fused)
-        kernel_gelu_dropout_forward(rows, columns, probability, bits, reals(x->producer->saved[0]), reals(y));
-    else
-        kernel_dropout_apply(rows, columns, probability, bits, reals(ready(x)), reals(y));
-    Node *node = tape_operation(tape, fused ? N_("gelu and dropout") : "dropout",
-                                fused ? gelu_dropout_gradient : dropout_gradient, y, 1, &from);
+    kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, NULL,
+                   reals(fused ? x->producer->saved[0] : ready(x)), reals(y));
+    Node *node =
+        tape_operation(tape, fused ? N_("gelu and dropout") : "dropout", dropout_gradient, y, 1, &from);
     if (node) {
         node->with.probability = probability;
         node_keep(node, 0, kept);

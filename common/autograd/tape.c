@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autograd/parts.h"
-#include "base/laps.h"
+#include "base/spans.h"
 #include "base/run.h"
 
 Tape *tape_new(Pool *pool, const Mesh *mesh)
@@ -177,7 +177,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
                      int inputs, Tensor *const *input)
 {
     bool wanted = false;
-    lap(name, false);
+    span_end(name, false);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)
@@ -259,7 +259,7 @@ Tensor *ready(Tensor *x)
         misuse("a tensor lives for one step: do not keep it in a static variable or from an earlier block",
                "the numbers of a tensor were released before this use");
     producer->compute(producer);
-    lap(producer->name, false);
+    span_end(producer->name, false);
     return x;
 }
 

@@ -4,8 +4,7 @@
  * A tape owns its tensors and operations; they live in its arena until tape_reset(), and their buffers come
  * from its pool. Several tapes may be alive at once. A word finds its tape through its arguments.
  */
-#ifndef BALISE_AUTOGRAD_TAPE_H
-#define BALISE_AUTOGRAD_TAPE_H
+#pragma once
 
 #include "backend/backend.h"
 #include "tensor/tensor.h"
@@ -178,5 +177,3 @@ Tensor *gradient_sum(Tensor *x);
 /** Where a backward function writes the gradient of an argument of dy's shape, to be handed to gradient_add(): over dy, if
  *  nobody else holds its numbers. */
 Tensor *gradient_over(Tensor *dy, Placement placement);
-
-#endif

@@ -2,8 +2,7 @@
  * The numbers of an AdamW step, with the corrections of the means taken out of the loop over the weights: for every backend whose kernel
  * computes in single precision.
  */
-#ifndef BALISE_BACKEND_ADAMW_H
-#define BALISE_BACKEND_ADAMW_H
+#pragma once
 
 #include <math.h>
 
@@ -33,5 +32,3 @@ static inline AdamWFactors adamw_factors(const AdamW *adamw)
     f.epsilon = (real)adamw->epsilon;
     return f;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * results do not overlap arguments, except that an element-wise kernel may write over an argument of the same shape;
  * nothing is allocated that outlives the call; sizes are checked by the caller. Kernels know no placement and no rank.
  */
-#ifndef BALISE_BACKEND_H
-#define BALISE_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -218,17 +217,16 @@ static inline uint32_t dropout_threshold(double probability)
  *  word c / DROPOUT_BITS of a row says whether column c is kept. Bits behind the last column are 0. */
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 
-/** y = kept · x / (1 - probability). Its backward is the same function of dy. */
-void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                          const real *x, real *y);
+/** Operations with dropout, each in one pass. */
+typedef enum DropoutOperation {
+    DROPOUT,               /**< y = kept · x / (1 - probability); its backward is the same function of dy */
+    GELU_DROPOUT,          /**< y = dropout(gelu(x)) */
+    GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
+} DropoutOperation;
 
-/** y = dropout(gelu(x)) in one pass. */
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                 const real *x, real *y);
-
-/** dx = gelu'(x) · kept · dy / (1 - probability) in one pass. */
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                  const real *dy, const real *x, real *dx);
+/** One of them; dy is NULL but for the backward one. */
+void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                    const uint32_t *kept, const real *dy, const real *x, real *y);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
@@ -305,5 +303,3 @@ enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw);
 
 END_C
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * A tensor's numbers for the host: in place where the host reaches them, otherwise a copy.
  */
-#ifndef BALISE_BACKEND_HOST_VIEW_H
-#define BALISE_BACKEND_HOST_VIEW_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -24,5 +23,3 @@ void host_view_end(const HostView *view);
 
 /** Closes a view; its numbers are those of the memory now. */
 void host_view_store(const HostView *view);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * For headers of C that kernels in CUDA C read too, which is C++: BEGIN_C and END_C stand around their declarations.
  */
-#ifndef BALISE_BASE_CXX_H
-#define BALISE_BASE_CXX_H
+#pragma once
 
 #ifdef __cplusplus
 /** Begins declarations of C: extern "C" in C++, nothing in C. */
@@ -23,6 +22,4 @@
 #define HOST_AND_DEVICE __host__ __device__
 #else
 #define HOST_AND_DEVICE
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * the same everywhere. A sentence stands in the source in English, as `_("...")` where it is used, or as `N_("...")` in a table
  * whose entries are used as `_(table[i])`; common/base/fr.po holds it in French. make words brings that file up to date.
  */
-#ifndef BALISE_BASE_LANGUAGE_H
-#define BALISE_BASE_LANGUAGE_H
+#pragma once
 
 #include <libintl.h>
 
@@ -28,5 +27,3 @@ int characters_of(const char *text);
 int padded_to(const char *text, int columns);
 
 END_C
-
-#endif

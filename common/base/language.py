@@ -1,6 +1,7 @@
 """Sentences in the reader's language, by the rule of common/base/language.h, in scripts; LANGUAGE is the language's code."""
 import gettext
 import os
+import sys
 
 
 def sentences():
@@ -17,3 +18,9 @@ _ = TRANSLATION.gettext
 def counted(one, many, number):
     """"{n} rank" or "{n} ranks"."""
     return TRANSLATION.ngettext(one, many, number).format(n=number)
+
+
+def give_up(what, hint, where=""):
+    """Ends the program as everything in the kit does on bad input."""
+    print(_("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint, file=sys.stderr)
+    sys.exit(2)

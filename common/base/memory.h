@@ -1,8 +1,7 @@
 /** @file
  * What tensors hold of this process's memory, and what is said where there is none for more: on the processor, on a GPU, below MEM.
  */
-#ifndef BALISE_BASE_MEMORY_H
-#define BALISE_BASE_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category
                              const char *more);
 
 END_C
-
-#endif

@@ -2,8 +2,7 @@
  * Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
  * (SC'11). A number depends on its key and its counter alone, so every layout of ranks draws the same ones.
  */
-#ifndef BALISE_BASE_PHILOX_H
-#define BALISE_BASE_PHILOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ double philox_uniform_at(PhiloxKey key, uint64_t index);
 double philox_normal_at(PhiloxKey key, uint64_t index);
 
 END_C
-
-#endif

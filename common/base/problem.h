@@ -4,8 +4,7 @@
  * A function that can fail on bad input takes a `Problem *` last and returns false or NULL after filling it;
  * the program prints it once, on one rank, and exits with 2.
  */
-#ifndef BALISE_BASE_PROBLEM_H
-#define BALISE_BASE_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,5 +29,3 @@ bool problem_set(Problem *problem, const char *where, const char *hint, const ch
 void problem_print(FILE *stream, const Problem *problem);
 
 END_C
-
-#endif

@@ -2,8 +2,7 @@
  * The type of a tensor's numbers: single precision in everything that trains and is graded; double precision
  * in the judge and in the tests, which are built with -DBALISE_DOUBLE and the reference backend.
  */
-#ifndef BALISE_BASE_REAL_H
-#define BALISE_BASE_REAL_H
+#pragma once
 
 #ifdef BALISE_DOUBLE
 /** A number of a tensor. */
@@ -11,6 +10,4 @@ typedef double real;
 #else
 /** A number of a tensor. */
 typedef float real;
-#endif
-
 #endif

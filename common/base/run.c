@@ -1,3 +1,4 @@
+/* What a misused function says, and where in a lab it was called. */
 #include "base/run.h"
 
 #include <execinfo.h>
@@ -51,16 +52,6 @@ static void describe(Problem *problem, const char *hint, const char *format, va_
     *problem = (Problem){0};
     vsnprintf(problem->what, sizeof problem->what, _(format), args);
     snprintf(problem->hint, sizeof problem->hint, "%s", *hint ? _(hint) : "");
-}
-
-void misuse(const char *hint, const char *format, ...)
-{
-    Problem problem;
-    va_list args;
-    va_start(args, format);
-    describe(&problem, hint, format, args);
-    va_end(args);
-    run_ends(&problem, callsite());
 }
 
 void misuse_since(void *address, const char *hint, const char *format, ...)

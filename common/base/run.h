@@ -2,8 +2,7 @@
  * What happens when a lab misuses a word, and who decides it. The words call misuse() and misplaced(); the
  * program that is linked (training, the grader's runner, a test) provides the three run_... functions.
  */
-#ifndef BALISE_BASE_RUN_H
-#define BALISE_BASE_RUN_H
+#pragma once
 
 #include "base/cxx.h"
 #include "base/problem.h"
@@ -19,7 +18,7 @@ void callsite_describe(const void *address, char *text, size_t size);
 
 /** Ends the run, or in grading the case: a word was called with arguments that make no sense. `hint` says what the student can
  *  do, `format` and what follows what is wrong, with shapes and placements; both are said in the reader's language (language.h). */
-_Noreturn void misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define misuse(...) misuse_since(NULL, __VA_ARGS__)
 
 /** The same, for a mistake that was made elsewhere: where no lab is on the stack, `address` is the line that is told. */
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
@@ -41,5 +40,3 @@ void run_noted(Problem *problem, void *address);
 _Noreturn void run_todo(int balise, const char *function, void *address);
 
 END_C
-
-#endif

@@ -20,3 +20,8 @@ said() {
     # shellcheck disable=SC2059 # the format is a sentence
     printf "$format" "$@"
 }
+
+# tell FORMAT ARGUMENTS...: likewise, as a line.
+tell() {
+    printf '%s\n' "$(said "$@")"
+}

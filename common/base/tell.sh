@@ -2,7 +2,6 @@
 # tell.sh stop|error|line SENTENCE HINT ARGUMENTS...: what a makefile has to say, in the reader's language: for $(error), in one line; as an error,
 # on stderr and with status 2; as a line. There may be no hint. The arguments are those of the sentence, and then those of the hint.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=say.sh
 source "${BASH_SOURCE[0]%/*}/say.sh"
 # make speaks before it makes anything
 if [ ! -d "$TEXTDOMAINDIR" ]; then

@@ -11,7 +11,7 @@ $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/base/%.po
 # What is said where: the grader, the student's loop, and the runtime's errors.
 SAID_IN_C = $(sort $(filter-out $(wildcard common/*/tests/*.c common/*/bench/*.c),$(wildcard common/*/*.[ch] common/*/*/*.[ch] common/*/*/*.cu)) \
               $(wildcard $(addprefix grader/,judge/*.c judge/*/*.c judge/report/formats/*.c labs/*.[ch] runner/*.c gradebook/*.c)))
-SAID_IN_PYTHON = $(sort $(wildcard grader/loop/*.py common/train/page/*.py common/train/plot/*.py data/archive_to_csv.py))
+SAID_IN_PYTHON = $(sort $(wildcard common/base/language.py grader/loop/*.py common/train/page/*.py common/train/plot/*.py data/archive_to_csv.py))
 SAID_IN_PAGES = $(wildcard common/train/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard grader/*.sh grader/handout/*.sh common/base/*.sh common/train/*.sh common/train/slurm/*.sh common/setup/*.sh data/*.sh))
 SAID_IN_MAKE = Makefile common/backend/backend.mk common/train/slurm/slurm.mk

@@ -3,20 +3,13 @@
  * An argument: the most bytes. Not a test: nothing is compared. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
 enum { SAMPLES = 9, LARGEST = 1 << 26 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void gather(Group *group, const real *x, real *result, int64_t count)
 {
@@ -39,11 +32,11 @@ static void measure(Group *group, const char *name,
     for (int sample = -1; sample < SAMPLES; sample++) { /* the first one touches the memory */
         backend_wait();
         MPI_Barrier(group_comm(group));
-        double begin = now();
+        double begin = clock_now();
         for (int64_t i = 0; i < calls; i++)
             collective(group, x, result, count);
         backend_wait();
-        double each = (now() - begin) / (double)calls, slowest;
+        double each = (clock_now() - begin) / (double)calls, slowest;
         MPI_Reduce(&each, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, group_comm(group));
         if (sample >= 0 && group_rank(group) == 0)
             printf(" %.2f", 1e6 * slowest);

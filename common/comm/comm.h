@@ -5,8 +5,7 @@
  * Functions with `comm_` work on plain memory and know no tensor; the words of balise.h stand on them. Counts
  * may exceed 2^31 (the pieces that MPI gets do not). An error of MPI ends the run (MPI_ERRORS_ARE_FATAL).
  */
-#ifndef BALISE_COMM_H
-#define BALISE_COMM_H
+#pragma once
 
 #include "balise_mpi.h"
 #include "base/problem.h"
@@ -86,5 +85,3 @@ void comm_wait(CommRequest *request);
 
 /** Lets MPI move what was started: it does so inside its calls only. */
 void comm_poke(Group *group);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What a group is made of, and what a transport does for it. For this room alone.
  */
-#ifndef BALISE_COMM_PARTS_H
-#define BALISE_COMM_PARTS_H
+#pragma once
 
 #include "base/cxx.h"
 
@@ -53,5 +52,3 @@ extern const Transport over_mpi;
 void transport_join(Group *group, Group *parent, int color, int key);
 
 END_C
-
-#endif

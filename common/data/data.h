@@ -5,8 +5,7 @@
  *
  * Letters in shapes: B batch, S sequence (SEQ), rows of the data set.
  */
-#ifndef BALISE_DATA_DATA_H
-#define BALISE_DATA_DATA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ void batch_free(Batch *batch);
 void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
 /* permutation(), the order of an epoch, stands in balise.h, as a lab calls it too. */
-
-#endif

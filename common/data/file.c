@@ -1,3 +1,4 @@
+/* Files and folders: read, made, replaced. */
 #include "data/internal.h"
 
 #include <errno.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/replacement.h"
 
 void *reallocate(void *memory, size_t bytes)
 {
@@ -104,47 +107,11 @@ bool folder_make(const char *folder, Problem *problem)
                        "the cache folder cannot be made: %s", strerror(error));
 }
 
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t done = write(fd, bytes, length);
-        if (done < 0 && errno != EINTR)
-            return false;
-        if (done > 0) {
-            bytes += done;
-            length -= (size_t)done;
-        }
-    }
-    return true;
-}
-
 bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem)
 {
     const char *hint = N_("free some space, or give another cache folder");
-    char *beside = allocate(strlen(path) + sizeof ".XXXXXX");
-    strcat(strcpy(beside, path), ".XXXXXX");
-    int fd = mkstemp(beside);
-    if (fd < 0) {
-        free(beside);
-        return problem_set(problem, path, hint, "the token cache cannot be created: %s", strerror(errno));
-    }
-    bool ok = fchmod(fd, 0644) == 0; /* mkstemp's 0600 would keep out other users of the folder */
-    for (int i = 0; ok && i < count; i++)
-        ok = write_all(fd, parts[i].bytes, parts[i].length);
-    ok = ok && fsync(fd) == 0;
-    int error = errno;
-    if (close(fd) != 0 && ok) {
-        ok = false;
-        error = errno;
-    }
-    if (ok && rename(beside, path) != 0) {
-        ok = false;
-        error = errno;
-    }
-    if (!ok) {
-        unlink(beside);
-        problem_set(problem, path, hint, "the token cache cannot be written: %s", strerror(error));
-    }
-    free(beside);
-    return ok;
+    Replacement *file = replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
+    for (int i = 0; file && i < count; i++)
+        replacement_put(file, parts[i].bytes, parts[i].length);
+    return file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
 }

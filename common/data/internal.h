@@ -1,8 +1,7 @@
 /** @file
  * What the files of this room share with each other and with its tests.
  */
-#ifndef BALISE_DATA_INTERNAL_H
-#define BALISE_DATA_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ int32_t character_lower(int32_t c);
 
 /** The canonical combining class. */
 int character_combining(int32_t c);
-
-#endif

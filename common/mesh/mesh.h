@@ -2,8 +2,7 @@
  * The grid of ranks: tp ranks split one model, dp replicas of it share the data. Balises 8 and 10 make the
  * groups.
  */
-#ifndef BALISE_MESH_H
-#define BALISE_MESH_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -13,5 +12,3 @@ void mesh_open(Mesh *mesh, Group *world, int tp);
 
 /** Can `ranks` ranks be cut into groups of `tp`? Otherwise false with `problem`. */
 bool mesh_check(int ranks, int tp, Problem *problem);
-
-#endif

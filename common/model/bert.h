@@ -3,8 +3,7 @@
  * Megatron-LM), and a classifier on [CLS]. Assembled from whatever the slots provide: plain layers, the
  * reference's, the student's.
  */
-#ifndef BALISE_BERT_H
-#define BALISE_BERT_H
+#pragma once
 
 #include "model/model.h"
 
@@ -27,5 +26,3 @@ Bert *bert_new(Builder *b, const BertConfig *config);
 /** ids [B,S], mask [B,S] (1 where a token is) -> logits [B,classes], whole. Values that no backward needs are
  * released a block at a time. */
 Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh);
-
-#endif

@@ -3,8 +3,7 @@
  * each, in the order in which the parameters were made, so that an optimiser runs over them in one pass and a
  * range of gradients can be reduced without a copy.
  */
-#ifndef BALISE_MODEL_H
-#define BALISE_MODEL_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -99,5 +98,3 @@ int64_t parameter_global_index(const Parameter *parameter, int64_t local);
 Pool *model_pool(const Model *model);
 /** The mesh that it is split over. */
 const Mesh *model_mesh(const Model *model);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What builder.c and model.c share: the parts of a Model.
  */
-#ifndef BALISE_MODEL_PARTS_H
-#define BALISE_MODEL_PARTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ void *model_piece(Model *model, size_t bytes);
 
 /** A builder of this model whose names begin with `path`. */
 Builder *model_new_builder(Model *model, const char *path, Initial initial);
-
-#endif

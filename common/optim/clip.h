@@ -1,8 +1,7 @@
 /** @file
  * Clipping by the norm of all gradients together.
  */
-#ifndef BALISE_CLIP_H
-#define BALISE_CLIP_H
+#pragma once
 
 #include "comm/comm.h"
 #include "model/model.h"
@@ -14,5 +13,3 @@ double gradient_norm(Model *model);
 
 /** PyTorch's clip_grad_norm_: multiplies all gradients by \f$ \mathrm{most} / (\mathrm{norm} + 10^{-6}) \f$ where that is below 1. */
 void clip_gradients(Model *model, double norm, double most);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * The optimisers: one pass over the arena of the weights.
  */
-#ifndef BALISE_OPTIMIZER_H
-#define BALISE_OPTIMIZER_H
+#pragma once
 
 #include "model/model.h"
 
@@ -42,5 +41,3 @@ OptimizerState optimizer_state(Optimizer *optimizer);
 
 /** Goes on from the m and v that were written to optimizer_state(), after so many steps. */
 void optimizer_resume(Optimizer *optimizer, int64_t steps);
-
-#endif

@@ -3,8 +3,7 @@
  * multiplied by `scale` before it is differentiated, so that small gradients do not become zeros when a product rounds them, and the
  * gradients are divided by it before the step. Where one became infinite, the step is left out and the scale halved.
  */
-#ifndef BALISE_OPTIM_SCALER_H
-#define BALISE_OPTIM_SCALER_H
+#pragma once
 
 #include "model/model.h"
 
@@ -28,5 +27,3 @@ GradScaler scaler_new(void);
  *  ranks get one answer.
  *  @return whether the step is to be made */
 bool scaler_unscale(GradScaler *scaler, Model *model);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * The learning rate of a step.
  */
-#ifndef BALISE_SCHEDULE_H
-#define BALISE_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ typedef struct Schedule {
 
 /** The learning rate of `step`, from 0. */
 double schedule_rate(const Schedule *schedule, int64_t step);
-
-#endif

@@ -4,14 +4,7 @@
 # Each package is a name or name/alternative/...: the first that apt has is installed. Package lists are fetched
 # only when a required package is unknown or there are none at all. Optional packages never make it fail.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
-
-# tell SENTENCE ARGUMENTS...: a line.
-tell() {
-    printf '%s\n' "$(said "$@")"
-}
-
 
 updated=no
 log=$(mktemp "${TMPDIR:-/tmp}/balise-setup.XXXXXX")

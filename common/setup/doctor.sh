@@ -5,17 +5,11 @@
 # Exit status: 0 the labs can be done here, 2 they cannot.
 set -euo pipefail
 
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
-# shellcheck source-path=SCRIPTDIR source=probe.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
-# shellcheck source-path=SCRIPTDIR source=doctor_mpi.sh
 source "$setup_folder/doctor_mpi.sh"
-# shellcheck source-path=SCRIPTDIR source=doctor_machine.sh
 source "$setup_folder/doctor_machine.sh"
-# shellcheck source-path=SCRIPTDIR source=doctor_slurm.sh
 source "$setup_folder/doctor_slurm.sh"
-# shellcheck source-path=SCRIPTDIR source=doctor_gpu.sh
 source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
@@ -129,8 +123,7 @@ dependency_table() {
 verdict() {
     echo
     if ((${#problems[@]})); then
-        said '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
-        echo
+        tell '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make setup; then make doctor again')"
         exit 2

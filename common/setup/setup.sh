@@ -6,9 +6,7 @@
 # Exit status: 0 all is there, 2 something is still missing.
 set -euo pipefail
 
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
-# shellcheck source-path=SCRIPTDIR source=probe.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 
 required=() wanted=()
@@ -63,8 +61,7 @@ install_missing() {
     root) bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     sudo) sudo -n bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     ask)
-        said 'setup: %d packages are missing; sudo may ask for your password, once (Ctrl-C: go without)' ${#required[@]}
-        echo
+        tell 'setup: %d packages are missing; sudo may ask for your password, once (Ctrl-C: go without)' ${#required[@]}
         sudo bash "$setup_folder/apt_install.sh" "${names[@]}"
         ;;
     esac
@@ -80,8 +77,7 @@ say_missing() {
 say_optional() {
     local i
     for i in "${wanted[@]}"; do
-        said 'setup: without %s (optional: %s); what needs it is skipped' "${package[i]%%/*}" "$(say "${purpose[i]}")"
-        echo
+        tell 'setup: without %s (optional: %s); what needs it is skipped' "${package[i]%%/*}" "$(say "${purpose[i]}")"
     done
 }
 

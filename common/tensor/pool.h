@@ -3,8 +3,7 @@
  * next request of the same size: a training step repeats the sizes of the step before, so that nothing is
  * allocated after the first. It counts bytes by what they hold, and refuses to exceed a limit.
  */
-#ifndef BALISE_TENSOR_POOL_H
-#define BALISE_TENSOR_POOL_H
+#pragma once
 
 #include "backend/backend.h"
 #include "balise.h"
@@ -58,5 +57,3 @@ Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
 void buffer_release(
     Buffer *buffer); /**< one less; at none the memory goes back to the pool. NULL is allowed. */
-
-#endif

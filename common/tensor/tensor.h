@@ -5,8 +5,7 @@
  * A Tensor is a small record in an arena of the tape or the model that it belongs to; it holds one reference
  * on its buffer. Several tensors may share a buffer (views).
  */
-#ifndef BALISE_TENSOR_H
-#define BALISE_TENSOR_H
+#pragma once
 
 #include "balise.h"
 #include "base/real.h"
@@ -100,5 +99,3 @@ typedef struct Range {
 } Range;
 /** Part `part`, from 0, of `parts` parts of `size`, as a Range. */
 Range chunk(int64_t size, int part, int parts);
-
-#endif

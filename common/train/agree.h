@@ -1,8 +1,7 @@
 /** @file
  * One outcome for all ranks: what goes wrong on any of them is said once, by rank 0.
  */
-#ifndef BALISE_TRAIN_AGREE_H
-#define BALISE_TRAIN_AGREE_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -14,5 +13,3 @@ bool agree(Group *group, bool good, Problem *problem);
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.
  *  @return true if so; false with `problem` on every rank */
 bool agree_on_device(Group *group, Problem *problem);
-
-#endif

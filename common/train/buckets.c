@@ -4,7 +4,7 @@
 
 #include "base/run.h"
 #include "train/table_rows.h"
-#include "train/waiting.h"
+#include "train/profile.h"
 
 /* What is known of a bucket beside what balise 11 sees of it. */
 typedef struct Filling {
@@ -89,7 +89,7 @@ static void give_out(BucketSet *set, int i, Tensor *last)
         if (!filling->table)
             filling->table = table_rows_new(last);
         filling->gradients.shape.size[0] = table_rows_pack(filling->table, mesh->dp);
-        lap(LAP_ROWS, true);
+        span_end(REDUCTION_ROWS, true);
     }
     bucket_ready(bucket_at(set, i), mesh);
 }
@@ -118,7 +118,7 @@ static void between_operations(void *context)
     const Mesh *mesh = model_mesh(((BucketSet *)context)->model);
     if (mesh->dp && mesh->dp_degree > 1) {
         comm_poke(mesh->dp);
-        lap(LAP_UNDER_WAY, true);
+        span_end(REDUCTION_UNDER_WAY, true);
     }
 }
 

@@ -3,8 +3,7 @@
  * DDP, Li et al., arXiv:2006.15704, section 3.2): a bucket is a range of the gradient arena, so nothing is
  * copied; of a large embedding table, whose bucket is full last, it is the rows that some replica has used. What is done with a bucket is balise 11's.
  */
-#ifndef BALISE_TRAIN_BUCKETS_H
-#define BALISE_TRAIN_BUCKETS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "model/model.h"
@@ -29,5 +28,3 @@ double bucket_set_finish(BucketSet *set, Tape *tape);
 
 /** Back to `gradients`, which the optimiser reads; where balise 11 has put another tensor in its place that is said. */
 void bucket_hold(Bucket *bucket, Tensor *gradients);
-
-#endif

@@ -1,3 +1,4 @@
+/* Saving and resuming a run. */
 #include "train/checkpoint.h"
 
 #include <inttypes.h>
@@ -10,7 +11,6 @@
 #include "backend/host_view.h"
 #include "base/language.h"
 #include "train/agree.h"
-#include "train/checkpoint_metrics.h"
 #include "train/checkpoint_parts.h"
 
 /* ---- the folders --------------------------------------------------------------------------------------- */

@@ -5,8 +5,7 @@
  * Sampler and dropout are keyed by seed and step, so weights, the optimiser's state and the step are all
  * there is to save. All functions are collective, and succeed or fail on all ranks with the same problem.
  */
-#ifndef BALISE_CHECKPOINT_H
-#define BALISE_CHECKPOINT_H
+#pragma once
 
 #include "train/parts.h"
 
@@ -25,5 +24,3 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
 /** Gives back the lock of the SAVE folder. */
 void checkpoint_close(Trainer *t);
-
-#endif

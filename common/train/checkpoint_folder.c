@@ -1,6 +1,8 @@
+/* The SAVE folder: its checkpoints, its lock. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +112,7 @@ char *checkpoint_before(const char *checkpoint)
 /* Whatever else somebody put there stays, and the folder with it. */
 static bool is_ours(const char *name)
 {
-    int rank, tp, end = 0;
-    return !strcmp(name, "index.json") ||
-           (sscanf(name, "rank-%d-of-%d.safetensors%n", &rank, &tp, &end) == 2 && end && !name[end]);
+    return !fnmatch("index.json*", name, 0) || !fnmatch("rank-*-of-*.safetensors*", name, 0);
 }
 
 void checkpoint_abandon(const char *folder, int64_t step)

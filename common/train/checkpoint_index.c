@@ -1,9 +1,8 @@
-#include <errno.h>
+/* index.json: writing, reading, and does a run go on from it? */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/language.h"
 #include "train/checkpoint_parts.h"
@@ -70,22 +69,18 @@ static json_t *json_of(const CheckpointIndex *index)
 
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem)
 {
+    const char *hint = N_("free some space; the checkpoints before are untouched"),
+               *what = N_("the checkpoint's index cannot be written: %s");
     char *path = path_in(folder, index_name);
+    Replacement *file = replacement_begin(path, hint, what, problem);
     json_t *all = json_of(index);
-    FILE *stream = fopen(path, "we");
-    bool good = stream && json_dumpf(all, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
-                putc('\n', stream) != EOF && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
-    int error = errno;
-    if (stream && fclose(stream) && good) {
-        good = false;
-        error = errno;
+    if (file) {
+        json_dumpf(all, file->stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+        putc('\n', file->stream);
     }
-    if (!good)
-        problem_set(problem, path, "free some space; the checkpoints before are untouched",
-                    "the checkpoint's index cannot be written: %s", strerror(error));
     json_decref(all);
     free(path);
-    return good;
+    return file && replacement_end(file, hint, what, problem);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -125,9 +120,11 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     json_t *parameters = json_object_get(all, "parameters"), *entry;
     const char *name;
     index->parameters = calloc(json_object_size(parameters) + 1, sizeof *index->parameters);
-    json_object_foreach(
-        parameters, name,
-        entry) if (!read_parameter(name, entry, &index->parameters[index->count++])) return false;
+    json_object_foreach(parameters, name, entry)
+    {
+        if (!read_parameter(name, entry, &index->parameters[index->count++]))
+            return false;
+    }
     return index->count > 0;
 }
 

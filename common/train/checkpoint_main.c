@@ -1,13 +1,11 @@
 /* build/checkpoint: what a checkpoint holds (info), its weights undivided in one file (merge), and how far two are apart
    (compare). Runs
    without MPI. Exit status: 0, or 2 on bad input. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/language.h"
 #include "base/run.h"
@@ -95,23 +93,30 @@ static bool info(const char *folder, Problem *problem)
 
 /* ---- merge --------------------------------------------------------------------------------------------- */
 
+static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem *problem)
+{
+    real *values = malloc((size_t)shape_count(p->shape) * sizeof *values);
+    if (saved_model_read(saved, 0, p, 0, (Range){0, p->shape.size[0]}, values, problem))
+        return values;
+    free(values);
+    return NULL;
+}
+
 /* One undivided parameter at a time, so that no more than the largest is ever in memory. */
 static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)
 {
-    bool good = true;
-    for (int i = 0; good && i < saved->index.count; i++) {
+    for (int i = 0; i < saved->index.count; i++) {
         const SavedParameter *p = &saved->index.parameters[i];
-        int64_t count = shape_count(p->shape);
-        real *values = malloc((size_t)count * sizeof *values);
-        good = saved_model_read(saved, 0, p, 0, (Range){0, p->shape.size[0]}, values, problem);
-        if (good)
-            safetensors_put(writer, values, count);
+        real *values = undivided(saved, p, problem);
+        if (!values)
+            return false;
+        safetensors_put(writer, values, shape_count(p->shape));
         free(values);
     }
-    return good;
+    return true;
 }
 
-static bool write_merged(const SavedModel *saved, const char *path, Problem *problem)
+static SafetensorsWriter *begin_merged(const SavedModel *saved, const char *path, Problem *problem)
 {
     char step[32];
     snprintf(step, sizeof step, "%" PRId64, saved->index.step);
@@ -122,48 +127,27 @@ static bool write_merged(const SavedModel *saved, const char *path, Problem *pro
             (SafeTensor){.name = saved->index.parameters[i].name, .shape = saved->index.parameters[i].shape};
     SafetensorsWriter *writer = safetensors_begin(path, tensors, saved->index.count, metadata, problem);
     free(tensors);
-    if (!writer)
-        return false;
-    Problem reading;
-    bool good = put_weights(saved, writer, &reading), written = safetensors_end(writer, problem);
-    if (!good) {
-        unlink(path);
-        *problem = reading;
-    }
-    return good && written;
+    return writer;
 }
 
 static bool merge(const char *folder, const char *out, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);
-    if (!saved)
-        return false;
-    char *beside = malloc(strlen(out) + sizeof ".partial");
-    strcat(strcpy(beside, out), ".partial");
-    bool good = write_merged(saved, beside, problem);
-    if (good && rename(beside, out)) {
-        good = problem_set(problem, out, "name a file in a folder that can be written",
-                           "the merged file cannot be given its name: %s", strerror(errno));
-        unlink(beside);
-    }
+    SafetensorsWriter *writer = saved ? begin_merged(saved, out, problem) : NULL;
+    bool good = writer && put_weights(saved, writer, problem);
+    if (good)
+        good = safetensors_end(writer, problem);
+    else if (writer)
+        replacement_drop(writer);
     if (good)
         printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out, saved->index.count,
                saved->index.step);
-    free(beside);
-    saved_model_close(saved);
+    if (saved)
+        saved_model_close(saved);
     return good;
 }
 
 /* ---- compare ------------------------------------------------------------------------------------------- */
-
-static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem *problem)
-{
-    real *values = malloc((size_t)shape_count(p->shape) * sizeof *values);
-    if (saved_model_read(saved, 0, p, 0, (Range){0, p->shape.size[0]}, values, problem))
-        return values;
-    free(values);
-    return NULL;
-}
 
 /* The largest difference of two states of one parameter; -1 with `problem` where they cannot be compared. */
 static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p, Problem *problem)

@@ -7,8 +7,7 @@
  *         /.step-000130.partial/                 one that is being written, or was when the run was killed
  *         /.lock                                 held by the run that saves here
  */
-#ifndef BALISE_CHECKPOINT_PARTS_H
-#define BALISE_CHECKPOINT_PARTS_H
+#pragma once
 
 #include "train/safetensors.h"
 
@@ -138,5 +137,3 @@ void saved_model_close(SavedModel *saved);
  * by row. */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What a run is told: the options of build/train, which make train passes on from its variables.
  */
-#ifndef BALISE_TRAIN_CONFIG_H
-#define BALISE_TRAIN_CONFIG_H
+#pragma once
 
 #include "model/bert.h"
 #include "optim/optimizer.h"
@@ -46,5 +45,3 @@ bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
 
 /** The same before any rank is started, for config->ranks of them; and can the data be read? */
 bool train_config_dry(const TrainConfig *config, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Weights that should be equal on several ranks: are they?
  */
-#ifndef BALISE_TRAIN_EQUAL_H
-#define BALISE_TRAIN_EQUAL_H
+#pragma once
 
 #include "base/problem.h"
 #include "model/model.h"
@@ -11,5 +10,3 @@
  *  Collective over the world.
  *  @return false with `problem`, on every rank, which names the first parameter that differs */
 bool weights_are_equal(Model *model, int64_t step, Problem *problem);
-
-#endif

@@ -5,7 +5,6 @@ set -euo pipefail
 ranks=$1 stack=$2 stage=$3 program=$4
 shift 4
 
-# shellcheck source-path=SCRIPTDIR source=ranks.sh
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"

@@ -4,7 +4,6 @@
 # runs whose initial weights are moved by one unit in the last place. Exit status 1 where a layout is further apart.
 # OPTIONS replaces the sizes; DATA, TEST and VOCAB are those of make train.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 read -r -a options <<< "${OPTIONS:---layers 2 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
@@ -47,8 +46,7 @@ table() {
     done
     printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
         "$(awk "BEGIN { print 8 * $weight }")")"
-    say '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
-    echo
+    tell '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
     for layout in "1 1" "2 1" "4 1" "1 2" "1 4" "2 2" "4 2" "2 3" "3 2"; do
         read -r tp dp <<< "$layout"
         name=$tp-$dp

@@ -16,8 +16,7 @@ static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *probl
         if ((group_rank(t->world) == 0) == (turn == 0))
             set = review_set_open(csv, c->vocabulary, c->seq, c->cache, problem);
         if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
-            if (set)
-                review_set_close(set);
+            review_set_close(set);
             return NULL;
         }
     }
@@ -111,12 +110,9 @@ void trainer_close(Trainer *t)
         pool_free(t->pool);
     }
     checkpoint_close(t);
-    if (t->batch)
-        batch_free(t->batch);
-    if (t->train)
-        review_set_close(t->train);
-    if (t->test)
-        review_set_close(t->test);
+    batch_free(t->batch);
+    review_set_close(t->train);
+    review_set_close(t->test);
     if (t->report)
         report_close(t->report);
     free(t->sampler.order);

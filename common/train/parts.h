@@ -1,8 +1,7 @@
 /** @file
  * What trainer.c (the loop) and opening.c (the beginning and the end of a run) share.
  */
-#ifndef BALISE_TRAINER_PARTS_H
-#define BALISE_TRAINER_PARTS_H
+#pragma once
 
 #include <signal.h>
 
@@ -67,5 +66,3 @@ Metrics trainer_evaluate(Trainer *t);
 
 /** Frees all that is there, however far the opening came. */
 void trainer_close(Trainer *t);
-
-#endif

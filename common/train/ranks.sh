@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # What must hold of NTASKS and TP before ranks are started, here or on a cluster. Sourced by launch.sh and slurm/sbatch.sh.
 
-# shellcheck source-path=SCRIPTDIR source=../base/say.sh
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 
 complain() {
@@ -30,7 +29,6 @@ check_ranks() {
         give_up "$(said 'NTASKS=%s and TP=%s: before balise 9 all ranks split one model' "$ranks" "$tp")" "$(say 'choose TP equal to NTASKS')"
     fi
     if [ "$stack" = mine ]; then
-        said 'stage     after lab %s' "$stage"
-        echo
+        tell 'stage     after lab %s' "$stage"
     fi
 }

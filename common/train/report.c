@@ -1,3 +1,4 @@
+/* What rank 0 shows of a run, and the metrics file. */
 #include "train/report.h"
 
 #include <errno.h>
@@ -5,11 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/language.h"
+#include "base/replacement.h"
 
 struct Report {
     FILE *metrics;
@@ -21,13 +23,6 @@ struct Report {
     bool bar_open; /* the cursor stands behind a progress bar */
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
 {
     Report *report = calloc(1, sizeof *report);
@@ -35,7 +30,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
-    report->begin = report->last_line = now();
+    report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a file that can be written",
                     "the metrics cannot be written");
@@ -113,7 +108,7 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
 static void progress(Report *report, const StepReport *s)
 {
     enum { WIDTH = 24 };
-    double elapsed = now() - report->begin;
+    double elapsed = clock_now() - report->begin;
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
         int filled = (int)(WIDTH * s->step / report->steps);
@@ -126,11 +121,12 @@ static void progress(Report *report, const StepReport *s)
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
         fputs("\033[K", stdout);
         report->bar_open = true;
-    } else if (s->step == report->first + 1 || s->step == report->steps || now() - report->last_line > 2) {
+    } else if (s->step == report->first + 1 || s->step == report->steps ||
+               clock_now() - report->last_line > 2) {
         printf(_("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
                (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
                s->tokens_per_second, left);
-        report->last_line = now();
+        report->last_line = clock_now();
     }
     fflush(stdout);
 }
@@ -192,19 +188,19 @@ static json_t *summary_of(const RankReport *r, int rank)
                      (json_int_t)r->comm_bytes_dp);
 }
 
-void report_profile(Report *report, const Lap *laps, int count, int64_t steps)
+void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
 {
     double all = 0, each = 1e3 / (double)steps;
     json_t *lines = json_array();
     close_bar(report);
     for (int i = 0; i < count; i++)
-        all += laps[i].seconds[0] + laps[i].seconds[1];
+        all += spans[i].seconds[0] + spans[i].seconds[1];
     puts(_("\nwhere the time of a step goes (rank 0)   forward ms  backward ms    share"));
     for (int i = 0; i < count; i++) {
-        double forward = laps[i].seconds[0], backward = laps[i].seconds[1];
-        printf("%-*s %12.3f %12.3f  %5.1f %%\n", padded_to(_(laps[i].what), 38), _(laps[i].what),
+        double forward = spans[i].seconds[0], backward = spans[i].seconds[1];
+        printf("%-*s %12.3f %12.3f  %5.1f %%\n", padded_to(_(spans[i].what), 38), _(spans[i].what),
                each * forward, each * backward, 100 * (forward + backward) / all);
-        json_array_append_new(lines, json_pack("{s:s, s:f, s:f}", "what", laps[i].what, "forward_ms",
+        json_array_append_new(lines, json_pack("{s:s, s:f, s:f}", "what", spans[i].what, "forward_ms",
                                                each * forward, "backward_ms", each * backward));
     }
     if (report->metrics)
@@ -255,4 +251,39 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
         json_array_append_new(rows, summary_of(&ranks[i], i));
     write_line(report,
                json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp, "ranks", rows));
+}
+
+/* ---- a run that resumes ---- */
+
+/* The evaluation after the epoch in which `step` lies, or ends, is done again. */
+static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
+{
+    json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *done = json_object_get(line, "step"), *epoch = json_object_get(line, "epoch");
+    bool kept = done                                 ? json_integer_value(done) <= step
+                : json_object_get(line, "test_loss") ? json_integer_value(epoch) * steps_an_epoch < step
+                                                     : false;
+    json_decref(line);
+    return kept;
+}
+
+bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem)
+{
+    const char *hint = N_("free some space, or name a file that can be written"),
+               *what = N_("the metrics cannot be continued: %s");
+    char *line = NULL;
+    size_t room = 0;
+    FILE *from = fopen(path, "re");
+    if (!from)
+        return errno == ENOENT || problem_set(problem, path, N_("name a file that can be read and written"),
+                                              what, strerror(errno));
+    Replacement *to = replacement_begin(path, hint, what, problem);
+    while (to && getline(&line, &room, from) > 0)
+        if (is_kept(line, step, steps_an_epoch))
+            replacement_put(to, line, strlen(line));
+    if (to && ferror(from))
+        to->error = errno;
+    free(line);
+    fclose(from);
+    return to && replacement_end(to, hint, what, problem);
 }

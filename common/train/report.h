@@ -2,12 +2,11 @@
  * What a run shows while it trains and at its end, and the metrics file. Rank 0 writes; the functions are
  * called on it alone.
  */
-#ifndef BALISE_TRAIN_REPORT_H
-#define BALISE_TRAIN_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
-#include "base/laps.h"
+#include "base/spans.h"
 #include "tensor/pool.h"
 #include "train/config.h"
 
@@ -72,9 +71,12 @@ void report_evaluation(Report *report, int64_t rows);
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows);
 
 /** What rank 0's time went to in `steps` steps, a row each, and a line in the metrics file. */
-void report_profile(Report *report, const Lap *laps, int count, int64_t steps);
+void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
 /** The table, a row a rank, and the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
-#endif
+/** Drops what a run that goes on after `step` will write again: steps beyond it, evaluations that did not
+ * come before it, summaries, and a line that was cut short. What remains replaces the file at once. A file
+ * that is not there is left so. */
+bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

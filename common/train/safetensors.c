@@ -1,4 +1,4 @@
-/* Reading. Nothing that the file says is believed before it was held against the file's size. */
+/* Writing, and reading: nothing that a file says is believed before it was held against the file's size. */
 #include "train/safetensors.h"
 
 #include <errno.h>
@@ -9,9 +9,70 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/safetensors_format.h"
-
 #include "base/language.h"
+
+/* The header's key of what is no tensor, and the format's name for `real`. */
+#define METADATA "__metadata__"
+#define DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
+
+/* ---- writing ---- */
+
+static json_t *description(const SafeTensor *tensor, int64_t begin, int64_t end)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < tensor->shape.rank; i++)
+        json_array_append_new(shape, json_integer(tensor->shape.size[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape", shape, "data_offsets",
+                     (json_int_t)begin, (json_int_t)end);
+}
+
+/* The caller's. Names stand in the order of the data. */
+static char *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
+{
+    json_t *header = json_object(), *texts = json_object();
+    for (; *metadata; metadata += 2)
+        json_object_set_new(texts, metadata[0], json_string(metadata[1]));
+    json_object_set_new(header, METADATA, texts);
+    int64_t begin = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);
+        json_object_set_new(header, tensors[i].name, description(&tensors[i], begin, end));
+        begin = end;
+    }
+    char *text = json_dumps(header, JSON_COMPACT);
+    json_decref(header);
+    return text;
+}
+
+SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
+                                     const char *const *metadata, Problem *problem)
+{
+    SafetensorsWriter *writer =
+        replacement_begin(path, N_("name a file in a folder that exists and can be written"),
+                          N_("the tensors cannot be written: %s"), problem);
+    if (!writer)
+        return NULL;
+    char *header = header_of(tensors, count, metadata);
+    uint64_t length = strlen(header), padded = (length + 7) / 8 * 8;
+    replacement_put(writer, &padded, sizeof padded);
+    replacement_put(writer, header, length);
+    replacement_put(writer, "       ", padded - length);
+    free(header);
+    return writer;
+}
+
+void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count)
+{
+    replacement_put(writer, values, (size_t)count * sizeof(real));
+}
+
+bool safetensors_end(SafetensorsWriter *writer, Problem *problem)
+{
+    return replacement_end(writer, N_("free some space; what was written before is untouched"),
+                           N_("the tensors cannot be written: %s"), problem);
+}
+
+/* ---- reading ---- */
 
 enum { HEADER_MAX = 100000000 }; /* the format's own limit */
 
@@ -104,7 +165,7 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
     if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
         !json_is_integer(end))
         return damaged(file, problem, N_("the header lacks the type, the shape or the place of"), name);
-    if (strcmp(dtype, SAFETENSORS_DTYPE))
+    if (strcmp(dtype, DTYPE))
         return problem_set(problem, file->path,
                            "the numbers of a tensor are read in the precision of this program alone",
                            "%.200s is of type %.20s", name, dtype);
@@ -148,7 +209,7 @@ static bool read_tensors(Safetensors *file, Problem *problem)
     file->tensors = calloc(json_object_size(file->header) + 1, sizeof *file->tensors);
     json_object_foreach(file->header, name, entry)
     {
-        if (!strcmp(name, SAFETENSORS_METADATA))
+        if (!strcmp(name, METADATA))
             continue;
         if (!read_tensor(file, name, entry, &file->tensors[file->count], problem))
             return false;
@@ -206,7 +267,7 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name)
 
 const char *safetensors_metadata(const Safetensors *file, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(file->header, SAFETENSORS_METADATA), key));
+    return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
 
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem)

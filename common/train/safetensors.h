@@ -10,10 +10,9 @@
  *
  * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only.
  */
-#ifndef BALISE_SAFETENSORS_H
-#define BALISE_SAFETENSORS_H
+#pragma once
 
-#include "base/problem.h"
+#include "base/replacement.h"
 #include "tensor/tensor.h"
 
 /** One tensor of a file. */
@@ -23,13 +22,12 @@ typedef struct SafeTensor {
     int64_t begin;    /**< its place behind the header, in bytes; not looked at in writing */
 } SafeTensor;
 
-/* ---- Writing ----------------------------------------------------------------------------------------------
-   */
+/* ---- Writing ---- */
 
 /** A file that is being written. */
-typedef struct SafetensorsWriter SafetensorsWriter;
+typedef Replacement SafetensorsWriter;
 
-/** Creates `path`, or empties it, and writes the header.
+/** Begins a file for `path`, and writes the header.
  *  `tensors` [count] stand in the order in which their numbers will come; `metadata` is key, text, key, text, ..., NULL.
  *  @return NULL with `problem` when it cannot be created; otherwise to be ended with safetensors_end */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
@@ -38,12 +36,10 @@ SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors
 /** Appends the numbers of the next tensor. What goes wrong is said by safetensors_end. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
-/** Ends the file once it is on the disk, and frees the writer. On failure, now or before, the file is
- * removed. */
+/** Gives the file its name once it is on the disk, and frees the writer. On failure, now or before, what stood at the path stays. */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 
-/* ---- Reading ----------------------------------------------------------------------------------------------
-   */
+/* ---- Reading ---- */
 
 /** An open file, its header checked. */
 typedef struct Safetensors Safetensors;
@@ -68,5 +64,3 @@ const char *safetensors_metadata(const Safetensors *file, const char *key);
 
 /** Reads the numbers of a tensor of this file; `values` has room for all of them. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem);
-
-#endif

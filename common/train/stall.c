@@ -2,9 +2,9 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 
 static volatile sig_atomic_t said;
@@ -19,16 +19,9 @@ static void say(int signal)
         said = 1;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void stall_moved(int patience)
 {
-    double time = now(), took = since > 0 ? time - since : 0;
+    double time = clock_now(), took = since > 0 ? time - since : 0;
     line = _("\nno step has ended for a while. Either one takes that long here, or the ranks wait for each "
              "other for "
              "ever: then Ctrl-C, twice, ends this\n  HINT: make grade says which lab does not make the calls "

@@ -2,13 +2,12 @@
 #include "backend/backend.h"
 #include "backend/host_view.h"
 #include "base/language.h"
-#include "base/laps.h"
+#include "base/spans.h"
 #include "optim/clip.h"
 #include "train/parts.h"
 #include "train/profile.h"
 #include "train/stall.h"
 #include "train/trace.h"
-#include "train/waiting.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
 {
@@ -52,12 +51,12 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     if (clip > 0) {
         report->gradient_norm = gradient_norm(t->model);
         clip_gradients(t->model, report->gradient_norm, clip);
-        lap(N_("clipping"), false);
+        span_end(N_("clipping"), false);
     }
     backend_range("optimiser");
     optimizer_step(t->optimizer, report->rate);
     backend_range_end();
-    lap(N_("optimiser"), false);
+    span_end(N_("optimiser"), false);
 }
 
 StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
@@ -73,7 +72,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     model_clear_gradients(t->model);
     for (int i = 0; i < config->accumulate; i++) {
         batch_fill(t->train, rows + i * micro, micro, t->batch);
-        lap(N_("reading the batch"), false);
+        span_end(N_("reading the batch"), false);
         backend_range("forward");
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         backend_range_end();
@@ -87,13 +86,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     backend_range("reduction over replicas");
     report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
     backend_range_end();
-    lap(LAP_NOT_HIDDEN, true);
+    span_end(REDUCTION_NOT_HIDDEN, true);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
         step_with_gradients(t, &report);
     backend_range_end();
     report.left_out = t->scaler.left_out;
-    laps_run(false);
+    spans_run(false);
     if (config->trace)
         trace_step_ends();
     return report;

@@ -2,8 +2,7 @@
  * The gradient of an embedding table, of which a step touches few rows: those that any replica has touched are brought to the
  * front, so that they alone are summed over the replicas. The sum is the same: all others are zeros everywhere.
  */
-#ifndef BALISE_TRAIN_TABLE_ROWS_H
-#define BALISE_TRAIN_TABLE_ROWS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "tensor/tensor.h"
@@ -26,5 +25,3 @@ int64_t table_rows_pack(TableRows *t, Group *group);
 
 /** Puts the rows where they were; what lies between them is zeros again. */
 void table_rows_unpack(TableRows *t);
-
-#endif

@@ -2,23 +2,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/laps.h"
+#include "base/clock.h"
+#include "base/spans.h"
 #include "comm/comm.h"
 #include "train/trace_parts.h"
-#include "train/waiting.h"
+#include "train/profile.h"
 
 enum { WARM_UP = 2 };
 
 static Trace *kept; /* a listener gets no context */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Before balise 8 all ranks split one model. */
 static Group *tp_group(const Mesh *mesh)
@@ -32,9 +25,9 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
         return SPAN_OPTIMISER;
     if (!strcmp(what, "reading the batch"))
         return SPAN_READING;
-    if (!strcmp(what, LAP_UNDER_WAY))
+    if (!strcmp(what, REDUCTION_UNDER_WAY))
         return SPAN_UNDER_WAY;
-    if (mesh->dp_degree > 1 && (!strcmp(what, LAP_ROWS) || !strcmp(what, LAP_NOT_HIDDEN)))
+    if (mesh->dp_degree > 1 && (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_NOT_HIDDEN)))
         return SPAN_DP;
     if (exchanged)
         return SPAN_TP;
@@ -72,10 +65,10 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
     memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
-    laps_tell(hear);
+    spans_listen(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
         MPI_Barrier(group_comm(mesh->world));
-    kept->zero = now();
+    kept->zero = clock_now();
 }
 
 void trace_step(int64_t done)
@@ -86,8 +79,8 @@ void trace_step(int64_t done)
         return;
     t->tp = group_total(tp_group(t->mesh));
     t->dp = t->mesh->dp ? group_total(t->mesh->dp) : (Counter){0};
-    laps_run(true);
-    t->last = now() - t->zero;
+    spans_run(true);
+    t->last = clock_now() - t->zero;
     t->step[t->steps] = (TracedStep){.done = done, .begin = t->last};
 }
 
@@ -107,7 +100,7 @@ void trace_close(void)
 {
     if (!kept)
         return;
-    laps_tell_no_more(hear);
+    spans_unlisten(hear);
     free(kept->span);
     free(kept);
     kept = NULL;
@@ -115,30 +108,20 @@ void trace_close(void)
 
 /* ---- what was waited ------------------------------------------------------------------------------------- */
 
-/* A student's ranks may have made different numbers of them: then nothing is known. */
-static bool all_made_as_many(MPI_Comm comm, int count)
-{
-    int ends[2] = {count, -count};
-    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, comm);
-    return ends[0] == -ends[1];
-}
-
 static void compare(Trace *t, SpanKind kind, Group *group)
 {
-    double *least = malloc((size_t)(t->spans + 1) * sizeof *least);
+    double *seconds = malloc(2 * (size_t)(t->spans + 1) * sizeof *seconds), *waited = seconds + t->spans + 1;
     int count = 0;
     for (int i = 0; i < t->spans; i++)
         if (t->span[i].kind == kind)
-            least[count++] = t->span[i].seconds;
-    t->unlike[kind == SPAN_DP] = !all_made_as_many(group_comm(group), count);
-    if (!t->unlike[kind == SPAN_DP]) {
-        MPI_Allreduce(MPI_IN_PLACE, least, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
-        count = 0;
-        for (int i = 0; i < t->spans; i++)
-            if (t->span[i].kind == kind)
-                t->span[i].waited = t->span[i].seconds - least[count++];
-    }
-    free(least);
+            seconds[count++] = t->span[i].seconds;
+    bool known = waiting_of(group, seconds, count, waited);
+    t->unlike[kind == SPAN_DP] = !known;
+    count = 0;
+    for (int i = 0; known && i < t->spans; i++)
+        if (t->span[i].kind == kind)
+            t->span[i].waited = waited[count++];
+    free(seconds);
 }
 
 /* Ranks may have found room for different numbers of steps. */

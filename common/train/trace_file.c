@@ -1,14 +1,14 @@
 /* The file of a trace: Chrome's JSON (Trace Event Format), times in microseconds. A rank is a process, with a thread for its steps and one
  * for its spans, and a counter for its memory. */
-#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/language.h"
+#include "base/replacement.h"
 #include "comm/comm.h"
 #include "train/agree.h"
 #include "train/trace_parts.h"
@@ -18,101 +18,89 @@ enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 static const char *const kind_names[SPAN_KINDS] = {"forward",      "backward",  "tp",     "dp",
                                                    "dp under way", "optimiser", "reading"};
 
-/* A name of an operation is the program's own text; what JSON could not hold in it is left out. */
-static void put_name(FILE *file, const char *name)
+/* An event a line, each after a comma, but for the first of rank 0. */
+static void put(FILE *file, const char *before, json_t *event)
 {
-    putc('"', file);
-    for (; *name; name++)
-        if ((unsigned char)*name >= 0x20 && *name != '"' && *name != '\\')
-            putc(*name, file);
-    putc('"', file);
+    fputs(before, file);
+    json_dumpf(event, file, JSON_COMPACT | JSON_REAL_PRECISION(13));
+    json_decref(event);
 }
 
-static void put_time(FILE *file, int rank, int thread, double begin, double seconds)
+static void put_time(FILE *file, int rank, int thread, double begin, double seconds, const char *category,
+                     const char *name, json_t *arguments)
 {
-    fprintf(file, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", rank, thread,
-            1e6 * begin, 1e6 * seconds);
+    put(file, ",\n",
+        json_pack("{s:s, s:i, s:i, s:f, s:f, s:s, s:s, s:o*}", "ph", "X", "pid", rank, "tid", thread, "ts",
+                  1e6 * begin, "dur", 1e6 * seconds, "cat", category, "name", name, "args", arguments));
 }
 
 static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
 {
     for (int i = 0; i < t->steps; i++) {
         const TracedStep *step = &t->step[i];
-        put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin);
-        fprintf(file, ",\"cat\":\"step\",\"name\":\"step %" PRId64 "\"}", first + step->done + 1);
+        char name[32];
+        snprintf(name, sizeof name, "step %" PRId64, first + step->done + 1);
+        put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin, "step", name, NULL);
     }
 }
 
 static void put_span(FILE *file, int rank, const Span *span)
 {
-    if (span->waited > 0) {
-        put_time(file, rank, SPANS_THREAD, span->begin, span->waited);
-        fprintf(file, ",\"cat\":\"waiting\",\"name\":\"waiting\",\"args\":{\"for\":\"%s\"}}",
-                kind_names[span->kind]);
-    }
-    put_time(file, rank, SPANS_THREAD, span->begin + span->waited, span->seconds - span->waited);
-    fprintf(file, ",\"cat\":\"%s\",\"name\":", kind_names[span->kind]);
-    put_name(file, span->what);
-    if (span->sent_tp || span->sent_dp)
-        fprintf(file, ",\"args\":{\"tp_bytes\":%lld,\"dp_bytes\":%lld}", (long long)span->sent_tp,
-                (long long)span->sent_dp);
-    putc('}', file);
-}
-
-static void put_memory(FILE *file, int rank, double time, const int64_t held[CATEGORIES])
-{
-    fprintf(file,
-            ",\n{\"ph\":\"C\",\"pid\":%d,\"ts\":%.3f,\"name\":\"memory\",\"args\":{\"weights\":%lld,"
-            "\"gradients\":%lld,\"optimiser\":%lld,"
-            "\"activations\":%lld}}",
-            rank, 1e6 * time, (long long)held[WEIGHTS], (long long)held[GRADIENTS],
-            (long long)held[OPTIMISER], (long long)held[ACTIVATIONS]);
+    const char *kind = kind_names[span->kind];
+    if (span->waited > 0)
+        put_time(file, rank, SPANS_THREAD, span->begin, span->waited, "waiting", "waiting",
+                 json_pack("{s:s}", "for", kind));
+    put_time(file, rank, SPANS_THREAD, span->begin + span->waited, span->seconds - span->waited, kind,
+             span->what,
+             span->sent_tp || span->sent_dp ? json_pack("{s:I, s:I}", "tp_bytes", (json_int_t)span->sent_tp,
+                                                        "dp_bytes", (json_int_t)span->sent_dp)
+                                            : NULL);
+    put(file, ",\n",
+        json_pack("{s:s, s:i, s:f, s:s, s:{s:I, s:I, s:I, s:I}}", "ph", "C", "pid", rank, "ts",
+                  1e6 * (span->begin + span->seconds), "name", "memory", "args", "weights",
+                  (json_int_t)span->held[WEIGHTS], "gradients", (json_int_t)span->held[GRADIENTS],
+                  "optimiser", (json_int_t)span->held[OPTIMISER], "activations",
+                  (json_int_t)span->held[ACTIVATIONS]));
 }
 
 /* Ranks of the world. */
-static void put_members(FILE *file, const char *name, const Mesh *mesh, Group *group)
+static json_t *members_of(const Mesh *mesh, Group *group)
 {
     MPI_Group world, members;
-    const int count = group_size(group);
-    int *inside = malloc((size_t)count * sizeof *inside), *outside = malloc((size_t)count * sizeof *outside);
-    for (int i = 0; i < count; i++)
-        inside[i] = i;
+    json_t *ranks = json_array();
     MPI_Comm_group(group_comm(mesh->world), &world);
     MPI_Comm_group(group_comm(group), &members);
-    MPI_Group_translate_ranks(members, count, inside, world, outside);
+    for (int inside = 0, outside; inside < group_size(group); inside++) {
+        MPI_Group_translate_ranks(members, 1, &inside, world, &outside);
+        json_array_append_new(ranks, json_integer(outside));
+    }
     MPI_Group_free(&world);
     MPI_Group_free(&members);
-    fprintf(file, ",\"%s\":[", name);
-    for (int i = 0; i < count; i++)
-        fprintf(file, "%s%d", i ? "," : "", outside[i]);
-    putc(']', file);
-    free(inside);
-    free(outside);
+    return ranks;
 }
 
 static void put_rank(FILE *file, const Trace *t, int rank)
 {
+    static const char *const threads[] = {[STEPS_THREAD] = "steps", [SPANS_THREAD] = "work"};
     const Mesh *mesh = t->mesh;
-    fprintf(file,
-            "%s\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"rank %d (tp %d, dp "
-            "%d)\"}}",
-            rank ? "," : "", rank, rank, mesh->tp_rank, mesh->dp_rank);
-    fprintf(file, ",\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}",
-            rank, rank);
-    fprintf(file,
-            ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"steps\"}}",
-            rank, STEPS_THREAD);
-    fprintf(file,
-            ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"work\"}}",
-            rank, SPANS_THREAD);
-    fprintf(file,
-            ",\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"balise_rank\",\"args\":{\"rank\":%d,\"waiting_unknown_"
-            "tp\":%s,\"waiting_unknown_dp\":%s",
-            rank, rank, t->unlike[0] ? "true" : "false", t->unlike[1] ? "true" : "false");
-    put_members(file, "tp_group", mesh, mesh->tp ? mesh->tp : mesh->world);
-    if (mesh->dp)
-        put_members(file, "dp_group", mesh, mesh->dp);
-    fputs("}}", file);
+    char name[64];
+    snprintf(name, sizeof name, "rank %d (tp %d, dp %d)", rank, mesh->tp_rank, mesh->dp_rank);
+    put(file, rank ? ",\n" : "\n",
+        json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "name", "process_name", "args", "name",
+                  name));
+    put(file, ",\n",
+        json_pack("{s:s, s:i, s:s, s:{s:i}}", "ph", "M", "pid", rank, "name", "process_sort_index", "args",
+                  "sort_index", rank));
+    for (int thread = 0; thread <= SPANS_THREAD; thread++)
+        put(file, ",\n",
+            json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "tid", thread, "name",
+                      "thread_name", "args", "name", threads[thread]));
+    put(file, ",\n",
+        json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*}}", "ph", "M", "pid", rank, "name",
+                  "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
+                  "waiting_unknown_dp", t->unlike[1], "tp_group",
+                  members_of(mesh, mesh->tp ? mesh->tp : mesh->world), "dp_group",
+                  mesh->dp ? members_of(mesh, mesh->dp) : NULL));
 }
 
 /* The events of this rank, separated by commas. */
@@ -122,11 +110,8 @@ static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
     FILE *file = open_memstream(&text, size);
     put_rank(file, t, rank);
     put_steps(file, t, rank, first);
-    for (int i = 0; i < t->spans; i++) {
-        const Span *span = &t->span[i];
-        put_span(file, rank, span);
-        put_memory(file, rank, span->begin + span->seconds, span->held);
-    }
+    for (int i = 0; i < t->spans; i++)
+        put_span(file, rank, &t->span[i]);
     fclose(file);
     return text;
 }
@@ -134,62 +119,47 @@ static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
 static void put_head(FILE *file, const Trace *t)
 {
     const Mesh *mesh = t->mesh;
-    fprintf(file,
-            "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"written "
-            "by\":\"Balise\",\"ranks\":%d,\"tp\":%d,\"dp\":%d,\"steps\":%d,\"kernels\":",
-            group_size(mesh->world), mesh->tp_degree, mesh->dp_degree, t->steps);
-    put_name(file, backend_description());
-    fprintf(
-        file,
-        ",\"device\":%s,\n\"clocks\":\"each rank has a clock of its own, set to 0 as it left one barrier\",\n"
-        "\"times\":\"%s\",\n"
-        "\"waiting\":\"of each exchange, what a rank spent on it above the least that a rank of the group "
-        "did; it is drawn first\"},\n"
-        "\"traceEvents\":[",
-        *backend_device() ? "true" : "false",
-        *backend_device() ? "of the host: what is queued for the device counts where the host waits for it, "
-                            "and not where it was computed"
-                          : "of the work itself");
+    const bool device = *backend_device();
+    put(file, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":",
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise", "ranks",
+                  group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "steps", t->steps,
+                  "kernels", backend_description(), "device", device, "clocks",
+                  "each rank has a clock of its own, set to 0 as it left one barrier", "times",
+                  device ? "of the host: what is queued for the device counts where the host waits for it, "
+                           "and not where it was computed"
+                         : "of the work itself",
+                  "waiting",
+                  "of each exchange, what a rank spent on it above the least that a rank of the group did; "
+                  "it is drawn first"));
+    fputs(",\n\"traceEvents\":[", file);
 }
 
 /* Rank by rank, so that rank 0 holds one other's events at a time. */
-static bool put_all(FILE *file, const Trace *t, int64_t first)
+static void put_all(Replacement *file, const Trace *t, int64_t first)
 {
     MPI_Comm world = group_comm(t->mesh->world);
     const int rank = group_rank(t->mesh->world), ranks = group_size(t->mesh->world);
     size_t size = 0;
     char *text = events_of(t, rank, first, &size);
     int length = (int)size;
-    bool good = true;
     if (rank != 0) {
         MPI_Send(&length, 1, MPI_INT, 0, TRACE_TAG, world);
         MPI_Send(text, length, MPI_CHAR, 0, TRACE_TAG, world);
-        free(text);
-        return true;
     }
-    for (int other = 0; other < ranks; other++) {
+    for (int other = 0; rank == 0 && other < ranks; other++) {
         if (other > 0) {
             MPI_Recv(&length, 1, MPI_INT, other, TRACE_TAG, world, MPI_STATUS_IGNORE);
             text = realloc(text, (size_t)length + 1);
             MPI_Recv(text, length, MPI_CHAR, other, TRACE_TAG, world, MPI_STATUS_IGNORE);
         }
-        good = good && file && fwrite(text, 1, (size_t)length, file) == (size_t)length;
+        if (file)
+            replacement_put(file, text, (size_t)length);
     }
     free(text);
-    return good;
 }
 
-static bool refuse(const char *path, int error, Problem *problem)
-{
-    return problem_set(problem, path, "TRACE names a file in a folder that exists and can be written",
-                       "the trace cannot be written: %s", strerror(error));
-}
-
-static char *beside(const char *path)
-{
-    char *name = NULL;
-    return asprintf(&name, "%s.new", path) < 0 ? NULL : name;
-}
+static const char hint[] = N_("TRACE names a file in a folder that exists and can be written"),
+                  what[] = N_("the trace cannot be written: %s");
 
 bool trace_can_be_written(const char *path, Problem *problem)
 {
@@ -197,34 +167,20 @@ bool trace_can_be_written(const char *path, Problem *problem)
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: that is no ordinary file");
-    char *name = beside(path);
-    FILE *file = name ? fopen(name, "a") : NULL;
-    const int error = errno;
-    if (file) {
-        fclose(file);
-        unlink(name);
-    }
-    free(name);
-    return file || refuse(path, error, problem);
+    Replacement *file = replacement_begin(path, hint, what, problem);
+    if (file)
+        replacement_drop(file);
+    return file;
 }
 
 bool trace_file_write(const Trace *t, const char *path, int64_t first, Problem *problem)
 {
     const bool mine = group_rank(t->mesh->world) == 0;
-    char *name = mine ? beside(path) : NULL;
-    FILE *file = name ? fopen(name, "w") : NULL;
+    Replacement *file = mine ? replacement_begin(path, hint, what, problem) : NULL;
     if (file)
-        put_head(file, t);
-    bool good = put_all(file, t, first);
-    if (mine) {
-        good = good && fputs("\n]}\n", file) != EOF;
-        good = (file && fclose(file) == 0) && good && rename(name, path) == 0;
-        if (!good) {
-            refuse(path, errno, problem);
-            if (name)
-                unlink(name);
-        }
-    }
-    free(name);
-    return agree(t->mesh->world, good, problem);
+        put_head(file->stream, t);
+    put_all(file, t, first);
+    if (file)
+        fputs("\n]}\n", file->stream);
+    return agree(t->mesh->world, !mine || (file && replacement_end(file, hint, what, problem)), problem);
 }

@@ -1,8 +1,7 @@
 /** @file
- * What trace.c (the laps of one rank) and trace_file.c (the file of all ranks) share.
+ * What trace.c (the spans of one rank) and trace_file.c (the file of all ranks) share.
  */
-#ifndef BALISE_TRAIN_TRACE_PARTS_H
-#define BALISE_TRAIN_TRACE_PARTS_H
+#pragma once
 
 #include "train/trace.h"
 
@@ -23,9 +22,9 @@ typedef enum SpanKind {
     SPAN_KINDS,     /**< how many there are */
 } SpanKind;
 
-/** A lap, and when it was. */
+/** A span, and when it was. */
 typedef struct Span {
-    const char *what;         /**< the lap's name, a text that stays */
+    const char *what;         /**< the span's name, a text that stays */
     SpanKind kind;            /**< in which row of the rank it is drawn */
     double begin, seconds;    /**< seconds since the ranks have set their clocks; how long */
     double waited;            /**< of `seconds`, its first part; 0 where that is not known */
@@ -60,5 +59,3 @@ void trace_compare(Trace *trace);
 
 /** The file, on rank 0. Collective. */
 bool trace_file_write(const Trace *trace, const char *path, int64_t first, Problem *problem);
-
-#endif

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "mesh/mesh.h"
 #include "train/agree.h"
 #include "train/checkpoint.h"
@@ -14,14 +14,6 @@
 #include "train/profile.h"
 #include "train/stall.h"
 #include "train/trace.h"
-#include "train/waiting.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
 typedef struct Sent {
@@ -85,11 +77,11 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
     while (!t->interrupted && t->step < t->steps && t->step < first + t->steps_an_epoch) {
         Metrics metrics = {0};
         Sent before = sent_so_far(&t->mesh);
-        double begin = now();
+        double begin = clock_now();
         StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
         trainer_moved(t);
-        report_one(t, &step, epoch, metrics, now() - begin, before);
+        report_one(t, &step, epoch, metrics, clock_now() - begin, before);
         if (t->config->profile)
             waiting_step(&t->mesh);
         t->interrupted = anybody_stops(t);

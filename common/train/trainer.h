@@ -1,8 +1,7 @@
 /** @file
  * The training loop.
  */
-#ifndef BALISE_TRAINER_H
-#define BALISE_TRAINER_H
+#pragma once
 
 #include <signal.h>
 
@@ -14,5 +13,3 @@
  *  looked at after each step: when it is set on any rank, all of them end after that step.
  *  @return false with `problem`, the same on every rank, on bad input */
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * A tape to try the words on: one rank, or one of several that never talk; memory that nobody set is NaN.
  */
-#ifndef BALISE_AUTOGRAD_TESTS_FIXTURE_H
-#define BALISE_AUTOGRAD_TESTS_FIXTURE_H
+#pragma once
 
 #include <check.h>
 #include <math.h>
@@ -72,5 +71,3 @@ static inline void assert_close(const char *what, int64_t count, const real *x, 
             ck_abort_msg("%s: number %ld is %.12g instead of %.12g", what, (long)i, (double)x[i],
                          (double)expected[i]);
 }
-
-#endif

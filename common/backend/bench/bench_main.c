@@ -4,9 +4,9 @@
  * rounded again. Not a test: nothing is compared. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "backend/bench/calls.h"
+#include "base/clock.h"
 
 enum {
     TIMES = 31,
@@ -15,13 +15,6 @@ enum {
     IN_A_ROW = 10,
     MOST_SAMPLES = 1024
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -43,13 +36,13 @@ static void measure(const Call *call, const char *precision, Bench *bench)
     call->kernel(bench);
     backend_wait();
     int times = 0;
-    for (const double first = now(); times < TIMES && (times < LEAST_TIMES || now() - first < LONG);
-         times++) {
-        const double start = now();
+    for (const double first = clock_now();
+         times < TIMES && (times < LEAST_TIMES || clock_now() - first < LONG); times++) {
+        const double start = clock_now();
         for (int k = 0; k < calls; k++)
             call->kernel(bench);
         backend_wait();
-        seconds[times] = (now() - start) / calls;
+        seconds[times] = (clock_now() - start) / calls;
     }
     qsort(seconds, (size_t)times, sizeof *seconds, by_value);
     const double median = seconds[times / 2];

@@ -1,137 +1,54 @@
+/* The calls of kernels that build/bench-kernels measures. */
 #include "backend/bench/calls.h"
 
 #include <string.h>
 
 #include "backend/cpu/kernel.h"
 
-static void up(Bench *b)
-{
-    kernel_linear_forward(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1], b->buffer[2],
-                          b->buffer[3]);
-}
+/* A function of this name that calls a kernel on what a Bench holds. */
+#define CALL(name, call)                                                                                     \
+    static void name(Bench *b)                                                                               \
+    {                                                                                                        \
+        call;                                                                                                \
+    }
 
-static void up_backward_input(Bench *b)
-{
-    kernel_linear_backward_input(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1], b->buffer[3],
-                                 false);
-}
-
-static void up_backward_weight(Bench *b)
-{
-    kernel_linear_backward_weight(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1], b->buffer[3],
-                                  false);
-}
-
-static void square(Bench *b)
-{
-    kernel_linear_forward(b->rows, b->hidden, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2],
-                          b->buffer[3]);
-}
-
-static void bias(Bench *b)
-{
-    kernel_linear_backward_bias(b->rows, b->inner, b->buffer[0], b->buffer[1]);
-}
-
-static void look_up(Bench *b)
-{
-    kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, b->buffer[0]);
-}
-
-static void look_up_backward(Bench *b)
-{
-    kernel_lookup_backward(b->rows, b->hidden, b->ids, b->buffer[0], b->table);
-}
-
-static void layer_norm(Bench *b)
-{
-    kernel_layer_norm_forward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], 1e-5,
-                              b->buffer[3], b->buffer[4], b->buffer[5]);
-}
-
-static void layer_norm_backward(Bench *b)
-{
-    kernel_layer_norm_backward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->buffer[4],
-                               b->buffer[5], b->buffer[3], true, b->buffer[6], b->buffer[7]);
-}
-
-static void gelu(Bench *b)
-{
-    kernel_gelu_forward(b->rows * b->inner, b->buffer[0], b->buffer[1]);
-}
-
-static void gelu_backward(Bench *b)
-{
-    kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]);
-}
-
-static void dropout_draw(Bench *b)
-{
-    kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept);
-}
-
-static void dropout(Bench *b)
-{
-    kernel_dropout_apply(b->rows, b->hidden, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]);
-}
-
-static void gelu_dropout(Bench *b)
-{
-    kernel_gelu_dropout_forward(b->rows, b->inner, b->mask.probability, b->kept, b->buffer[0], b->buffer[1]);
-}
-
-static void gelu_dropout_backward(Bench *b)
-{
-    kernel_gelu_dropout_backward(b->rows, b->inner, b->mask.probability, b->kept, b->buffer[0], b->buffer[1],
-                                 b->buffer[2]);
-}
-
-static void attention(Bench *b)
-{
-    kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->buffer[3],
-                             b->highest, b->sums, b->work);
-}
-
-static void attention_backward(Bench *b)
-{
-    kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->highest,
-                              b->sums, b->buffer[3], b->buffer[4], b->buffer[5], b->buffer[6], b->work);
-}
-
-static void loss(Bench *b)
-{
-    kernel_cross_entropy(b->samples, 2, b->buffer[0], b->shown, b->buffer[1], b->buffer[2]);
-}
-
-static void fill(Bench *b)
-{
-    kernel_vector_fill(b->count, 0, b->buffer[0]);
-}
-
-static void copy(Bench *b)
-{
-    kernel_vector_copy(b->count, b->buffer[0], b->buffer[1]);
-}
-
-static void add(Bench *b)
-{
-    kernel_vector_add(b->count, b->buffer[0], b->buffer[1], b->buffer[2]);
-}
-
-static void scale(Bench *b)
-{
-    kernel_vector_scale(b->count, -1.0, b->buffer[0]);
-}
-
-static void columns(Bench *b)
-{
-    kernel_copy_rows(b->rows, b->hidden / 2, b->buffer[0], b->hidden, b->buffer[1], b->hidden / 2);
-}
-
-static void sgd(Bench *b)
-{
-    kernel_sgd_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], 1e-3, 0.01);
-}
+CALL(up, kernel_linear_forward(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1], b->buffer[2],
+                               b->buffer[3]))
+CALL(up_backward_input, kernel_linear_backward_input(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1],
+                                                     b->buffer[3], false))
+CALL(up_backward_weight, kernel_linear_backward_weight(b->rows, b->hidden, b->inner, b->buffer[0],
+                                                       b->buffer[1], b->buffer[3], false))
+CALL(square, kernel_linear_forward(b->rows, b->hidden, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2],
+                                   b->buffer[3]))
+CALL(bias, kernel_linear_backward_bias(b->rows, b->inner, b->buffer[0], b->buffer[1]))
+CALL(look_up, kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, b->buffer[0]))
+CALL(look_up_backward, kernel_lookup_backward(b->rows, b->hidden, b->ids, b->buffer[0], b->table))
+CALL(layer_norm, kernel_layer_norm_forward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], 1e-5,
+                                           b->buffer[3], b->buffer[4], b->buffer[5]))
+CALL(layer_norm_backward,
+     kernel_layer_norm_backward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->buffer[4],
+                                b->buffer[5], b->buffer[3], true, b->buffer[6], b->buffer[7]))
+CALL(gelu, kernel_gelu_forward(b->rows * b->inner, b->buffer[0], b->buffer[1]))
+CALL(gelu_backward, kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(dropout_draw, kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept))
+CALL(dropout, kernel_dropout(DROPOUT, b->rows, b->hidden, b->mask.probability, b->kept, NULL, b->buffer[0],
+                             b->buffer[1]))
+CALL(gelu_dropout, kernel_dropout(GELU_DROPOUT, b->rows, b->inner, b->mask.probability, b->kept, NULL,
+                                  b->buffer[0], b->buffer[1]))
+CALL(gelu_dropout_backward, kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, b->mask.probability,
+                                           b->kept, b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(attention, kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown,
+                                         b->buffer[3], b->highest, b->sums, b->work))
+CALL(attention_backward,
+     kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->highest,
+                               b->sums, b->buffer[3], b->buffer[4], b->buffer[5], b->buffer[6], b->work))
+CALL(loss, kernel_cross_entropy(b->samples, 2, b->buffer[0], b->shown, b->buffer[1], b->buffer[2]))
+CALL(fill, kernel_vector_fill(b->count, 0, b->buffer[0]))
+CALL(copy, kernel_vector_copy(b->count, b->buffer[0], b->buffer[1]))
+CALL(add, kernel_vector_add(b->count, b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(scale, kernel_vector_scale(b->count, -1.0, b->buffer[0]))
+CALL(columns, kernel_copy_rows(b->rows, b->hidden / 2, b->buffer[0], b->hidden, b->buffer[1], b->hidden / 2))
+CALL(sgd, kernel_sgd_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], 1e-3, 0.01))
 
 static void adamw(Bench *b)
 {
@@ -159,17 +76,9 @@ KERNEL static void multiply_add(float *numbers)
             numbers[c * LANES + l] = x[c][l];
 }
 
-static void peak(Bench *b)
-{
-    multiply_add(b->buffer[0]);
-}
-
+CALL(peak, multiply_add(b->buffer[0]))
 /* The memory: a table that is larger than the caches, read and written. */
-static void memory(Bench *b)
-{
-    kernel_vector_scale(VOCABULARY * b->hidden, -1.0, b->table);
-}
-
+CALL(memory, kernel_vector_scale(VOCABULARY * b->hidden, -1.0, b->table))
 int calls_rounded(const Bench *b, Call calls[MOST_CALLS])
 {
     const double product = 2.0 * (double)(b->rows * b->inner * b->hidden);

@@ -1,8 +1,7 @@
 /** @file
  * The kernels as build/bench-kernels calls them: each on tensors of one model size, with the work it does.
  */
-#ifndef BALISE_BACKEND_BENCH_CALLS_H
-#define BALISE_BACKEND_BENCH_CALLS_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -37,5 +36,3 @@ int calls_rounded(const Bench *b, Call calls[MOST_CALLS]);
 
 /** All others. @param on_host a kernel has ended when its call returns: then the peak of a core comes first */
 int calls_not_rounded(const Bench *b, bool on_host, Call calls[MOST_CALLS]);
-
-#endif

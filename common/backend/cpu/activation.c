@@ -1,3 +1,4 @@
+/* GELU and dropout, one pass over both where they follow each other. */
 #include <math.h>
 #include <string.h>
 
@@ -14,12 +15,8 @@ KERNEL static void gelu_part(int64_t count, const real *x, real *y)
 
 void kernel_gelu_forward(int64_t count, const real *x, real *y)
 {
-    const int threads = threads_for(count);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
-        gelu_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, x + begin, y + begin);
-    }
+    FOR_PARTS(count, count, CACHE_LINE)
+    gelu_part(end - begin, x + begin, y + begin);
 }
 
 KERNEL static void gelu_backward_part(int64_t count, const real *dy, const real *x, real *dx)
@@ -31,13 +28,8 @@ KERNEL static void gelu_backward_part(int64_t count, const real *dy, const real 
 
 void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
 {
-    const int threads = threads_for(count);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
-        gelu_backward_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, dy + begin, x + begin,
-                           dx + begin);
-    }
+    FOR_PARTS(count, count, CACHE_LINE)
+    gelu_backward_part(end - begin, dy + begin, x + begin, dx + begin);
 }
 
 enum {
@@ -112,13 +104,9 @@ KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const 
 
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
 {
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        draw_part(part_begin(rows, 1, t, threads), part_begin(rows, 1, t + 1, threads), columns, mask, kept);
+    FOR_PARTS(rows * columns, rows, 1)
+    draw_part(begin, end, columns, mask, kept);
 }
-
-typedef enum DropoutOperation { DROPOUT, GELU_DROPOUT, GELU_DROPOUT_BACKWARD } DropoutOperation;
 
 /** `rows` rows of each of the operations with dropout; dy for the backward one only. */
 KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
@@ -147,56 +135,22 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
     }
 }
 
-KERNEL static void dropout_part(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                const real *x, real *y)
+/** Of each operation in a loop of its own. */
+KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                                const uint32_t *kept, const real *dy, const real *x, real *y)
 {
-    dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
+    if (operation == DROPOUT)
+        dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
+    else if (operation == GELU_DROPOUT)
+        dropout_rows(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
+    else
+        dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, y);
 }
 
-KERNEL static void gelu_dropout_part(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                     const real *x, real *y)
+void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                    const uint32_t *kept, const real *dy, const real *x, real *y)
 {
-    dropout_rows(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
-}
-
-KERNEL static void gelu_dropout_backward_part(int64_t rows, int64_t columns, double probability,
-                                              const uint32_t *kept, const real *dy, const real *x, real *dx)
-{
-    dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, dx);
-}
-
-void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                          const real *x, real *y)
-{
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
-        dropout_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
-                     x + begin * columns, y + begin * columns);
-    }
-}
-
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                 const real *x, real *y)
-{
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
-        gelu_dropout_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
-                          x + begin * columns, y + begin * columns);
-    }
-}
-
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                  const real *dy, const real *x, real *dx)
-{
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
-        gelu_dropout_backward_part(end - begin, columns, probability, kept + begin * dropout_words(columns),
-                                   dy + begin * columns, x + begin * columns, dx + begin * columns);
-    }
+    FOR_PARTS(rows * columns, rows, 1)
+    dropout_part(operation, end - begin, columns, probability, kept + begin * dropout_words(columns),
+                 dy ? dy + begin * columns : NULL, x + begin * columns, y + begin * columns);
 }

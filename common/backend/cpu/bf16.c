@@ -1,3 +1,4 @@
+/* Matrices rounded to bf16, and their products: weights are rounded once, until they change. */
 #include "backend/cpu/bf16.h"
 
 #include <stdlib.h>
@@ -29,12 +30,8 @@ KERNEL static void round_part(int64_t count, const real *x, uint16_t *y)
 
 static void round_all(int64_t count, const real *x, uint16_t *y)
 {
-    const int threads = threads_for(count);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, 2 * CACHE_LINE, t, threads);
-        round_part(part_begin(count, 2 * CACHE_LINE, t + 1, threads) - begin, x + begin, y + begin);
-    }
+    FOR_PARTS(count, count, 2 * CACHE_LINE)
+    round_part(end - begin, x + begin, y + begin);
 }
 
 /* ---- weights: rounded once, until they change ---------------------------------------------------------- */

@@ -1,8 +1,7 @@
 /** @file
  * What is peculiar to OpenBLAS, as weak symbols: with another CBLAS these are NULL.
  */
-#ifndef BALISE_BACKEND_CPU_BLAS_H
-#define BALISE_BACKEND_CPU_BLAS_H
+#pragma once
 
 /** The machine that OpenBLAS takes this one for: "SkylakeX". Belongs to OpenBLAS. */
 extern char *openblas_get_corename(void) __attribute__((weak));
@@ -10,5 +9,3 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 /** How many threads products use from now on. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
-
-#endif

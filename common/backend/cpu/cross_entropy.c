@@ -1,3 +1,4 @@
+/* Cross entropy of each row, and its gradient. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -28,11 +29,7 @@ KERNEL static void rows_of_cross_entropy(int64_t rows, int64_t classes, const re
 void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
                           real *losses, real *dlogits)
 {
-    const int threads = threads_for(rows * classes);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
-        rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin, losses + begin,
-                              dlogits + begin * classes);
-    }
+    FOR_PARTS(rows * classes, rows, 1)
+    rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin, losses + begin,
+                          dlogits + begin * classes);
 }

@@ -2,8 +2,7 @@
  * How the kernels of this backend are built: one source, compiled for several instruction sets, cut into
  * parts for the threads.
  */
-#ifndef BALISE_BACKEND_CPU_KERNEL_H
-#define BALISE_BACKEND_CPU_KERNEL_H
+#pragma once
 
 #include <omp.h>
 #include <stdbool.h>
@@ -56,6 +55,17 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
     return part == parts ? count : count / unit * part / parts * unit;
 }
 
+#define IN_PARALLEL(parts) _Pragma("omp parallel for num_threads(parts) if (parts > 1)")
+
+/** FOR_PARTS(work, count, unit) statement: does it for the items [begin, end) of each part of `count`. A thread takes a part; as many as
+ * are worth it share `work` numbers. */
+#define FOR_PARTS(work, count, unit)                                                                         \
+    const int parts = threads_for(work);                                                                     \
+    IN_PARALLEL(parts)                                                                                       \
+    for (int t = 0; t < parts; t++)                                                                          \
+        for (int64_t begin = part_begin(count, unit, t, parts), end = part_begin(count, unit, t + 1, parts); \
+             begin >= 0; begin = -1)
+
 /** Does a row hold nothing but zeros? Ends at the first number that is none: of most rows it reads one. */
 KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 {
@@ -66,5 +76,3 @@ KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 }
 
 enum { CACHE_LINE = 16 }; /**< in numbers */
-
-#endif

@@ -1,3 +1,4 @@
+/* Layer norm, forward and backward. */
 #include <math.h>
 #include <string.h>
 
@@ -28,13 +29,9 @@ KERNEL static void rows_forward(int64_t rows, int64_t columns, const real *x, co
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
                                const real *bias, double epsilon, real *y, real *mean, real *rstd)
 {
-    const int threads = threads_for(rows * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
-        rows_forward(end - begin, columns, x + begin * columns, weight, bias, (real)epsilon,
-                     y + begin * columns, mean + begin, rstd + begin);
-    }
+    FOR_PARTS(rows * columns, rows, 1)
+    rows_forward(end - begin, columns, x + begin * columns, weight, bias, (real)epsilon, y + begin * columns,
+                 mean + begin, rstd + begin);
 }
 
 /** With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias

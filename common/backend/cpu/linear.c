@@ -1,3 +1,4 @@
+/* Linear layers: matrix products by CBLAS or oneDNN, sums of columns. */
 #include <cblas.h>
 #include <string.h>
 
@@ -85,9 +86,6 @@ KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int
 
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
 {
-    const int threads = threads_for(rows * out);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        add_column_sums(rows, out, part_begin(out, CACHE_LINE, t, threads),
-                        part_begin(out, CACHE_LINE, t + 1, threads), dy, dbias);
+    FOR_PARTS(rows * out, out, CACHE_LINE)
+    add_column_sums(rows, out, begin, end, dy, dbias);
 }

@@ -1,3 +1,4 @@
+/* Rows of a table, looked up and added to. */
 #include <string.h>
 
 #include "backend/backend.h"
@@ -33,11 +34,8 @@ KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64
 
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable)
 {
-    const int threads = threads_for(count * columns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++)
-        add_rows(count, columns, part_begin(columns, CACHE_LINE, t, threads),
-                 part_begin(columns, CACHE_LINE, t + 1, threads), ids, dy, dtable);
+    FOR_PARTS(count * columns, columns, CACHE_LINE)
+    add_rows(count, columns, begin, end, ids, dy, dtable);
 }
 
 /** Are some rows zeros? A few of them tell, the last of the tensor among them: padding comes at the end of a text. */

@@ -1,3 +1,4 @@
+/* A step of SGD and of AdamW. */
 #include "backend/adamw.h"
 #include "backend/cpu/kernel.h"
 
@@ -10,13 +11,8 @@ KERNEL static void sgd_part(int64_t count, real *w, const real *g, real rate, re
 
 void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay)
 {
-    const int threads = threads_for(count);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, CACHE_LINE, t, threads);
-        sgd_part(part_begin(count, CACHE_LINE, t + 1, threads) - begin, w + begin, g + begin, (real)rate,
-                 (real)weight_decay);
-    }
+    FOR_PARTS(count, count, CACHE_LINE)
+    sgd_part(end - begin, w + begin, g + begin, (real)rate, (real)weight_decay);
 }
 
 KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v, AdamWFactors f)
@@ -79,11 +75,7 @@ KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, re
 void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw)
 {
     const AdamWFactors factors = adamw_factors(adamw);
-    const int threads = threads_for(count);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(count, ADAMW_BLOCK, t, threads);
-        adamw_part(part_begin(count, ADAMW_BLOCK, t + 1, threads) - begin, w + begin, g + begin, m + begin,
-                   v + begin, &factors, adamw->seen ? adamw->seen + begin / ADAMW_BLOCK : NULL);
-    }
+    FOR_PARTS(count, count, ADAMW_BLOCK)
+    adamw_part(end - begin, w + begin, g + begin, m + begin, v + begin, &factors,
+               adamw->seen ? adamw->seen + begin / ADAMW_BLOCK : NULL);
 }

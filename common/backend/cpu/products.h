@@ -1,8 +1,7 @@
 /** @file
  * Which library multiplies: a CBLAS, or oneDNN in bf16, or oneDNN in single precision where matrices are large.
  */
-#ifndef BALISE_BACKEND_CPU_PRODUCTS_H
-#define BALISE_BACKEND_CPU_PRODUCTS_H
+#pragma once
 
 #include "backend/onednn/onednn.h"
 #include "base/problem.h"
@@ -18,5 +17,3 @@ bool products_check(Problem *problem);
 
 /** ", AMP=bf16 by oneDNN 2.6.3", ", oneDNN 2.6.3 for large products", or an empty text. */
 const char *products_description(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Elementary functions without branches or tables, so that the compiler vectorises the loops they stand in.
  * The polynomials are weighted minimax fits (Lawson's iteration).
  */
-#ifndef BALISE_BACKEND_CPU_VECTOR_MATH_H
-#define BALISE_BACKEND_CPU_VECTOR_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ KERNEL_HELPER float gelu_slope(float x)
     const float t = normal.tail - a * normal.density;
     return x < 0 ? t : 1.0f - t;
 }
-
-#endif

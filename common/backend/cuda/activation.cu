@@ -1,3 +1,4 @@
+/* GELU and dropout, one pass over both where they follow each other. */
 #include "backend/cuda/device.cuh"
 
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
@@ -87,22 +88,17 @@ __device__ static bool is_kept(int64_t columns, const uint32_t *kept, int64_t i)
     return kept[i / columns * dropout_words(columns) + column / DROPOUT_BITS] >> column % DROPOUT_BITS & 1;
 }
 
-__global__ static void dropout_apply(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
-                                     const float *x, float *y)
+template <DropoutOperation OPERATION>
+__global__ static void dropout(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
+                               const float *dy, const float *x, float *y)
 {
-    FOR_EACH(i, rows * columns) y[i] = is_kept(columns, kept, i) ? x[i] * factor : 0;
-}
-
-__global__ static void gelu_dropout_forward(int64_t rows, int64_t columns, float factor, const uint32_t *kept,
-                                            const float *x, float *y)
-{
-    FOR_EACH(i, rows * columns) y[i] = is_kept(columns, kept, i) ? gelu(x[i]) * factor : 0;
-}
-
-__global__ static void gelu_dropout_backward(int64_t rows, int64_t columns, float factor,
-                                             const uint32_t *kept, const float *dy, const float *x, float *dx)
-{
-    FOR_EACH(i, rows * columns) dx[i] = gelu_slope(x[i]) * (is_kept(columns, kept, i) ? dy[i] * factor : 0);
+    FOR_EACH(i, rows * columns)
+    {
+        float scaled = 0;
+        if (is_kept(columns, kept, i))
+            scaled = (OPERATION == DROPOUT ? x[i] : OPERATION == GELU_DROPOUT ? gelu(x[i]) : dy[i]) * factor;
+        y[i] = OPERATION == GELU_DROPOUT_BACKWARD ? gelu_slope(x[i]) * scaled : scaled;
+    }
 }
 
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
@@ -120,28 +116,13 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
     }
 }
 
-static float factor_of(double probability)
+void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                    const uint32_t *kept, const real *dy, const real *x, real *y)
 {
-    return (float)(1 / (1 - probability));
-}
-
-void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                          const real *x, real *y)
-{
-    launch_for("dropout_apply", rows * columns, dropout_apply, rows, columns, factor_of(probability), kept, x,
-               y);
-}
-
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                 const real *x, real *y)
-{
-    launch_for("gelu_dropout_forward", rows * columns, gelu_dropout_forward, rows, columns,
-               factor_of(probability), kept, x, y);
-}
-
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                  const real *dy, const real *x, real *dx)
-{
-    launch_for("gelu_dropout_backward", rows * columns, gelu_dropout_backward, rows, columns,
-               factor_of(probability), kept, dy, x, dx);
+    const float factor = (float)(1 / (1 - probability));
+    launch_for("dropout", rows * columns,
+               operation == DROPOUT        ? dropout<DROPOUT>
+               : operation == GELU_DROPOUT ? dropout<GELU_DROPOUT>
+                                           : dropout<GELU_DROPOUT_BACKWARD>,
+               rows, columns, factor, kept, dy, x, y);
 }

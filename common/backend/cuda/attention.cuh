@@ -1,8 +1,7 @@
 /** @file
  * What the kernels of attention share, those in single precision and those on tensor cores: where a head lies, what is known of a query.
  */
-#ifndef BALISE_BACKEND_CUDA_ATTENTION_CUH
-#define BALISE_BACKEND_CUDA_ATTENTION_CUH
+#pragma once
 
 #include "backend/cuda/device.cuh"
 
@@ -62,5 +61,3 @@ __device__ static Query query_at(const Shape &shape, const Head &head, int64_t p
     const int64_t at = head.row + position;
     return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
 }
-
-#endif

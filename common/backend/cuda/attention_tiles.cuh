@@ -3,8 +3,7 @@
  * is ever written (Dao et al., arXiv:2205.14135). Eight neighbouring threads share a row of a tile; each holds every eighth number of that
  * row's result.
  */
-#ifndef BALISE_BACKEND_CUDA_ATTENTION_TILES_CUH
-#define BALISE_BACKEND_CUDA_ATTENTION_TILES_CUH
+#pragma once
 
 #include "backend/cuda/attention.cuh"
 #include "base/run.h"
@@ -89,5 +88,3 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
     launch(name, kernel, grid_of(shape, tile), (unsigned)(tile * PARTS), bytes, shape_of(shape),
            arguments...);
 }
-
-#endif

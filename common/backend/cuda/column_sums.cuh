@@ -1,8 +1,7 @@
 /** @file
  * Sums over the rows of a matrix, in the same order each time: of a chunk of rows first, then of the chunks.
  */
-#ifndef BALISE_BACKEND_CUDA_COLUMN_SUMS_CUH
-#define BALISE_BACKEND_CUDA_COLUMN_SUMS_CUH
+#pragma once
 
 #include "backend/cuda/device.cuh"
 
@@ -12,5 +11,3 @@ void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
 /** Likewise of dy, into dbias, and of dy · n, n = (x - mean) rstd of each row, into dweight. */
 void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x, const real *mean,
                          const real *rstd, real *dweight, real *dbias);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * All kernels run on one stream, in the order in which they are called; nothing here is atomic, so that two runs give the same bits.
  */
-#ifndef BALISE_BACKEND_CUDA_DEVICE_CUH
-#define BALISE_BACKEND_CUDA_DEVICE_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -129,5 +128,3 @@ __device__ inline float lanes_highest(float x, int width = WARP)
         x = higher(x, __shfl_xor_sync(ALL_LANES, x, other));
     return x;
 }
-
-#endif

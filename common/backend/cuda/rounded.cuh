@@ -2,8 +2,7 @@
  * Matrices in 16 bits, for products: of the weights, which are rounded once a step, and of the last few others. A product of the same x
  * follows soon, as a rule: x is multiplied with the weights of q, k and v, dy by W and by x.
  */
-#ifndef BALISE_BACKEND_CUDA_ROUNDED_CUH
-#define BALISE_BACKEND_CUDA_ROUNDED_CUH
+#pragma once
 
 #include "backend/cuda/device.cuh"
 
@@ -15,5 +14,3 @@ const uint16_t *rounded_copy(const real *x, int64_t count);
 
 /** What was put on the stream since device_changes() was `before` writes to c [count] alone: copies of other matrices stay good. */
 void rounded_copies_outlive(uint64_t before, const real *c, int64_t count);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * So two neighbouring blocks of c, rounded, are an a: what one product gives the next takes without leaving its registers.
  */
-#ifndef BALISE_BACKEND_CUDA_TENSOR_CORES_CUH
-#define BALISE_BACKEND_CUDA_TENSOR_CORES_CUH
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -144,5 +143,3 @@ __device__ inline void multiply_by_columns(Results<SIZE> &c, const Results<ROWS>
         }
     }
 }
-
-#endif

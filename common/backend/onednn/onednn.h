@@ -2,8 +2,7 @@
  * Matrix products by oneDNN, in bf16 and of large matrices: a shared object of its own, which the cpu backend opens where AMP=bf16 or
  * a wide model asks for it. To load oneDNN takes 26 ms, which no other run and no verdict shall pay for.
  */
-#ifndef BALISE_BACKEND_ONEDNN_H
-#define BALISE_BACKEND_ONEDNN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ typedef struct OneDnn {
 
 /** The name of the OneDnn in the shared object, which is ONEDNN_FILE (see the Makefile). */
 #define ONEDNN_SYMBOL "balise_onednn"
-
-#endif

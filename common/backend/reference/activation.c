@@ -1,3 +1,4 @@
+/* GELU and dropout, as they are defined. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -64,28 +65,14 @@ static real dropped(int64_t columns, double probability, const uint32_t *kept, i
     return word >> column % DROPOUT_BITS & 1 ? rounded(x / rounded(1 - probability)) : 0;
 }
 
-void kernel_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                          const real *x, real *y)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++)
-            y[r * columns + c] = dropped(columns, probability, kept, r, c, x[r * columns + c]);
-}
-
-void kernel_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                 const real *x, real *y)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++)
-            y[r * columns + c] = dropped(columns, probability, kept, r, c, gelu(x[r * columns + c]));
-}
-
-void kernel_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                  const real *dy, const real *x, real *dx)
+void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                    const uint32_t *kept, const real *dy, const real *x, real *y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
-            int64_t i = r * columns + c;
-            dx[i] = rounded(gelu_slope(x[i]) * dropped(columns, probability, kept, r, c, dy[i]));
+            const int64_t i = r * columns + c;
+            const real from = operation == DROPOUT ? x[i] : operation == GELU_DROPOUT ? gelu(x[i]) : dy[i];
+            const real kept_of_it = dropped(columns, probability, kept, r, c, from);
+            y[i] = operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(x[i]) * kept_of_it) : kept_of_it;
         }
 }

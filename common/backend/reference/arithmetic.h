@@ -2,8 +2,7 @@
  * What the reference kernels compute with: the rounding of each result and the order of each sum (see
  * rounding.h).
  */
-#ifndef BALISE_BACKEND_REFERENCE_ARITHMETIC_H
-#define BALISE_BACKEND_REFERENCE_ARITHMETIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ typedef struct Factor {
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a or b. A processor that
  * multiplies and adds with one rounding does so here. */
 void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next);
-
-#endif

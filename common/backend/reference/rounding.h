@@ -2,8 +2,7 @@
  * The rounding mode of the reference backend, with which the judge measures what an error of rounding may
  * amount to.
  */
-#ifndef BALISE_BACKEND_REFERENCE_ROUNDING_H
-#define BALISE_BACKEND_REFERENCE_ROUNDING_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -16,5 +15,3 @@ void reference_round_like_fp32(uint64_t order_seed);
 
 /** What backend_set_products does here; under a name of its own for tests that link the cpu backend too. */
 void reference_set_products(Precision precision);
-
-#endif

@@ -3,8 +3,7 @@
  * is measured on the case itself: 8 times the largest error of three emulations in single precision, each
  * with its own order of summation, and half a unit in the last place of the largest result.
  */
-#ifndef BALISE_BACKEND_TESTS_COMPARISON_H
-#define BALISE_BACKEND_TESTS_COMPARISON_H
+#pragma once
 
 #include <check.h>
 #include <math.h>
@@ -198,5 +197,3 @@ static inline void two_threads(void)
 {
     backend_set_threads(2);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Products in one precision at a time, for tests that loop over those that there are.
  */
-#ifndef BALISE_BACKEND_TESTS_PRECISIONS_H
-#define BALISE_BACKEND_TESTS_PRECISIONS_H
+#pragma once
 
 #include "backend/tests/comparison.h"
 
@@ -41,5 +40,3 @@ static inline void back_to_fp32(void)
     Problem problem;
     backend_set_products(FP32, 0, &problem);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The calls of a linear layer's products, for the tests that compare them in each precision: weight [inner,columns] or its
  * transpose, and a bias where `accumulate`.
  */
-#ifndef BALISE_BACKEND_TESTS_PRODUCTS_H
-#define BALISE_BACKEND_TESTS_PRODUCTS_H
+#pragma once
 
 #include "backend/tests/comparison.h"
 
@@ -68,5 +67,3 @@ static inline void compare_backward_weight(Comparison c)
     add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
     compare(&c, call_backward_weight);
 }
-
-#endif

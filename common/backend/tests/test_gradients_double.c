@@ -22,9 +22,7 @@ SAME(layer_norm_backward);
 SAME(gelu_forward);
 SAME(gelu_backward);
 SAME(dropout_draw);
-SAME(dropout_apply);
-SAME(gelu_dropout_forward);
-SAME(gelu_dropout_backward);
+SAME(dropout);
 SAME(attention_forward);
 SAME(attention_backward);
 SAME(attention_work);
@@ -112,23 +110,23 @@ static const uint32_t *kept(void)
 
 static void dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_dropout_apply(5, 7, 0.4, kept(), x[0], y);
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
 }
 
 static void dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
     (void)x;
-    kernel_dropout_apply(5, 7, 0.4, kept(), dy, dx[0]);
+    kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, dy, dx[0]);
 }
 
 static void gelu_dropout(double *const x[ARGUMENTS], double *y)
 {
-    kernel_gelu_dropout_forward(5, 7, 0.4, kept(), x[0], y);
+    kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
 }
 
 static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
-    kernel_gelu_dropout_backward(5, 7, 0.4, kept(), dy, x[0], dx[0]);
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, x[0], dx[0]);
 }
 
 static void attention(double *const x[ARGUMENTS], double *y)

@@ -25,29 +25,31 @@ static void call_dropout_apply(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout_apply(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number);
+        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number, t[1].number);
     else
-        kernel_dropout_apply(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single);
+        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single, t[1].single);
 }
 
 static void call_gelu_dropout_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_dropout_forward(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number);
+        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number,
+                          t[1].number);
     else
-        kernel_gelu_dropout_forward(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single);
+        kernel_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single,
+                       t[1].single);
 }
 
 static void call_gelu_dropout_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_gelu_dropout_backward(c->rows, c->columns, PROBABILITY, c->kept, t[0].number, t[1].number,
-                                        t[2].number);
+        reference_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept, t[0].number,
+                          t[1].number, t[2].number);
     else
-        kernel_gelu_dropout_backward(c->rows, c->columns, PROBABILITY, c->kept, t[0].single, t[1].single,
-                                     t[2].single);
+        kernel_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept, t[0].single,
+                       t[1].single, t[2].single);
 }
 
 /* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
@@ -237,7 +239,7 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
     for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
         x[i] = 1;
     uint32_t *kept = drawn(ROWS_HERE, COLUMNS_HERE, &mask);
-    kernel_dropout_apply(ROWS_HERE, COLUMNS_HERE, mask.probability, kept, x, y);
+    kernel_dropout(DROPOUT, ROWS_HERE, COLUMNS_HERE, mask.probability, kept, NULL, x, y);
     tensor_memory_free(kept);
     for (int64_t r = 0; r < ROWS_HERE; r++)
         for (int64_t c = 0; c < COLUMNS_HERE; c++) {
@@ -281,13 +283,13 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         x[i] = (float)(i + 1);
     uint32_t *kept = drawn(HEIGHT, WIDTH, &mask);
-    kernel_dropout_apply(HEIGHT, WIDTH, mask.probability, kept, x, y);
+    kernel_dropout(DROPOUT, HEIGHT, WIDTH, mask.probability, kept, NULL, x, y);
     for (int s = 0; s < 3; s++) {
         const int64_t columns = first[s + 1] - first[s];
         mask.column_begin = first[s];
         kernel_copy_rows(HEIGHT, columns, x + first[s], WIDTH, shard, columns);
         kernel_dropout_draw(HEIGHT, columns, &mask, kept);
-        kernel_dropout_apply(HEIGHT, columns, mask.probability, kept, shard, shard);
+        kernel_dropout(DROPOUT, HEIGHT, columns, mask.probability, kept, NULL, shard, shard);
         kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
     }
     ck_assert_mem_eq(together, y, ALL * sizeof *y);
@@ -308,20 +310,20 @@ START_TEST(results_may_be_written_over_arguments)
         dy[i] = (float)philox_normal_at(mask.key, COUNT + (uint64_t)i);
     }
     uint32_t *kept = drawn(5, 331, &mask);
-    kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, x, y);
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, x, y);
     memcpy(z, dy, bytes);
-    kernel_gelu_dropout_backward(5, 331, 0.4, kept, z, x, z);
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, z, x, z);
     ck_assert_mem_eq(y, z, bytes);
     memcpy(z, x, bytes);
-    kernel_gelu_dropout_backward(5, 331, 0.4, kept, dy, z, z);
+    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, z, z);
     ck_assert_mem_eq(y, z, bytes);
-    kernel_gelu_dropout_forward(5, 331, 0.4, kept, x, y);
+    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, x, y);
     memcpy(z, x, bytes);
-    kernel_gelu_dropout_forward(5, 331, 0.4, kept, z, z);
+    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, z, z);
     ck_assert_mem_eq(y, z, bytes);
-    kernel_dropout_apply(5, 331, 0.4, kept, x, y);
+    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, x, y);
     memcpy(z, x, bytes);
-    kernel_dropout_apply(5, 331, 0.4, kept, z, z);
+    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, z, z);
     ck_assert_mem_eq(y, z, bytes);
     tensor_memory_free(kept);
     kernel_gelu_forward(COUNT, x, y);

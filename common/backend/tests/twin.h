@@ -3,8 +3,7 @@
  * its objects is renamed to reference_x after they are compiled. test_gradients_double.c holds these
  * declarations against backend.h.
  */
-#ifndef BALISE_BACKEND_TESTS_TWIN_H
-#define BALISE_BACKEND_TESTS_TWIN_H
+#pragma once
 
 #include "backend/backend.h"
 #include "backend/reference/rounding.h"
@@ -28,12 +27,8 @@ void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *
 void reference_gelu_forward(int64_t count, const double *x, double *y);
 void reference_gelu_backward(int64_t count, const double *dy, const double *x, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
-void reference_dropout_apply(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                             const double *x, double *y);
-void reference_gelu_dropout_forward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                    const double *x, double *y);
-void reference_gelu_dropout_backward(int64_t rows, int64_t columns, double probability, const uint32_t *kept,
-                                     const double *dy, const double *x, double *dx);
+void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
+                       const uint32_t *kept, const double *dy, const double *x, double *y);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
                                  const double *v, const int32_t *mask, double *y, double *highest,
                                  double *sums, double *work);
@@ -55,5 +50,3 @@ void reference_copy_rows(int64_t rows, int64_t columns, const double *x, int64_t
 void reference_sgd_step(int64_t count, double *w, const double *g, double rate, double weight_decay);
 void reference_adamw_step(int64_t count, double *w, const double *g, double *m, double *v,
                           const AdamW *adamw);
-
-#endif

@@ -2,8 +2,7 @@
  * What a misuse does in a test: nothing that a test did not ask for. A test that expects one says so; any
  * other misuse or note fails the test with its message.
  */
-#ifndef BALISE_BASE_TESTS_RUN_FOR_TESTS_H
-#define BALISE_BASE_TESTS_RUN_FOR_TESTS_H
+#pragma once
 
 #include <check.h>
 #include <setjmp.h>
@@ -66,5 +65,3 @@ static inline void expect_nothing(void)
 {
     expectation.notes = expectation.misuse = false;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What NCCL is asked to do, and how long it may take: by itself it waits for ever. For this room alone.
  */
-#ifndef BALISE_COMM_NCCL_LINK_CUH
-#define BALISE_COMM_NCCL_LINK_CUH
+#pragma once
 
 #include <functional>
 
@@ -30,5 +29,3 @@ Link *link_called(Group *group, const char *what);
 /** Does what `call` asks of NCCL. Ends the run where that fails, or does not return within BALISE_NCCL_TIMEOUT seconds: joining, splitting and
  *  the first exchanges of a group wait for the other ranks before they return. */
 void link_ask(const Link *link, const std::function<ncclResult_t()> &call);
-
-#endif

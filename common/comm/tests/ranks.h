@@ -4,8 +4,7 @@
  * Each rank runs every test, and all of a group call the same collectives: a test checks after it has
  * exchanged.
  */
-#ifndef BALISE_COMM_TESTS_RANKS_H
-#define BALISE_COMM_TESTS_RANKS_H
+#pragma once
 
 #include <check.h>
 
@@ -30,5 +29,3 @@ static inline Group *group_of_first(int size)
 {
     return group_split(world, group_rank(world) < size ? 0 : 1, group_rank(world));
 }
-
-#endif

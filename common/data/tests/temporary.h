@@ -1,8 +1,7 @@
 /** @file
  * A folder for each test, removed after it, and the files that a test writes there.
  */
-#ifndef BALISE_DATA_TESTS_TEMPORARY_H
-#define BALISE_DATA_TESTS_TEMPORARY_H
+#pragma once
 
 #include <check.h>
 #include <dirent.h>
@@ -66,5 +65,3 @@ static inline char *write_text(const char *name, const char *text)
 
 #define ASSERT_CONTAINS(text, part)                                                                          \
     ck_assert_msg(strstr((text), (part)) != NULL, "'%s' has no '%s'", (text), (part))
-
-#endif

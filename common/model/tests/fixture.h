@@ -1,8 +1,7 @@
 /** @file
  * A pool, a mesh, and a model on one of its ranks: for the tests of models.
  */
-#ifndef BALISE_MODEL_TESTS_FIXTURE_H
-#define BALISE_MODEL_TESTS_FIXTURE_H
+#pragma once
 
 #include "autograd/operations.h"
 #include "base/tests/run_for_tests.h"
@@ -28,5 +27,3 @@ static inline Model *model_of_rank(int rank, int ranks)
     mesh.tp_degree = ranks;
     return model_new(pool, &mesh, 42);
 }
-
-#endif

@@ -104,8 +104,7 @@ def header(path, text):
 
     text = re.sub(r"/\*\*.*?\*/", lambda found: no_links(found.group(0)), HEADING.sub(heading, UNION.sub(flatten_union, split_names(text))), flags=re.S)
     text = re.sub(r"^\{\n.*?^\}", lambda body: only_calls(body.group(0)), text, flags=re.M | re.S)
-    at = text.rindex("#endif")
-    return f"/** @addtogroup {group_of(path)} */ /**@{{*/ {text[:at]}{'/**@}*/ ' if opened else ''}/**@}}*/\n{text[at:]}"
+    return f"/** @addtogroup {group_of(path)} */ /**@{{*/ {text}{'/**@}*/ ' if opened else ''}/**@}}*/\n"
 
 
 def only_calls(text):

@@ -178,7 +178,7 @@ def copy_of_kit(folder):
     os.makedirs(folder)
     for name in ("common", "grader"):
         shutil.copytree(name, f"{folder}/{name}", ignore=shutil.ignore_patterns("tests", "mutants", "accepts", "__pycache__"))
-    for path in ["README.md", ".github/CONTRIBUTING.md"] + glob.glob("labs/*/README.md") + glob.glob("*/README.md"):
+    for path in ["README.md", "CONTRIBUTING.md"] + glob.glob("labs/*/README.md") + glob.glob("*/README.md"):
         os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
         shutil.copy(path, f"{folder}/{path}")
 

@@ -28,7 +28,6 @@ twice() {
 
 # Packages that dpkg calls installed and a probe does not find.
 overlooked() {
-    # shellcheck source-path=SCRIPTDIR source=../probe.sh
     source "$root/common/setup/probe.sh"
     local i
     read_packages core data test slurm docs

@@ -26,7 +26,7 @@ top_level() {
     local name
     while read -r name; do
         case $name in
-        .* | Makefile | README.md | LICENSE | labs | solutions | grader | common | data | slides | site.mk) ;;
+        .* | Makefile | README.md | CONTRIBUTING.md | CHANGELOG.md | LICENSE | labs | solutions | grader | common | data | slides | site.mk) ;;
         *)
             echo "$name stands at the top"
             return 1
@@ -44,7 +44,7 @@ reads_json() {
 targets_exist() {
     local target
     make -pqr lint 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"
-    for target in $(grep -hoE '\bmake (-C /kit )?[a-z-]+' .github/workflows/*.yml .gitlab-ci.yml .devcontainer/* .github/CONTRIBUTING.md | awk '{ print $NF }') \
+    for target in $(grep -hoE '\bmake (-C /kit )?[a-z-]+' .github/workflows/*.yml .gitlab-ci.yml .devcontainer/* CONTRIBUTING.md | awk '{ print $NF }') \
         $(python3 -c 'import json; [print(task["args"][0]) for task in json.load(open(".vscode/tasks.json"))["tasks"]]'); do
         [ "$target" = git ] || grep -qx "$target" "$folder/targets" || {
             echo "there is no make $target"

@@ -24,9 +24,6 @@ from rows import Row, fail, show, table
 
 SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
-BACKENDS = ("cpu", "cuda", "emulated")
-LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
-          "btl_vader_single_copy_mechanism", "none"]
 
 
 def said(*command, **more):
@@ -55,19 +52,26 @@ def most_of(lines):
     return {unit: float([line for line in lines if line[0].startswith(name)][-1][4]) for name, unit in (("peak", "GFLOP/s"), ("memory", "GB/s"))}
 
 
+def show_kernels(title, lines, most):
+    """A row each. @param most the highest rate, by name and unit"""
+    def share(name, rate, unit):
+        return f"{100 * float(rate) / most(name, unit):.0f} %" if most(name, unit) else "?"
+
+    table(title, ["", "best us", "median us", "rate", "", "of the peak or memory"],
+          [[f"{name} {hidden}", least, median, rate, unit, share(name, rate, unit)] for name, hidden, least, median, rate, unit in lines])
+    return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
+
+
 def kernels(build, *_):
-    """A row each. More than the memory gives is the caches' doing."""
+    """More than the memory gives is the caches' doing."""
     lines = kernel_lines(f"{build}/bench-kernels")
     most = most_of(lines)
-    table("kernels, one thread", ["", "best us", "median us", "rate", "", "of the peak or memory"],
-          [[f"{name} {hidden}", least, median, rate, unit, f"{100 * float(rate) / most[unit]:.0f} %"]
-           for name, hidden, least, median, rate, unit in lines])
-    return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
+    return show_kernels("kernels, one thread", lines, lambda _, unit: most[unit])
 
 
 def collective_rows(program, ranks, through, *most):
     found = []
-    for line in said(*LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []), program, *most).splitlines():
+    for line in said(*steps.LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []), program, *most).splitlines():
         name, *numbers = line.split()
         if name in ("all_reduce", "all_gather", "reduce_scatter"):
             found.append(Row("collective", f"{name}, {int(numbers[0]) // 1024} KiB a rank, {ranks} rank{'s' if ranks > 1 else ''}{through}", "us",
@@ -86,13 +90,11 @@ def kernels_on_gpu(bench, *_):
     lines = kernel_lines(f"{bench.build}/bench-kernels-{bench.backend}", *sizes)
     stream = max(float(rate) for name, _, _, _, rate, _ in lines if name == "memory")
 
-    def of_what(name, rate, unit):
-        most = stream if unit == "GB/s" else 1e3 * bench.peak.get(name.split()[-1] if name.split()[-1] in gpu.AMPS else "off", 0)
-        return f"{100 * float(rate) / most:.0f} %" if most else "?"
+    def most(name, unit):
+        last = name.split()[-1]
+        return stream if unit == "GB/s" else 1e3 * bench.peak.get(last if last in gpu.AMPS else "off", 0)
 
-    table(f"kernels on {bench.description}, {gpu.IN_A_ROW} calls in a row", ["", "best us", "median us", "rate", "", "of the peak or memory"],
-          [[f"{name} {hidden}", least, median, rate, unit, of_what(name, rate, unit)] for name, hidden, least, median, rate, unit in lines])
-    return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
+    return show_kernels(f"kernels on {bench.description}, {gpu.IN_A_ROW} calls in a row", lines, most)
 
 
 def collectives_on_gpu(bench, *_):
@@ -224,8 +226,6 @@ def prepared(given):
         rows.load(given("COMPARE"))
     if given("SAVE"):
         rows.must_be_writable(given("SAVE"))
-    os.environ.pop("OPENBLAS_CORETYPE", None)
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 
 def begin(rounds, pythons, **more):
@@ -250,7 +250,7 @@ def on_cpu(build, work, rounds, given):
         steps.wanted(part, amps)
     prepared(given)
     pythons = torches(build, given, chosen)
-    steps.write_data(work)
+    steps.prepare(work)
     if "steps" in chosen:
         amps = those_that_run(functools.partial(steps.why_no, build, work), amps)
     machine = begin(rounds, pythons)
@@ -267,7 +267,7 @@ def on_gpu(build, work, rounds, given, backend):
         bench.cases(part, amps)
     prepared(given)
     pythons = torches(build, given, chosen, backend)
-    steps.write_data(work)
+    steps.prepare(work)
     bench.find(said(f"{build}/kernels-{backend}").strip())
     machine = begin(rounds, pythons, GPU=bench.description)
     measured = []
@@ -282,9 +282,7 @@ def on_gpu(build, work, rounds, given, backend):
 
 def main():
     build, given = sys.argv[1], os.environ.get
-    rounds, work, backend = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data", given("BACKEND") or "cpu"
-    if backend not in BACKENDS:
-        fail(f"there is no backend '{backend}'", "BACKEND=cpu or BACKEND=cuda")
+    rounds, work, backend = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data", steps.backend()
     if backend == "cpu":
         on_cpu(build, work, rounds, given)
     else:

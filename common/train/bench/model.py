@@ -21,7 +21,6 @@ import gpu
 import steps
 from rows import fail, number, table
 
-BACKENDS = ("cpu", "cuda", "emulated")
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 WARM_UP = 2
 
@@ -33,15 +32,8 @@ def whole_number(name, default):
     return int(text)
 
 
-def backend():
-    name = os.environ.get("BACKEND") or "cpu"
-    if name not in BACKENDS:
-        fail(f"there is no backend '{name}'", "BACKEND=cpu or BACKEND=cuda")
-    return name
-
-
 def arithmetic():
-    amp, amps = os.environ.get("AMP") or "off", steps.AMPS if backend() == "cpu" else gpu.AMPS
+    amp, amps = os.environ.get("AMP") or "off", steps.AMPS if not on_gpu() else gpu.AMPS
     if amp not in amps:
         fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}")
     return amp
@@ -53,7 +45,7 @@ def asked_for():
         fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
     layers, hidden, heads = PRESETS.get(name, (2, 128, 4))
     model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True, leaves_out=backend() == "cpu")
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True, leaves_out=not on_gpu())
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
@@ -63,11 +55,11 @@ def asked_for():
 
 
 def on_gpu():
-    return backend() != "cpu"
+    return steps.backend() != "cpu"
 
 
 def program(build, name):
-    return f"{build}/{name}-{backend()}" if on_gpu() else f"{build}/{name}"
+    return f"{build}/{name}-{steps.backend()}" if on_gpu() else f"{build}/{name}"
 
 
 def run(build, work, model, tp, dp, count):
@@ -117,9 +109,7 @@ def rates(model, profile):
 
 def link_here(build):
     """Latency and bandwidth from all-reduces of 4 KiB and 2 MiB over two ranks: t = 2 latency + size / bandwidth."""
-    done = subprocess.run(["mpirun", "-q", "-n", "2", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
-                           "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", program(build, "bench-collectives"), str(2 << 20)],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run([*steps.LAUNCH, "-n", "2", program(build, "bench-collectives"), str(2 << 20)], capture_output=True, text=True, check=True)
     times = {int(size): statistics.median(map(float, samples)) / 1e6 for name, size, *samples in map(str.split, done.stdout.splitlines())
              if name == "all_reduce"}
     small, large = times[4 << 10], times[2 << 20]
@@ -181,16 +171,9 @@ def show_layouts(model, ranks, cluster_for, only_tp):
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
 
 
-def measured(build, work):
-    """What a run on this machine needs."""
-    os.environ.pop("OPENBLAS_CORETYPE", None)
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    steps.write_data(work)
-
-
 def with_compute_of_here(build, work, model, cluster):
     """Its links and memory, and the rates of the GPU here."""
-    measured(build, work)
+    steps.prepare(work)
     count = 12 if model.hidden <= 256 else 5
     found = rates(model, run(build, f"{work}/0", model, 1, 1, count)[1])
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")
@@ -219,7 +202,7 @@ def main():
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks, only_tp)
         return
-    measured(build, work)
+    steps.prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)

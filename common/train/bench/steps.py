@@ -24,6 +24,9 @@ MODELS = {
 LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1), "dp2": (2, 1, 1), "2x2": (4, 2, 1)}
 REPLICATED = [name for name, (ranks, tp, _) in LAYOUTS.items() if ranks > tp]
 AMPS = ("off", "bf16")
+BACKENDS = ("cpu", "cuda", "emulated")
+LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
+          "btl_vader_single_copy_mechanism", "none"]
 ALL_LABS = ("solutions", 11)
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
@@ -35,6 +38,20 @@ def kind_of(what):
     if what == WAITED:
         return "waiting"
     return "communication" if what in SENT else KINDS.get(what, "element-wise")
+
+
+def backend():
+    name = os.environ.get("BACKEND") or "cpu"
+    if name not in BACKENDS:
+        fail(f"there is no backend '{name}'", "BACKEND=cpu or BACKEND=cuda")
+    return name
+
+
+def prepare(work):
+    """What a run on this machine needs."""
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    write_data(work)
 
 
 def write_data(work):

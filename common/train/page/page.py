@@ -8,14 +8,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../../base"))
-from language import LANGUAGE, _  # pylint: disable=wrong-import-position
+from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-position
 
 MARK = '<meta name="generator" content="Balise">'
-
-
-def give_up(what, hint):
-    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
-    sys.exit(2)
 
 
 def text_of(name):

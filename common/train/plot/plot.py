@@ -5,20 +5,14 @@ import json
 import os
 import shlex
 import shutil
-import sys
 
 import gnuplot
-from language import TRANSLATION, _ # which gnuplot has found
+from language import TRANSLATION, _, give_up # which gnuplot has found
 
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
 NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds a step"), "tokens_per_s": _("tokens a second"),
          "comm_bytes": _("bytes sent by rank 0"), "comm_s": _("seconds of communication")}
 MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
-
-
-def give_up(what, hint):
-    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
-    sys.exit(2)
 
 
 def read(path):

@@ -9,13 +9,9 @@
 set -euo pipefail
 
 here=$(dirname -- "${BASH_SOURCE[0]}")
-# shellcheck source-path=SCRIPTDIR source=../ranks.sh
 source "$here/../ranks.sh"
-# shellcheck source-path=SCRIPTDIR source=check.sh
 source "$here/check.sh"
-# shellcheck source-path=SCRIPTDIR source=script.sh
 source "$here/script.sh"
-# shellcheck source-path=SCRIPTDIR source=wait.sh
 source "$here/wait.sh"
 
 ROOT=$PWD FOLDER=$(realpath -m -- "$JOB_FOLDER") SCRIPT='' PROGRAM=''

@@ -63,10 +63,8 @@ state_in_words() {
 }
 
 show_files() {
-    said 'job %s  script  %s' "$job" "$(shown_path "$(field Command)")"
-    echo
-    said 'job %s  output  %s' "$job" "$(shown_path "$(field StdOut)")"
-    echo
+    tell 'job %s  script  %s' "$job" "$(shown_path "$(field Command)")"
+    tell 'job %s  output  %s' "$job" "$(shown_path "$(field StdOut)")"
 }
 
 # As the user would write it.
@@ -137,12 +135,10 @@ end_status() {
 # The batch script's TERM lets the ranks save, whatever started them.
 end_job() {
     if [ "$(field JobState)" = RUNNING ]; then
-        said 'job %s is asked to end (training saves first); once more ends it at once' "$job"
-        echo
+        tell 'job %s is asked to end (training saves first); once more ends it at once' "$job"
         scancel --batch --signal=TERM "$job"
     else
-        said 'job %s is taken out of the queue' "$job"
-        echo
+        tell 'job %s is taken out of the queue' "$job"
         scancel "$job"
     fi
 }
@@ -156,16 +152,14 @@ on_interrupt() {
         end_job
     else
         interrupted=$SECONDS
-        said 'job %s stays in the queue; Ctrl-C again within 5 seconds ends it' "$job"
-        echo
+        tell 'job %s stays in the queue; Ctrl-C again within 5 seconds ends it' "$job"
     fi
 }
 
 # leave STATUS: this command ends, the job does not.
 leave() {
     leave_status
-    said 'job %s goes on. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
-    echo
+    tell 'job %s goes on. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
     exit "$1"
 }
 

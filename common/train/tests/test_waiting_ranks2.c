@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "comm/tests/ranks.h"
-#include "train/waiting.h"
+#include "train/profile.h"
 
 Suite *suite(void);
 
@@ -15,30 +15,30 @@ static void spend(double milliseconds)
     nanosleep(&time, NULL);
 }
 
-static const Lap *find(const Lap *laps, int count, const char *what)
+static const SpanTotal *find(const SpanTotal *spans, int count, const char *what)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(laps[i].what, what) == 0)
-            return &laps[i];
+        if (strcmp(spans[i].what, what) == 0)
+            return &spans[i];
     return NULL;
 }
 
-/* One lap called `what`; returns the seconds that the clock gave it. */
+/* One span called `what`; returns the seconds that the clock gave it. */
 static double exchange(const char *what, double milliseconds)
 {
-    Lap before[MAX_LAPS], after[MAX_LAPS];
-    const Lap *had = find(before, laps_read(before), what);
+    SpanTotal before[MAX_SPANS], after[MAX_SPANS];
+    const SpanTotal *had = find(before, spans_read(before), what);
     spend(milliseconds);
-    lap(what, true);
-    return find(after, laps_read(after), what)->seconds[1] - (had ? had->seconds[1] : 0);
+    span_end(what, true);
+    return find(after, spans_read(after), what)->seconds[1] - (had ? had->seconds[1] : 0);
 }
 
 static void from_the_start(void)
 {
-    laps_run(false);
-    laps_forget();
+    spans_run(false);
+    spans_forget();
     waiting_begin();
-    laps_run(true);
+    spans_run(true);
 }
 
 /* Rank 0 waits in two of three, rank 1 in the other. */
@@ -56,7 +56,7 @@ static double waited_by_both(double own[EXCHANGES])
 
 START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
 {
-    Lap laps[MAX_LAPS];
+    SpanTotal spans[MAX_SPANS];
     Mesh mesh = {.world = world};
     double own[EXCHANGES];
     from_the_start();
@@ -64,45 +64,45 @@ START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
     double waited = waited_by_both(own);
     waiting_step(&mesh);
     waiting_step(&mesh); /* of a step without any */
-    laps_run(false);
-    int count = waiting_apart(laps, laps_read(laps));
+    spans_run(false);
+    int count = waiting_apart(spans, spans_read(spans));
     ck_assert_int_eq(count, 3);
-    ck_assert_str_eq(laps[2].what, LAP_WAITING);
+    ck_assert_str_eq(spans[2].what, WAITING_FOR_OTHERS);
     ck_assert_double_gt(waited, 0);
-    ck_assert_double_eq_tol(laps[2].seconds[1], waited, 1e-9);
-    ck_assert_double_eq(laps[2].seconds[0], 0);
-    ck_assert_double_eq_tol(find(laps, count, "duplication")->seconds[1], own[0] + own[1] + own[2] - waited,
+    ck_assert_double_eq_tol(spans[2].seconds[1], waited, 1e-9);
+    ck_assert_double_eq(spans[2].seconds[0], 0);
+    ck_assert_double_eq_tol(find(spans, count, "duplication")->seconds[1], own[0] + own[1] + own[2] - waited,
                             1e-9);
-    ck_assert_double_ge(find(laps, count, "linear")->seconds[1], 4e-3 * group_rank(world));
+    ck_assert_double_ge(find(spans, count, "linear")->seconds[1], 4e-3 * group_rank(world));
 }
 END_TEST
 
 START_TEST(ranks_that_split_a_model_do_not_wait_for_those_of_another_replica)
 {
-    Lap laps[MAX_LAPS];
+    SpanTotal spans[MAX_SPANS];
     Group *alone = group_split(world, group_rank(world), 0);
     Mesh mesh = {.world = world, .tp = alone, .dp = world};
     double own[EXCHANGES];
     from_the_start();
     waited_by_both(own);
     waiting_step(&mesh);
-    ck_assert_int_eq(waiting_apart(laps, laps_read(laps)), 1);
-    const char *const over_replicas[] = {LAP_ROWS, LAP_NOT_HIDDEN};
+    ck_assert_int_eq(waiting_apart(spans, spans_read(spans)), 1);
+    const char *const over_replicas[] = {REDUCTION_ROWS, REDUCTION_NOT_HIDDEN};
     double took[2], least[2];
     for (int i = 0; i < 2; i++)
         took[i] = exchange(over_replicas[i], group_rank(world) ? 2 : 8);
     MPI_Allreduce(took, least, 2, MPI_DOUBLE, MPI_MIN, group_comm(world));
     waiting_step(&mesh);
-    laps_run(false);
-    waiting_apart(laps, laps_read(laps));
+    spans_run(false);
+    waiting_apart(spans, spans_read(spans));
     for (int i = 0; i < 2; i++)
-        ck_assert_double_eq_tol(find(laps, 3, over_replicas[i])->seconds[1], least[i], 1e-9);
+        ck_assert_double_eq_tol(find(spans, 3, over_replicas[i])->seconds[1], least[i], 1e-9);
 }
 END_TEST
 
 START_TEST(what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number)
 {
-    Lap laps[MAX_LAPS];
+    SpanTotal spans[MAX_SPANS];
     Mesh mesh = {.world = world};
     double own[EXCHANGES];
     from_the_start();
@@ -113,8 +113,8 @@ START_TEST(what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_no
     if (group_rank(world))
         exchange("all_gather", 1);
     waiting_step(&mesh);
-    laps_run(false);
-    ck_assert_int_eq(waiting_apart(laps, laps_read(laps)), 1);
+    spans_run(false);
+    ck_assert_int_eq(waiting_apart(spans, spans_read(spans)), 1);
 }
 END_TEST
 

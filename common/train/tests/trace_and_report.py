@@ -240,7 +240,7 @@ def main(folder):
           "a page does not take the place of another file", done.stdout + done.stderr)
     done = make(folder, "NTASKS=1", f"OUT={folder}/none/page.html")
     check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a folder that is not there is refused before training", done.stderr)
-    left = [name for name in os.listdir(folder) if name.endswith(".new")]
+    left = [name for name in os.listdir(folder) if re.search(r"\.new$|\.[A-Za-z0-9]{6}$", name)]
     check(not left, "nothing half-written is left", str(left))
 
 

@@ -55,8 +55,8 @@ static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *
         Tensor *part_of_x = tape_tensor(x->tape, REAL, shape, whole()),
                *part_of_y = tape_tensor(x->tape, REAL, shape, whole());
         kernel_copy_rows(rows, mine, reals(x) + k * mine, columns, reals(part_of_x), mine);
-        kernel_dropout_apply(rows, mine, probability, (const uint32_t *)ints(kept), reals(part_of_x),
-                             reals(part_of_y));
+        kernel_dropout(DROPOUT, rows, mine, probability, (const uint32_t *)ints(kept), NULL, reals(part_of_x),
+                       reals(part_of_y));
         kernel_copy_rows(rows, mine, reals(part_of_y), mine, reals(y) + k * mine, columns);
     }
     return y;

@@ -1,8 +1,7 @@
 /** @file
  * cuBLAS for the emulated GPU: the products that common/backend/cuda asks for, on the host's BLAS.
  */
-#ifndef BALISE_EMULATED_CUBLAS_V2_H
-#define BALISE_EMULATED_CUBLAS_V2_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -21,5 +20,3 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag, cub
                             cudaDataType_t a_type, int a_stride, const void *b, cudaDataType_t b_type,
                             int b_stride, const void *beta, void *c, cudaDataType_t c_type, int c_stride,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * See cuda_fp16.h.
  */
-#ifndef BALISE_EMULATED_CUDA_BF16_H
-#define BALISE_EMULATED_CUDA_BF16_H
+#pragma once
 
 #include "cuda_fp16.h"
 
@@ -30,5 +29,3 @@ static inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y)
 {
     return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Numbers of 16 bits for the emulated GPU, IEEE 754's binary16 here and bfloat16 in cuda_bf16.h: what they round to, by arithmetic on bits.
  */
-#ifndef BALISE_EMULATED_CUDA_FP16_H
-#define BALISE_EMULATED_CUDA_FP16_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -47,5 +46,3 @@ static inline __half2 __floats2half2_rn(float x, float y)
 
 /** The number that these bits are. */
 float emulated_number(bool fp16, uint16_t bits);
-
-#endif

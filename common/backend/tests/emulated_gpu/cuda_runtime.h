@@ -11,8 +11,7 @@
  * EMULATED_MIXED=1, the last rank's with EMULATED_TAKEN=1 another process's; a driver of EMULATED_DRIVER (13000; 0: none);
  * in all of a process's life EMULATED_EVENTS, and EMULATED_PINNED pieces of pinned memory (as many as it likes).
  */
-#ifndef BALISE_EMULATED_CUDA_RUNTIME_H
-#define BALISE_EMULATED_CUDA_RUNTIME_H
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -211,5 +210,3 @@ void emulated_launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 
     emulated_room();
     emulated_later(stream, [=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
 }
-
-#endif

@@ -2,8 +2,7 @@
  * NCCL for the emulated GPU: the ranks are MPI's, and so are the exchanges. A result is there no earlier than its stream comes to it. EMULATED_NCCL_VERSION=21700
  * is the version that the library says it has.
  */
-#ifndef BALISE_EMULATED_NCCL_H
-#define BALISE_EMULATED_NCCL_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -46,5 +45,3 @@ ncclResult_t ncclSend(const void *x, size_t count, ncclDataType_t type, int to, 
                       cudaStream_t stream);
 ncclResult_t ncclRecv(void *y, size_t count, ncclDataType_t type, int from, ncclComm_t comm,
                       cudaStream_t stream);
-
-#endif

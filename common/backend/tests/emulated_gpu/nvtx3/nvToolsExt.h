@@ -1,7 +1,6 @@
 /* The two functions of NVTX that the kit calls, for the emulated GPU: each adds a line to the file EMULATED_RANGES, "+ name" or "-", where
  * that is set, as a profiler would hear it. */
-#ifndef BALISE_EMULATED_NVTX_H
-#define BALISE_EMULATED_NVTX_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,5 +25,3 @@ static inline int nvtxRangePop(void)
 {
     return emulated_range("-", "");
 }
-
-#endif

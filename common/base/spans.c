@@ -1,0 +1,66 @@
+/* Spans of time, added up by name. */
+#include "base/spans.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static struct {
+    bool running;
+    double last;
+    int count;
+    SpanTotal span[MAX_SPANS];
+    SpanListener *listener[MAX_SPAN_LISTENERS];
+} spans;
+
+void spans_run(bool run)
+{
+    spans.running = run;
+    spans.last = clock_now();
+}
+
+void spans_forget(void)
+{
+    spans.count = 0;
+}
+
+void span_end(const char *what, bool backward)
+{
+    int i = 0;
+    if (!spans.running)
+        return;
+    while (i < spans.count && strcmp(spans.span[i].what, what) != 0)
+        i++;
+    if (i == MAX_SPANS)
+        i--; /* one more name than there is room for: with the last */
+    if (i == spans.count)
+        spans.span[spans.count++] = (SpanTotal){.what = what};
+    double time = clock_now(), seconds = time - spans.last;
+    spans.span[i].seconds[backward] += seconds;
+    spans.last = time;
+    for (int l = 0; l < MAX_SPAN_LISTENERS; l++)
+        if (spans.listener[l])
+            spans.listener[l](what, backward, seconds);
+}
+
+void spans_unlisten(SpanListener *listener)
+{
+    for (int l = 0; l < MAX_SPAN_LISTENERS; l++)
+        if (spans.listener[l] == listener)
+            spans.listener[l] = NULL;
+}
+
+void spans_listen(SpanListener *listener)
+{
+    spans_unlisten(listener);
+    int place = 0;
+    while (place < MAX_SPAN_LISTENERS - 1 && spans.listener[place])
+        place++;
+    spans.listener[place] = listener;
+}
+
+int spans_read(SpanTotal copy[MAX_SPANS])
+{
+    memcpy(copy, spans.span, sizeof spans.span);
+    return spans.count;
+}
