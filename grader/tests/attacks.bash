@@ -86,9 +86,17 @@ fails_saying_one_of() {
 refused() {
     fails_saying "for what is no lab's business"
 }
-left_over() { # processes of the attack, and files of its crew
+left_over() { # processes of the attack, and files of its ranks: those of tests that run beside this one are soon gone
+    local file files tries
     ps -eo args | grep '01-attack' | grep -v grep
-    find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null
+    mapfile -t files < <(find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null)
+    for file in "${files[@]}"; do
+        for ((tries = 0; tries < 600; tries++)); do
+            [ -e "$file" ] || break
+            sleep 0.1
+        done
+        [ ! -e "$file" ] || echo "$file"
+    done
 }
 
 # ---- what is refused when the lab is built

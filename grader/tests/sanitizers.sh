@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SAN=1: what C does not define is found in a lab, with the line, the kind and the sizes; right labs keep their points.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

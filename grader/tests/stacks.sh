@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # STACK=mine: a lab on the student's own earlier ones, and who is to blame.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -2,7 +2,6 @@
 """AMP=bf16 learns as AMP=off does, at every layout, and rounds nothing but the matrices of products. How far apart losses may be
 is measured: 8 times the largest deviation of bf16 runs whose initial weights are moved by one unit in the last place, which
 changes what is rounded up and what down."""
-# Runs beside other tests.
 import os
 import struct
 import subprocess

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """What a GPU, its driver or NCCL may lack is one error, said once, with a HINT and status 2; or a line, where the run goes on without. On an
 emulated GPU, of which the environment says what there is."""
-# Runs beside other tests.
 import os
 
 import runs

@@ -2,7 +2,6 @@
 """One model, every layout: the loss of each step and the weights after the last one are at every tp x dp those of one rank, up
 to rounding. How much rounding may do is measured: 8 times the largest deviation of serial runs whose initial weights are moved
 by one unit in the last place."""
-# Runs beside other tests.
 import tempfile
 
 from layouts_apart import deviation, weights_apart
