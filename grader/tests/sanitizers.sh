@@ -4,7 +4,8 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree sanitizers
-[ ! -e "$BUILD/checked" ] || cp -rp "$BUILD/checked" "$tree/build/checked"
+mkdir build/checked # the tests' programs have the same sanitizers
+for part in float generated libbalise.a; do cp -rp "$BUILD/sanitized/$part" build/checked/ 2> /dev/null; done
 g='    return group_all_reduce(mesh->world, x);'
 
 # lab_1 CODE: lab 1 is solved, with CODE before the sum of g.

@@ -80,8 +80,9 @@ $(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_ma
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
+# As make grade SAN=1 compiles, so that its test has the kit ready.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
-            SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+            SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
 SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has to be seen by the make
@@ -89,7 +90,7 @@ SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 # On the emulated GPU sanitizers are for make test-slow.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
-	common/setup/setup.sh core data test docs $(if $*,slurm)
+	common/setup/setup.sh core data test $(if $*,docs slurm)
 	$(MAKE) run-tests$(if $(ON_GPU),-on-gpu,$(if $*,-slow,-fast))
 
 # What make test-slow does with a real Slurm, alone.

@@ -19,7 +19,7 @@ SHORT=(LAYERS=1 HIDDEN_DIM=64 HEADS=4 SEQ=16 BATCH_SIZE=16 STEPS=1 EPOCHS=1)
 elsewhere() {
     case $1 in
     *ON=slurm* | 'make sbatch'* | 'make test-slurm'*) echo common/train/tests/slow_slurm_train.py ;;
-    *BACKEND=cuda* | 'make gpu-report'*) echo common/backend/tests/cuda_toolkit.sh ;;
+    *BACKEND=cuda* | 'make gpu-report'*) echo common/backend/tests/slow_cuda_toolkit.sh ;;
     'make watch '*) echo grader/tests/loop.sh ;;
     'make debug '*) echo grader/tests/debug.sh ;;
     'make gradebook '*) echo grader/tests/gradebook.sh ;;
