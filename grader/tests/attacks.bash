@@ -227,7 +227,7 @@ interrupted() {
     sleep 1
     check "a judge that is to be killed judges until then" kill -KILL "$judge"
     wait "$judge" 2> /dev/null
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ -n "$(left_over)" ] || break
         sleep 0.1
     done

@@ -11,7 +11,7 @@ make_tree debug
 unset STACK SEED LAB
 
 debug() { # debug COMMANDS ARGUMENTS...: of gdb, a line each
-    printf '%b' "$1" | timeout 100 make --silent debug "${@:2}" > out 2>&1
+    printf '%b' "$1" | timeout 300 make --silent debug "${@:2}" > out 2>&1
     status=$?
 }
 one_error() { # one_error WORDS ARGUMENTS...

@@ -162,9 +162,9 @@ check "output that nobody reads to its end is no error" cut_short
 
 # ---- watch ----
 
-waits_for() { # waits_for WORDS: until watched has them, a minute at most
+waits_for() { # waits_for WORDS: until watched has them, five minutes at most
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         grep -qF -- "$1" watched && return
         sleep 0.1
     done
