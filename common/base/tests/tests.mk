@@ -109,11 +109,13 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
+# What several tests call make for is made before: they run beside each other.
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
+	$(if $(filter slow,$*),$(foreach backend,cpu emulated,$(MAKE) $(SIDE_BY_SIDE) BACKEND=$(backend) SOLUTION=1 bench-programs runners &&) true)
 	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
 
 # What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.
