@@ -86,9 +86,25 @@ fails_saying_one_of() {
 refused() {
     fails_saying "for what is no lab's business"
 }
-left_over() { # processes of the attack, and files of its crew
+gone() { # gone COMMAND...: it finds nothing any more, within a minute
+    local tries
+    for ((tries = 0; tries < 600; tries++)); do
+        [ -n "$("$@")" ] || return 0
+        sleep 0.1
+    done
+    "$@" >> out
+    return 1
+}
+attackers() {
     ps -eo args | grep '01-attack' | grep -v grep
-    find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null
+}
+those_of() { # those_of FILE...: that are there
+    find "$@" -maxdepth 0 2> /dev/null
+}
+nothing_is_left() { # no process of the attack, and no file of its ranks; those of tests that run beside this one are soon gone, too
+    local files
+    mapfile -t files < <(find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null)
+    gone attackers && { [ ${#files[@]} = 0 ] || gone those_of "${files[@]}"; }
 }
 
 # ---- what is refused when the lab is built
@@ -149,7 +165,7 @@ signals() {
 processes() {
     attack 'for (;;) ASK(SYS_clone, SIGCHLD);'
     check "a fork bomb is a failed case" refused
-    check "a fork bomb leaves nothing behind" test -z "$(left_over)"
+    check "a fork bomb leaves nothing behind" nothing_is_left
 }
 files() {
     rm -rf /tmp/balise-was-here
@@ -185,7 +201,7 @@ endings() {
     check "leaving beside the C library is a failed case" fails_saying "The program ended before the check was complete"
     attack 'for (int i = 1; i < 32; i++) signal(i, SIG_IGN); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
     check "an endless loop that ignores every signal is ended" fails_saying "Rank 1 did not come back in the time allowed"
-    check "an endless loop leaves nothing behind" test -z "$(left_over)"
+    check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
     check "printing without end is ended" fails_saying_one_of "Rank 1 did not come back in the time allowed" "the ranks print more than"
     check "what it printed takes a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
@@ -219,11 +235,7 @@ interrupted() {
     sleep 1
     check "a judge that is to be killed judges until then" kill -KILL "$judge"
     wait "$judge" 2> /dev/null
-    for ((i = 0; i < 100; i++)); do
-        [ -n "$(left_over)" ] || break
-        sleep 0.1
-    done
-    check "a judge that is killed leaves nothing behind" test -z "$(left_over)"
+    check "a judge that is killed leaves nothing behind" nothing_is_left
 }
 
 # ---- the walls themselves: a program with no filter of system calls

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # make debug: gdb on one rank of a case, with the real gdb, whose commands come from a file.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -12,7 +11,7 @@ make_tree debug
 unset STACK SEED LAB
 
 debug() { # debug COMMANDS ARGUMENTS...: of gdb, a line each
-    printf '%b' "$1" | timeout 100 make --silent debug "${@:2}" > out 2>&1
+    printf '%b' "$1" | timeout 300 make --silent debug "${@:2}" > out 2>&1
     status=$?
 }
 one_error() { # one_error WORDS ARGUMENTS...

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # An instructor's cases, layouts and points (grader/cases.local): they are played, and what makes no sense is one error with its
 # line. Shapes are drawn anew for each seed.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # The student's loop: progress, hint, solution, reset and watch, as a student uses them.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -163,9 +162,9 @@ check "output that nobody reads to its end is no error" cut_short
 
 # ---- watch ----
 
-waits_for() { # waits_for WORDS: until watched has them, a minute at most
+waits_for() { # waits_for WORDS: until watched has them, five minutes at most
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         grep -qF -- "$1" watched && return
         sleep 0.1
     done

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """Teaching notes quote the grader where they list mistakes: what an instructor reads there stands on a student's screen, in each language."""
-# Runs beside other tests.
 import os
 import re
 import sys

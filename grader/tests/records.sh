@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Records are written where a lab could write: nonsense there is a failed check, and never more.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -16,7 +15,7 @@ done
 
 # fails LAB KIND: no points, and no other end than that of a failure.
 fails() {
-    timeout 120 build/grade --lab "$1" --author "hostile$2" --runners runners --seed 1 > out 2>&1
+    timeout 300 build/grade --lab "$1" --author "hostile$2" --runners runners --seed 1 > out 2>&1
     local ended=$?
     [ "$ended" = 1 ] && grep -q '^Score: 0/' out
 }
@@ -34,7 +33,7 @@ sed "s/$stamp/balise protocol 0123456789abcdef/" build/runners/01-solution > run
 sed "s/$stamp/balise                          /" build/runners/01-solution > runners/01-older
 chmod +x runners/*
 is_refused() { # AUTHOR WORDS
-    timeout 120 build/grade --lab 1 --author "$1" --runners runners --seed 1 > out 2>&1
+    timeout 300 build/grade --lab 1 --author "$1" --runners runners --seed 1 > out 2>&1
     [ $? = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: make ' out && says "$2"
 }
 check "a runner of another protocol is refused before it runs" is_refused stale "built of another protocol than the judge"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # make report: one case of a lab as a page; right labs, wrong ones, one that hangs, and what is refused.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

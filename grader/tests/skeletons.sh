@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # The labs as they are handed out: not started, and what the solutions make of them.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # make trace: who calls what, also of a case that hangs or crashes.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

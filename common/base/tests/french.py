@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """The kit in French: every sentence that it says and every text of the labs is there, and what programs read is the same in each language.
 """
-# Runs beside other tests.
 import ast
 import glob
 import html

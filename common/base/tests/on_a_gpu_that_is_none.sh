@@ -45,7 +45,7 @@ check "SANITIZER=tools: those alone" [ "$status $(cut -d' ' -f1 "$work/tools" | 
 runs "$with" SANITIZER=off
 check "SANITIZER=off: none, and the test is run all the same" [ "$status $(wc -l < "$work/tools") $(grep -c '1 passed, 0 failed' "$work/said")" = '0 0 1' ]
 runs "$with" FINDS=racecheck
-check "what a tool finds fails, and is shown" [ "$status $(grep -c '^✗ .*racecheck' "$work/said") $(grep -c '^✗' "$work/said") $(grep -q '= Invalid __global__ read' "$work/said")$?" = '1 2 2 0' ]
+check "what a tool finds fails, and is shown" [ "$status $(grep -c '^✗ .*racecheck' "$work/said") $(grep -c '^✗' "$work/said") $(grep -q '= Invalid __global__ read' "$work/said")$?" = '1 3 3 0' ]
 runs "$with" SANITIZER=memchk
 check "a tool that there is not is one error" [ "$status $(grep -c '^error: ' "$work/said") $(grep -c 'HINT: ' "$work/said")" = '2 1 1' ]
 if type -P compute-sanitizer > /dev/null; then

@@ -81,8 +81,9 @@ $(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_ma
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
+# As make grade SAN=1 compiles, so that its test has the kit ready.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
-            SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+            SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
 SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has to be seen by the make
@@ -90,7 +91,7 @@ SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 # On the emulated GPU sanitizers are for make test-slow.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
-	common/setup/setup.sh core data test docs $(if $*,slurm)
+	common/setup/setup.sh core data test $(if $*,docs slurm)
 	$(MAKE) run-tests$(if $(ON_GPU),-on-gpu,$(if $*,-slow,-fast))
 
 # What make test-slow does with a real Slurm, alone.
@@ -109,11 +110,13 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
+# What several tests call make for is made before: they run beside each other.
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
+	$(if $(filter slow,$*),$(foreach backend,cpu emulated,$(MAKE) $(SIDE_BY_SIDE) BACKEND=$(backend) SOLUTION=1 bench-programs runners &&) true)
 	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
 
 # What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.

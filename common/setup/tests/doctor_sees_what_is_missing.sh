@@ -9,17 +9,31 @@ failures=0 reasons=()
 unset NO_COLOR CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NTASKS OPENBLAS_CORETYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS
 export LC_ALL=C.UTF-8
 
-# A PATH of links to every command but the ones named, as `bin`.
-path_without() {
-    local folder folders name
-    bin=$work/bin
-    rm -rf "$bin"
-    mkdir "$bin"
+# Links to every command on the PATH, made once.
+link_commands() {
+    local folder folders
+    mkdir "$work/all"
     mapfile -t folders < <(tr : '\n' <<<"$PATH" | tac)
     for folder in "${folders[@]}"; do
-        if [[ -d $folder ]]; then find "$folder"/ -maxdepth 1 ! -type d -exec ln -sf -t "$bin" {} +; fi
+        if [[ -d $folder ]]; then find "$folder"/ -maxdepth 1 ! -type d -exec ln -sf -t "$work/all" {} +; fi
     done
+}
+link_commands
+
+# A PATH of every command but the ones named, as `bin`.
+bin=$work/bin
+path_without() {
+    local name
+    rm -rf "$bin"
+    cp -a "$work/all" "$bin"
     for name; do rm -f "$bin/$name"; done
+}
+
+# fake NAME: its text comes from standard input, and it takes the place of that command in `bin`.
+fake() {
+    rm -f "$bin/$1"
+    cat >"$bin/$1"
+    chmod +x "$bin/$1"
 }
 
 doctor() {
@@ -72,6 +86,15 @@ verdict 'a machine that can do the labs is told so'
 ! grep -q $'\e' "$work/said" || reasons+=('colour in a file')
 verdict 'there is no colour in a file'
 
+# In words, whatever their lines.
+words_of() {
+    tr -s '\n ' ' ' <"$1"
+}
+status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "$root/common/backend/cuda/RESULTS.md" | tr -s '\n ' ' ')
+[[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
+[[ $(words_of "$root/README.md") == *"$status_words"* ]] || reasons+=('README says otherwise')
+verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and README'
+
 path_without mpicc
 doctor PATH="$bin"
 expect_status 2
@@ -85,44 +108,52 @@ expect_status 2
 expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot be done here yet' '^  binutils$'
 verdict 'any one thing that the labs need stands in their way'
 
-path_without shellcheck
+# What is no hindrance: one machine lacks it all.
+path_without shellcheck unshare ompi_info mpicc
+fake mpicc <<END
+#!/bin/bash
+set -o pipefail
+$(type -P mpicc) "\$@" | sed /dnnl/d
+END
+fake unshare <<<$'#!/bin/bash\nexit 1'
+fake ompi_info <<<$'#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_support:value:true'
 doctor PATH="$bin"
 expect_status 0
-expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test' 'The labs can be done here'
-verdict 'what only the tests need stands not in the way of the labs'
-
-path_without mpicc
-printf '#!/bin/bash\nset -o pipefail\n%s "$@" | sed /dnnl/d\n' "$(type -P mpicc)" >"$bin/mpicc"
-chmod +x "$bin/mpicc"
-doctor PATH="$bin"
-expect_status 0
-expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;' 'The labs can be done here'
-verdict 'what training alone can do without stands not in the way of the labs'
+expect_said 'The labs can be done here'
+verdict 'a machine without what only tests, training or speed need can do the labs'
+expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test'
+verdict 'what only the tests need is told, with how to get it'
+expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;'
+verdict 'so is what training alone can do without'
+expect_said '! sandbox +none' 'with limits alone' 'HINT: in a container'
+verdict 'so is a sandbox that the machine does not allow'
+expect_said '✓ Open MPI +CUDA-aware'
+verdict 'an Open MPI that knows of GPUs is recognised'
 
 path_without mpirun
-cat >"$bin/mpirun" <<'END'
+fake mpirun <<'END'
 #!/bin/bash
 [[ $1 == --version ]] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }
 echo ranks=1
 echo ranks=1
 END
-chmod +x "$bin/mpirun"
 doctor PATH="$bin"
 expect_status 2
 expect_said 'each rank is alone in its world' 'belong to two installations'
 verdict 'an mpirun that does not belong to mpicc is found out'
 
-printf '#!/bin/bash\necho HYDRA build details\n' >"$bin/mpirun"
+fake mpirun <<<$'#!/bin/bash\necho HYDRA build details'
 doctor PATH="$bin"
 expect_status 2
 expect_said 'not that of Open MPI' 'HINT'
 verdict 'an mpirun that is not of Open MPI is named'
 
-# A driver with GPUs of the names that follow, NVLink between the first two, that knows CUDA up to $knows.
+# A driver with GPUs of the names that follow, NVLink between the first two, that knows CUDA up to $knows. Without MPI, which no GPU needs:
+# the doctor does not try its ranks.
 knows=99.0
 path_with_gpus() {
     local index=0 name
-    path_without nvidia-smi
+    path_without mpicc mpirun
     {
         printf '#!/bin/bash\ncase $* in\n--query-gpu=index,uuid,name,memory.total,memory.free,driver_version*)\n'
         for name; do
@@ -131,8 +162,7 @@ path_with_gpus() {
         done
         printf ';;\ntopo*) printf "%%s\\n" "	GPU0	GPU1	GPU2" "GPU0	 X 	NV18	SYS" "GPU1	NV18	 X 	SYS" "GPU2	SYS	SYS	 X " ;;\n'
         printf '*) echo "| Driver Version: 550.1  CUDA Version: %s |" ;;\nesac\n' "$knows"
-    } >"$bin/nvidia-smi"
-    chmod +x "$bin/nvidia-smi"
+    } | fake nvidia-smi
 }
 
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200'
@@ -155,7 +185,9 @@ expect_said 'local rank 0 +GPU 2 +A30' 'local rank 1 +GPU 0 +H200' 'NVLink +none
 ! grep -q 'local rank 2' "$work/said" || reasons+=('shows what stands behind a GPU that there is not')
 verdict 'CUDA_VISIBLE_DEVICES says which GPUs there are, in its order'
 
+cp -P "$work/all/mpicc" "$work/all/mpirun" "$bin"
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=
+expect_status 0
 expect_said '! GPU +hidden' 'The labs can be done here'
 verdict 'GPUs that are all hidden are told of'
 
@@ -169,39 +201,15 @@ else
     echo 'skip - a driver older than the toolkit is told of: there is no nvcc'
 fi
 
-path_without ompi_info
-printf '#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_support:value:true\n' >"$bin/ompi_info"
-chmod +x "$bin/ompi_info"
-doctor PATH="$bin"
-expect_said '✓ Open MPI +CUDA-aware'
-verdict 'an Open MPI that knows of GPUs is recognised'
-
-# In words, whatever their lines.
-words_of() {
-    tr -s '\n ' ' ' <"$1"
-}
-status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "$root/common/backend/cuda/RESULTS.md" | tr -s '\n ' ' ')
-doctor PATH="$PATH"
-[[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
-[[ $(words_of "$root/README.md") == *"$status_words"* ]] || reasons+=('README says otherwise')
-verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and README'
-
-path_without unshare
-printf '#!/bin/bash\nexit 1\n' >"$bin/unshare"
-chmod +x "$bin/unshare"
-doctor PATH="$bin"
-expect_status 0
-expect_said '! sandbox +none' 'with limits alone' 'HINT: in a container'
-verdict 'a machine that allows no sandbox is no hindrance, and told so'
-
 doctor PATH="$PATH" OPENBLAS_CORETYPE=Haswell OPENBLAS_NUM_THREADS=999999
 expect_status 0
 expect_said 'OPENBLAS_CORETYPE=Haswell' 'HINT: unset OPENBLAS_CORETYPE' 'OPENBLAS_NUM_THREADS=999999 on'
 verdict 'an environment that slows the kernels down is shown with a HINT'
 
-doctor_on_terminal TERM=xterm
+path_without mpicc mpirun
+doctor_on_terminal PATH="$bin" TERM=xterm
 grep -q $'\e\[32m✓' "$work/said" || reasons+=('no colour on a terminal')
-doctor_on_terminal TERM=xterm NO_COLOR=1
+doctor_on_terminal PATH="$bin" TERM=xterm NO_COLOR=1
 ! grep -q $'\e' "$work/said" || reasons+=('colour in spite of NO_COLOR')
 verdict 'colour appears on a terminal only, and not with NO_COLOR'
 

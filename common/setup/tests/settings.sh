@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # What stands behind make NAME=... is a setting, and what is in the way of every command is said once.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"

@@ -2,7 +2,6 @@
 """AMP=bf16 learns as AMP=off does, at every layout, and rounds nothing but the matrices of products. How far apart losses may be
 is measured: 8 times the largest deviation of bf16 runs whose initial weights are moved by one unit in the last place, which
 changes what is rounded up and what down."""
-# Runs beside other tests.
 import os
 import struct
 import subprocess
@@ -65,7 +64,9 @@ def master_weights(folder):
     """Steps of a hundredth of what bf16 would lose, that is of half a unit in its last place."""
     tiny = [*SMALL, "--dropout", 0, "--steps", 3]
     for name, options in (("start", ["--lr", 0]), ("off", ["--lr", 1e-4]), ("on", ["--lr", 1e-4, *BF16])):
-        run(1, *tiny, *options, "--save", f"{folder}/{name}")
+        done = run(1, *tiny, *options, "--save", f"{folder}/{name}")
+        if done.returncode:
+            raise SystemExit(f"not ok - a run of tiny steps is saved\n{done.stdout}{done.stderr}")
     start, off, on = (numbers(f"{folder}/{name}") for name in ("start", "off", "on"))
     for name, weights in start.items():
         moved = [[y - x for x, y in zip(weights, other[name])] for other in (off, on)]

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """Bad input ends with one error, once and not once a rank, with a HINT and exit status 2."""
-# Runs beside other tests.
 import os
 import subprocess
 import tempfile

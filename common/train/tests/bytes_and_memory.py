@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """What a step sends is what the formulas say, to the byte, and replicas need no more memory than one."""
-# Runs beside other tests.
 import os
 import sys
 

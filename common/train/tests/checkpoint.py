@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """A run that resumes from a checkpoint goes on as if it had never ended: bit by bit at the same layout, up to rounding at
 another (as much of it as layouts.py allows)."""
-# Runs beside other tests.
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from checkpoints import SMALL, contents, curve, losses, newest, succeed, tool, t
 from runs import ROOT, check, command
 
 LAYOUTS = [(1, 1), (2, 2), (4, 4), (1, 1)]
-REPLICAS = [(1, 1), (2, 1), (4, 2), (2, 2)]  # (ranks, tp): with dp, from balise 9 on
+REPLICAS = [(1, 1), (2, 1), (4, 2), (2, 2)]  # (ranks, tp): with dp
 
 
 def in_pieces(folder, metrics, layouts, *options):
@@ -73,7 +72,7 @@ def interrupt(words, metrics):
         while os.path.getsize(metrics) < before + 500 and job.poll() is None:
             time.sleep(0.01)
         os.kill(job.pid, signal.SIGINT)
-        output, _ = job.communicate(timeout=60)
+        output, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends a run that saves", output[-600:])
 
 
@@ -85,7 +84,7 @@ def interrupted_while_evaluating(folder):
             if line.startswith("evaluating"):
                 break
         os.kill(job.pid, signal.SIGINT)
-        output, _ = job.communicate(timeout=60)
+        output, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "interrupted" in output and any(name.startswith("step-") for name in os.listdir(f"{folder}/evaluated")),
           "Ctrl-C during an evaluation saves too", output[-600:])
 
@@ -101,9 +100,6 @@ def other_layouts(folder):
         moved = max(apart(serial, alone("--perturb", k)) for k in (1, 2, 3))
         for layouts in (LAYOUTS, REPLICAS):
             sentence = f"a run goes on over the layouts {layouts} (ranks, tp) with the losses of one rank ({name})"
-            if layouts is REPLICAS and no_replicas():
-                print(f"skip - {sentence}: there is no data parallelism before balise 9")
-                continue
             place = f"{folder}/{name[:3]}-{layouts is REPLICAS}"
             parted = in_pieces(place, place + ".jsonl", layouts, *options)
             check(len(parted) == 16 and 0 < moved and apart(serial, parted) <= 8 * moved, sentence,
@@ -112,17 +108,10 @@ def other_layouts(folder):
 
 def same_replicas(folder):
     sentence = "at two replicas of two ranks a run in two pieces is bit by bit one run"
-    if no_replicas():
-        print(f"skip - {sentence}: there is no data parallelism before balise 9")
-        return
     alone = f"{folder}/replicas.jsonl"
     succeed(4, "--tp", 2, "--test", "", "--steps", 8, "--metrics", alone)
     parted = in_pieces(f"{folder}/replicas", f"{folder}/replicas-parted.jsonl", [(4, 2), (4, 2)])
     check(parted == losses(alone) and len(parted) == 8, sentence, f"{losses(alone)}\n{parted}")
-
-
-def no_replicas():
-    return "before balise 9" in train(2, "--tp", 1, "--test", "", "--steps", 1).stderr
 
 
 def apart(a, b):

@@ -3,7 +3,6 @@
 
 The package comes from PyPI into an environment of its own below the build folder.
 """
-# Runs beside other tests.
 import hashlib
 import json
 import os

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """make model: counts are those of the program, laws of the formulas hold, and the published weak scaling has its shape."""
-# Runs beside other tests.
 import dataclasses
 import functools
 import json

@@ -59,7 +59,7 @@ def drawn(path, width=1200):
         return None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=5000", f"--window-size={width},1200",
-                               "--dump-dom", "file://" + os.path.abspath(path)], capture_output=True, text=True, timeout=120, check=False)
+                               "--dump-dom", "file://" + os.path.abspath(path)], capture_output=True, text=True, timeout=300, check=False)
     return done.stdout
 
 

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """A profiler of GPUs is told what the kit is doing, in ranges of NVTX that lie within each other. On an emulated GPU with emulated ranges."""
-# Runs beside other tests.
 import os
 import tempfile
 

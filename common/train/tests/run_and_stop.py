@@ -52,12 +52,10 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")
     job = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path), cwd=ROOT,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    for _ in range(600):
+    while job.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 1000):
         time.sleep(0.05)
-        if os.path.exists(path) and os.path.getsize(path) > 1000:
-            break
     os.kill(job.pid, signal.SIGINT)
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     with open(path) as file:
         kept = [json.loads(line) for line in file]
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
@@ -74,7 +72,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         output += line
     time.sleep(0.2)
     os.kill(job.pid, signal.SIGTERM)
-    rest, _ = job.communicate(timeout=120)
+    rest, _ = job.communicate(timeout=300)
     output += rest
     with open(path) as file:
         kept = [json.loads(line) for line in file]

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """What make sbatch asks Slurm for, on a Slurm of scripts: it takes any job, has two nodes of eight cores, and says that the job is done.
 slow_slurm_*.py do the same with a real one."""
-# Runs beside other tests.
 import os
 import subprocess
 import tempfile

@@ -12,7 +12,7 @@ import time
 
 from pages import Page
 from runs import ROOT, check, losses_of
-from slurm_cluster import SCRIPTS, cluster, missing
+from slurm_cluster import cluster, missing
 
 SMALL = ["LAYERS=1", "HIDDEN_DIM=32", "HEADS=4", "BATCH_SIZE=8", "SEQ=32"]
 ON_TWO_NODES = ["sbatch", "NTASKS=4", "TP=2", "NODES=2", *SMALL]
@@ -32,7 +32,7 @@ def checkpoints(folder):
     return sorted(name for name in os.listdir(folder) if name.startswith("step-")) if os.path.isdir(folder) else []
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=300):
     end = time.time() + seconds
     while not condition() and time.time() < end:
         time.sleep(0.2)
@@ -69,7 +69,7 @@ def trains_on_two_nodes(one, folder, start):
 
 
 def script_stands_alone(one):
-    script = f"{SCRIPTS}/two-srun.sbatch"
+    script = f"{one.scripts}/two-srun.sbatch"
     alone = subprocess.run(["sbatch", "--wait", script], env=one.environment, cwd=ROOT, capture_output=True, text=True)
     bash = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
     check(alone.returncode == 0 and bash.returncode == 0, "the script that was kept can be submitted as it is", alone.stderr)
@@ -93,7 +93,7 @@ def goes_back_into_the_queue(one, folder):
 def ends_when_its_time_is_over(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=over", f"SAVE={folder}/over", f"METRICS={folder}/over.jsonl")
     one.ask("scancel", "--signal=USR1", "--batch", training(one, "over", folder))
-    text, _ = job.communicate(timeout=60)
+    text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and "error: the time is over" in text and "HINT" in text and checkpoints(f"{folder}/over"),
           "without RESUME it saves and fails when its time is over", text)
 
@@ -101,7 +101,7 @@ def ends_when_its_time_is_over(one, folder):
 def saves_when_cancelled(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=gone", f"SAVE={folder}/gone", f"METRICS={folder}/gone.jsonl")
     one.ask("scancel", training(one, "gone", folder))
-    text, _ = job.communicate(timeout=60)
+    text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and "was cancelled" in text and checkpoints(f"{folder}/gone"), "scancel lets it save",
           f"{checkpoints(f'{folder}/gone')}\n{text}")
     again = [*ON_TWO_NODES, "NAME=put", "STEPS=400", "EPOCHS=2", f"SAVE={folder}/put", f"RESUME={folder}/put"]
@@ -119,13 +119,13 @@ def interrupted_once(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=once", f"SAVE={folder}/once", f"METRICS={folder}/once.jsonl")
     number = training(one, "once", folder)
     interrupt(job)
-    text, _ = job.communicate(timeout=60)
+    text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and f"make sbatch JOB={number}" in text and f"{number} once RUNNING" in one.queue(),
           "one Ctrl-C leaves the job running, and says how to wait for it again", f"{one.queue()}\n{text}")
     waits = one.make("sbatch", f"JOB={number}")
     time.sleep(3)
     one.ask("scancel", "--signal=TERM", "--batch", number)
-    text, _ = waits.communicate(timeout=60)
+    text, _ = waits.communicate(timeout=300)
     check("step 1/" in text and "\nrank " in text and waits.returncode != 0, "JOB=n waits for it again, and shows all that it printed", text)
 
 
@@ -136,7 +136,7 @@ def interrupted_twice(one, folder, start):
     interrupt(job)
     time.sleep(1.5)
     interrupt(job)
-    text, _ = job.communicate(timeout=60)
+    text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and one.queue() == "" and checkpoints(f"{folder}/{name}"),
           f"two end it, with what it had saved, by {start}", f"{one.queue()}\n{text}")
 
@@ -154,11 +154,11 @@ def waits_its_turn(one):
     interrupt(waits)
     time.sleep(1.5)
     interrupt(waits)
-    never, _ = waits.communicate(timeout=60)
+    never, _ = waits.communicate(timeout=300)
     check(waits.returncode != 0 and "out of the queue" in never and "never" not in one.queue(),
           "two Ctrl-C take a job that waits out of the queue", never)
     one.ask("scontrol", "update", "partition=p", "state=UP")
-    text, _ = job.communicate(timeout=60)
+    text, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "PartitionDown" in text, "why a job is pending is shown", text)
 
 

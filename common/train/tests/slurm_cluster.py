@@ -17,7 +17,6 @@ from runs import BUILD, ROOT
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare")
 CORES = 4  # that a node claims to have
 LIMIT = 300  # seconds for one command
-SCRIPTS = f"{BUILD}/tests/slurm"
 
 CONFIGURATION = """\
 ClusterName=balise
@@ -91,6 +90,7 @@ def end_with_the_test():
 class Cluster:
     def __init__(self, folder):
         self.folder = folder
+        self.scripts = f"{BUILD}/tests/{os.path.basename(folder)}"  # tests beside this one have their own
         self.daemons = []
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS", "OMPI_", "PMIX"))}
@@ -131,7 +131,7 @@ class Cluster:
     def ask(self, *command):
         return subprocess.run(command, env=self.environment, capture_output=True, text=True).stdout.strip()
 
-    def wait_for(self, condition, what, seconds=60):
+    def wait_for(self, condition, what, seconds=300):
         end = time.time() + seconds
         while not condition():
             if time.time() > end:
@@ -140,7 +140,7 @@ class Cluster:
 
     def make(self, *words, **environment):
         """make with the cluster's site file, in a process group of its own; what it prints comes as text."""
-        return subprocess.Popen(["make", f"SITE={self.folder}/site.mk", f"BUILD={BUILD}", f"SLURM_FOLDER={SCRIPTS}", *map(str, words)], cwd=ROOT,
+        return subprocess.Popen(["make", f"SITE={self.folder}/site.mk", f"BUILD={BUILD}", f"SLURM_FOLDER={self.scripts}", *map(str, words)], cwd=ROOT,
                                 env={**self.environment, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=end_with_the_test)
 
@@ -170,7 +170,7 @@ class Cluster:
     def stop(self):
         self.ask("scancel", "--user", "root")
         with contextlib.suppress(SystemExit):
-            self.wait_for(lambda: self.queue() == "", "the queue is empty", 30)
+            self.wait_for(lambda: self.queue() == "", "the queue is empty")
         for daemon in reversed(self.daemons):
             daemon.send_signal(signal.SIGTERM)
         for daemon in self.daemons:
@@ -187,10 +187,10 @@ def cluster(hidden=None):
     with tempfile.TemporaryDirectory(prefix="balise-slurm.", dir="/var/tmp", ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o755)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("the test was ended"))
-        shutil.rmtree(SCRIPTS, ignore_errors=True)
         one = Cluster(folder)
         try:
             one.start(hidden)
             yield one
         finally:
             one.stop()
+            shutil.rmtree(one.scripts, ignore_errors=True)

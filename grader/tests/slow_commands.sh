@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Every command of the READMEs and of the labs' texts is run, as a student who has solved the labs would run it; training in a short form. What
 # another test runs is named here, with that test.
-# Runs beside other tests.
 # shellcheck disable=SC2016,SC2317 # $EDITOR stands in the texts; functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -20,7 +19,7 @@ SHORT=(LAYERS=1 HIDDEN_DIM=64 HEADS=4 SEQ=16 BATCH_SIZE=16 STEPS=1 EPOCHS=1)
 elsewhere() {
     case $1 in
     *ON=slurm* | 'make sbatch'* | 'make test-slurm'*) echo common/train/tests/slow_slurm_train.py ;;
-    *BACKEND=cuda* | 'make gpu-report'*) echo common/backend/tests/cuda_toolkit.sh ;;
+    *BACKEND=cuda* | 'make gpu-report'*) echo common/backend/tests/slow_cuda_toolkit.sh ;;
     'make watch '*) echo grader/tests/loop.sh ;;
     'make debug '*) echo grader/tests/debug.sh ;;
     'make gradebook '*) echo grader/tests/gradebook.sh ;;

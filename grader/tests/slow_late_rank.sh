@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # A rank that gets no core for a while, as on a machine that is asked too much: it plays each case that it has part in, and plays it once.
-# Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """make bench: what it refuses, what SAVE keeps, what COMPARE calls a difference. No time is judged."""
-# Runs beside other tests.
 import contextlib
 import functools
 import io

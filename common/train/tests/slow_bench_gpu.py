@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """make bench BACKEND=cuda, on an emulated GPU and of a tiny model: what it measures, what it refuses. No time is judged."""
-# Runs beside other tests.
 import contextlib
 import functools
 import io

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# run.sh with fake tests, in a folder of its own: what a failure, an unsteady test and the closing lines look like.
+# shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
+set -uo pipefail
+cd "$ROOT" || exit 2
+runner=$PWD/common/base/tests/run.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+check() {
+    if "${@:2}"; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        sed 's/^/    | /' "$work/said"
+        failures=1
+    fi
+}
+
+# fake NAME COMMANDS: a test. $again is empty in its first run.
+fake() {
+    local path=$work/kit/common/base/tests/$1.sh
+    mkdir -p "${path%/*}"
+    printf '#!/bin/bash\nran=%q\nagain=; [ ! -e "$ran" ] || again=1; : > "$ran"\necho "$$" >> "$ran"\n%s\n' "$work/$1.ran" "$2" > "$path"
+    chmod +x "$path"
+}
+unsteady='[ "$again" ] && echo "ok - holds now" || { echo "not ok - holds"; echo "    a reason"; exit 1; }'
+# runs: all fakes; the words in $work/said, the status in $status.
+runs() {
+    rm -f "$work"/*.ran
+    mkdir -p "$work/kit/build/tests"
+    ROOT=$work/kit BUILD=$work/kit/build "$runner" fast > "$work/said" 2>&1
+    status=$?
+    rm -rf "$work/kit/common"
+}
+closes() { # closes LINE STATUS
+    [ "$status" = "$2" ] && [ "$(tail -n 1 "$work/said")" = "$1" ]
+}
+says() {
+    grep -qE -- "$1" "$work/said"
+}
+line() { # the number of the last line that matches
+    grep -nE -- "$1" "$work/said" | tail -n 1 | cut -d: -f1
+}
+
+fake good 'echo "ok - one"; echo "skip - two: none"'
+runs
+check "a run without failures is green, and closes with its numbers" closes "1 passed, 0 failed, 1 skipped" 0
+check "a test has its seconds and its CPU seconds" says '^✓ common/base/tests/good.sh +1 passed, 1 skipped +[0-9.]+ s +[0-9.]+ s CPU$'
+check "a run of ten tests or fewer has no list of the slowest" eval '! says "slowest"'
+
+for n in 1 2 3 4 5 6 7 8 9 10 11; do fake "good$n" 'echo "ok - one"'; done
+fake slow 'echo "ok - one"; for ((i = 0; i < 300000; i++)); do :; done'
+runs
+check "a longer run lists its ten slowest tests before the closing line" \
+    [ "$(tail -n 11 "$work/said" | head -n 10 | grep -cE '^ +[0-9.]+ +[0-9.]+  common/base/tests/[a-z0-9]+\.sh$')" = 10 ]
+check "the slowest stands first, with the CPU seconds that it needed" \
+    eval "tail -n 11 '$work/said' | head -n 1 | grep -qE '^ +[0-9.]+ +(0\.[1-9]|[1-9][0-9.]+)  common/base/tests/slow\.sh'"
+
+fake unsteady1 "$unsteady"
+fake unsteady2 "$unsteady"
+fake zlast 'sleep 0.5; [ "$(cat "${ran%/*}"/unsteady1.ran | wc -l)" = 1 ] && echo "ok - the others run first"'
+runs
+check "two tests that fail once leave the run green, with no failure" closes "3 passed, 0 failed, 0 skipped" 0
+check "they are listed as unsteady" says '^Unsteady'
+for n in 1 2; do
+    check "with what the first run of number $n printed" [ "$(line "^✗ common/base/tests/unsteady$n.sh")" -gt "$(line '^Unsteady')" ]
+    check "and with its second run" [ "$(line "^✓ common/base/tests/unsteady$n.sh")" -gt "$(line "^✗ common/base/tests/unsteady$n.sh")" ]
+done
+check "both outputs are shown" eval 'says "^    not ok - holds$" && says "^        a reason$" && says "^    \\| ok - holds now$"'
+
+for n in 1 2 3; do fake "unsteady$n" "$unsteady"; done
+fake good 'echo "ok - one"'
+runs
+check "from three unsteady tests on the run is red" closes "4 passed, 3 failed, 0 skipped" 1
+
+fake bad 'echo "ok - one"; echo "not ok - two"; echo "    a reason"; exit 1'
+runs
+check "a test that fails twice is red" closes "1 passed, 1 failed, 0 skipped" 1
+check "it runs twice, and no more" [ "$(grep -c '^✗' "$work/said")" = 3 ]
+check "what failed stands at the end" [ "$(line '^    not ok - two$')" -gt "$(line '^What failed:$')" ]
+check "it is not unsteady" eval '! says "^Unsteady"'
+
+fake silent ':'
+fake dies 'echo "ok - one"; kill -SEGV $$'
+runs
+check "a test that says nothing has failed, and so has one that dies" closes "1 passed, 2 failed, 0 skipped" 1
+exit "$failures"

@@ -1,0 +1,6 @@
+#!/usr/bin/python3
+"""One model, every layout, as in layouts.py: the optimisers that are left out there."""
+from layouts_apart import at_every_layout
+
+for name in ("SGD, dropout 0", "AdamW, dropout 0"):
+    at_every_layout(name)
