@@ -137,6 +137,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'b':
         wish_for(o->sandbox, value);
         break;
+    case 'e':
+        keep_expected(value);
+        break;
     case 'S':
         o->short_lived = true;
         break;
@@ -165,18 +168,29 @@ static void set_option(Options *o, int option, const char *value)
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"lab", required_argument, NULL, 'l'},     {"author", required_argument, NULL, 'a'},
-        {"seed", required_argument, NULL, 's'},    {"case", required_argument, NULL, 'c'},
-        {"runners", required_argument, NULL, 'r'}, {"labs", required_argument, NULL, 'f'},
-        {"own", required_argument, NULL, 'w'},     {"format", required_argument, NULL, 'k'},
-        {"out", required_argument, NULL, 'o'},     {"cpu-limit", required_argument, NULL, 'u'},
-        {"sandbox", required_argument, NULL, 'b'}, {"margins", no_argument, NULL, 'm'},
-        {"trace", no_argument, NULL, 'T'},         {"cases", required_argument, NULL, 'i'},
-        {"sanitized", no_argument, NULL, 'z'},     {"since", required_argument, NULL, 'n'},
-        {"gpu", no_argument, NULL, 'g'},           {"debug", required_argument, NULL, 'd'},
-        {"stops", required_argument, NULL, 'p'},   {"report", required_argument, NULL, 'R'},
-        {"short-lived", no_argument, NULL, 'S'},   {0}};
+    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
+                                          {"author", required_argument, NULL, 'a'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"case", required_argument, NULL, 'c'},
+                                          {"runners", required_argument, NULL, 'r'},
+                                          {"labs", required_argument, NULL, 'f'},
+                                          {"own", required_argument, NULL, 'w'},
+                                          {"format", required_argument, NULL, 'k'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {"cpu-limit", required_argument, NULL, 'u'},
+                                          {"sandbox", required_argument, NULL, 'b'},
+                                          {"margins", no_argument, NULL, 'm'},
+                                          {"trace", no_argument, NULL, 'T'},
+                                          {"cases", required_argument, NULL, 'i'},
+                                          {"sanitized", no_argument, NULL, 'z'},
+                                          {"since", required_argument, NULL, 'n'},
+                                          {"gpu", no_argument, NULL, 'g'},
+                                          {"debug", required_argument, NULL, 'd'},
+                                          {"stops", required_argument, NULL, 'p'},
+                                          {"report", required_argument, NULL, 'R'},
+                                          {"expected", required_argument, NULL, 'e'},
+                                          {"short-lived", no_argument, NULL, 'S'},
+                                          {0}};
     Options o = defaults();
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)

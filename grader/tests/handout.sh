@@ -63,7 +63,7 @@ sys.exit(found > 0)
 PYTHON
 }
 without_the_rest() {
-    [ -s "$kit/Makefile" ] && ! find "$kit" | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
+    [ -s "$kit/Makefile" ] && ! find "$kit" -printf "/%P\n" | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
         ! grep -rl instructors_own "$kit/grader" > "$out"
 }
 
