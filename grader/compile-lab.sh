@@ -51,14 +51,15 @@ say_limit() {
 # foreign_file: the first file that the compiler has read and that is none of: a header of the kit, of the system or of MPI, the
 # lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
 foreign_file() {
-    local allowed=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "$(dirname "$source")") flag file
+    local allowed=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "$(dirname "$source")") flag file assembled
+    assembled=$(realpath -m -- "$scratch")
     for flag in $CFLAGS; do
         case $flag in -I*) allowed+=("${flag#-I}") ;; esac
     done
     mapfile -t allowed < <(realpath -m -- "${allowed[@]}")
     while read -r file; do
         # the assembler names its input, and the lab without its folder
-        case $file in "$(realpath -m -- "$scratch")"/cc*.s | "$PWD/${source##*/}") continue ;; esac
+        case $file in "$assembled"/cc*.s | "$PWD/${source##*/}") continue ;; esac
         for flag in "${allowed[@]}"; do
             case $file in "$flag"/*) continue 2 ;; esac
         done

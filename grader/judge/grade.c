@@ -42,7 +42,8 @@ static Runs *run_or_give_up(const char *runner, const Lab *lab, const Case *case
                             const Options *o)
 {
     Problem problem;
-    Runs *runs = run_cases(runner, lab_largest_world(lab), cases, count, o->cpu_limit, o->sandbox, &problem);
+    int ranks = count == 1 ? cases->world : lab_largest_world(lab);
+    Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     return runs;

@@ -137,6 +137,9 @@ static void set_option(Options *o, int option, const char *value)
     case 'b':
         wish_for(o->sandbox, value);
         break;
+    case 'e':
+        keep_expected(value);
+        break;
     case 'S':
         o->short_lived = true;
         break;
@@ -191,6 +194,7 @@ static Options options_of(int argc, char **argv)
                                           {"debug", required_argument, NULL, 'd'},
                                           {"stops", required_argument, NULL, 'p'},
                                           {"report", required_argument, NULL, 'R'},
+                                          {"expected", required_argument, NULL, 'e'},
                                           {"short-lived", no_argument, NULL, 'S'},
                                           {"list", no_argument, NULL, 'L'},
                                           {"may-send", required_argument, NULL, 'M'},

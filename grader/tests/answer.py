@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """answer.py NAME: prints the source of a wrong answer (grader/mutants) or of an unusual right one (grader/accepts), as 06-no_f.
 answer.py --all FOLDER [PATTERN...]: of each whose name matches, FOLDER/KIND/NAME/source.c and fields. grader/mutants/README.md has the form."""
 import glob

@@ -16,8 +16,10 @@ make --silent BUILD="$BUILD" "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh" 
 
 mkdir -p "$BUILD/mutants"
 results=$BUILD/mutants/results.$$ names=$BUILD/mutants/names.$$
-trap 'rm -f "$results" "$names"' EXIT
-grader/tests/answer.py --all "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
+export EXPECTED=$BUILD/mutants/expected.$$ # what the judge expects of a case is the same for every answer to a lab
+mkdir "$EXPECTED"
+trap 'rm -rf "$results" "$names" "$EXPECTED"' EXIT
+python3 grader/tests/answer.py --all "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
 mapfile -t folders < "$names"
 
 # Ranks sleep while they wait, so that launches fit side by side.

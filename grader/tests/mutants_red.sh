@@ -34,9 +34,27 @@ answers mutants '[two_names] fails: input gradient
 -linear(x, layer->up)
 +linear(whole, layer->up)'
 check "a wrong answer that is not caught is red" is_red '^survivor: lab 6 mutant two_names: .*input gradient does not fail'
+answers mutants '[no_f] fails: input gradient; says: put it through
+-x = duplication(x, mesh);
++x = duplicate(x, mesh);'
+check "so is one that does not build, where other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
 answers accepts '[no_f] expects: full
 -x = duplication(x, mesh);'
 check "a right answer that is rejected is red" is_red '^survivor: lab 6 accept no_f'
+
+verdict() {
+    build/grade --lab 6 --author mutant --runners build/mutants/accepts/06-no_f --seed 1 --margins "$@" | sed -E 's/, [0-9.]+ s\)//'
+}
+same_from_files() {
+    mkdir expected
+    verdict > as_ever
+    verdict --expected expected > computed
+    [ "$(find expected -type f | wc -l)" -gt 10 ] && cmp as_ever computed || return
+    verdict --expected expected > taken
+    cmp as_ever taken
+}
+check "an expectation that an earlier answer has left in a file gives the same verdict, margins too" same_from_files
+
 answers mutants '[no_f] fails: input gradient
 -x = duplication(y, mesh);'
 check "a change of a text that the solution has not is an error that says where it stands" is_red \

@@ -21,7 +21,7 @@ right() {
 wrong_answer() { # wrong_answer MUTANT: as the student's lab
     local lab=$((10#${1%%-*})) file
     file=$(lab_file $lab)
-    "$ROOT/grader/tests/answer.py" "$1" > "$file"
+    python3 "$ROOT/grader/tests/answer.py" "$1" > "$file"
 }
 is_refused() { # one error, one HINT, status 2
     [ "$status" = 2 ] && says "$1" && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c HINT: out)" = 1 ]

@@ -24,6 +24,8 @@ ExpectFunction write_expected;
  *  `rounded` says how many runs in emulated single precision to add, for expected_spread(); 0 for a suspect. What is expected
  *  with a spread holds until another such is. To be freed with expected_free(). */
 Expected expect(const Case *c, int rank, int suspect, int rounded);
+/** Keeps what expect() computes in this folder, and takes from there what an earlier run of the same judge has kept. */
+void keep_expected(const char *folder);
 /** Frees the stream, not the record itself. */
 void expected_free(Expected *expected);
 

@@ -1,8 +1,11 @@
 /* The exact run of a case, and how far runs in single precision lie from it. These are shared by two processes, the judge and a
- * second one that waits for it; the ranks have ended, so that both cores are free. */
+ * second one that waits for it; the ranks have ended, so that both cores are free. What was computed once can be kept in files, for
+ * other answers to the same cases. */
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -76,6 +79,71 @@ static void widen_spread(int worker, const char *emulated)
     }
 }
 
+static const char *kept_in;
+
+void keep_expected(const char *folder)
+{
+    kept_in = folder;
+}
+
+/* A name for each question, by FNV-1a. */
+static void name_kept(char path[600], const Case *c, int rank, int suspect, int rounded)
+{
+    struct {
+        Case c;
+        int rank, suspect, rounded;
+    } question;
+    memset(&question, 0, sizeof question);
+    memcpy(&question.c, c, sizeof *c);
+    question.rank = rank;
+    question.suspect = suspect;
+    question.rounded = rounded;
+    uint64_t sum = 0xcbf29ce484222325;
+    for (size_t i = 0; i < sizeof question; i++)
+        sum = (sum ^ ((const unsigned char *)&question)[i]) * 0x100000001b3;
+    snprintf(path, 600, "%.500s/%016llx", kept_in, (unsigned long long)sum);
+}
+
+/* Takes the stream from its file, and with it the spreads of the desk's entries. */
+static bool take_kept(const char *path, char *base, _Atomic int64_t *used, bool spreads)
+{
+    int64_t size = 0, offset = 0;
+    const Entry *exact;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    bool whole = fread(&size, sizeof size, 1, file) == 1 && size <= STREAM_BYTES &&
+                 fread(base, (size_t)size, 1, file) == 1;
+    while (whole && spreads && (exact = next_entry(base, size, &offset))) {
+        *spread_of(SECOND, exact) = 0;
+        whole = fread(spread_of(JUDGE, exact), sizeof(double), 1, file) == 1;
+    }
+    fclose(file);
+    *used = whole ? size : 0;
+    return whole;
+}
+
+/* Others may look for the file meanwhile: it gets its name when it is whole. */
+static void keep(const char *path, const Expected *e)
+{
+    char unfinished[620];
+    int64_t offset = 0;
+    const Entry *exact;
+    snprintf(unfinished, sizeof unfinished, "%s.%d", path, (int)getpid());
+    FILE *file = fopen(unfinished, "wb");
+    if (!file)
+        return;
+    fwrite(&e->used, sizeof e->used, 1, file);
+    fwrite(e->base, (size_t)e->used, 1, file);
+    while (e->has_spread && (exact = next_entry(e->base, e->used, &offset))) {
+        double spread = expected_spread(e, exact);
+        fwrite(&spread, sizeof spread, 1, file);
+    }
+    bool written = !ferror(file);
+    if (fclose(file) != 0 || !written || rename(unfinished, path) != 0)
+        unlink(unfinished);
+}
+
 static bool hear(void)
 {
     char byte;
@@ -144,10 +212,8 @@ void expect_ranks(void)
     second = -1;
 }
 
-static Expected with_spread(const Case *c, int rank, int rounded)
+static void compute_spread(const Case *c, int rank, int rounded)
 {
-    if (!desk)
-        desk = reserve(sizeof *desk, MAP_SHARED);
     if (second < 0)
         start_second();
     desk->c = *c;
@@ -159,7 +225,6 @@ static Expected with_spread(const Case *c, int rank, int rounded)
     emulate(JUDGE, 2, true);
     if (!hear()) /* it has been ended, or there never was one */
         emulate(SECOND, 1, true);
-    return (Expected){desk->exact, desk->used, true};
 }
 
 /* Rooms of streams that are no longer needed: their pages are there already. */
@@ -170,12 +235,28 @@ static struct {
 
 Expected expect(const Case *c, int rank, int suspect, int rounded)
 {
-    if (rounded > 0)
-        return with_spread(c, rank, rounded);
-    char *base = spare.count > 0 ? spare.base[--spare.count] : reserve(STREAM_BYTES, MAP_PRIVATE);
+    char path[600];
+    bool spreads = rounded > 0;
+    if (spreads && !desk)
+        desk = reserve(sizeof *desk, MAP_SHARED);
+    Expected e = {.has_spread = spreads};
+    e.base = spreads           ? desk->exact
+             : spare.count > 0 ? spare.base[--spare.count]
+                               : reserve(STREAM_BYTES, MAP_PRIVATE);
     _Atomic int64_t used = 0;
-    write_expected(c, rank, suspect, (Stream){base, STREAM_BYTES, &used});
-    return (Expected){base, used, false};
+    if (kept_in)
+        name_kept(path, c, rank, suspect, rounded);
+    bool kept = kept_in && take_kept(path, e.base, &used, spreads);
+    if (!kept && spreads) {
+        compute_spread(c, rank, rounded);
+        used = desk->used;
+    } else if (!kept) {
+        write_expected(c, rank, suspect, (Stream){e.base, STREAM_BYTES, &used});
+    }
+    e.used = used;
+    if (kept_in && !kept)
+        keep(path, &e);
+    return e;
 }
 
 void expected_free(Expected *expected)

@@ -1,4 +1,5 @@
-/* Headers of C. */
+/* Headers of C, with what GNU adds. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -24,4 +24,4 @@ static Tensor *sum(Tensor *x, const Mesh *mesh)
 
 static const Op f = {"f", same, sum}, g = {"g", sum, same};
 #define duplication(x, mesh) apply(&f, x, mesh)
-#define all_reduce(x, mesh) apply(&g, x, mesh)
+#define all_reduce(x, mesh)  apply(&g, x, mesh)
