@@ -82,9 +82,9 @@ enum { THE_WORLD = 1 };
 
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
-    char name[40];         /**< "all_reduce", "wait" */
-    Label where;           /**< what the rank was at */
-    int32_t rule;          /**< a Rule */
+    char name[40];  /**< "all_reduce", "wait" */
+    Label where;    /**< what the rank was at */
+    int32_t rule;   /**< a Rule */
     uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
     uint64_t members;  /**< bit r: rank r */
     int64_t number;    /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
@@ -93,16 +93,17 @@ typedef struct Call {
     int64_t ended;     /**< on that clock: when it returned */
     int32_t reduction; /**< a Reduction */
     int32_t root;      /**< a rank, or NOBODY where the call has none */
-    int32_t to, to_tag, from, from_tag; /**< of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
-    Signature sent[MAX_RANKS];          /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
-    Signature received[MAX_RANKS];      /**< what is expected of each rank, likewise */
-    int32_t starts;                     /**< a request: it returns at once, and somebody waits for it later */
-    int32_t probes;                     /**< waits for a message and leaves it there */
-    int32_t ready;                      /**< sends, and its receive must be there before it */
-    int32_t some;                       /**< a wait that one request ends; of several */
-    int32_t returned, completed;        /**< the rank has left the call; what it began is complete */
-    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
-    void *address;     /**< callsite in the student's file, or NULL */
+    int32_t to, to_tag, from,
+        from_tag; /**< of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
+    Signature sent[MAX_RANKS];     /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
+    Signature received[MAX_RANKS]; /**< what is expected of each rank, likewise */
+    int32_t starts;                /**< a request: it returns at once, and somebody waits for it later */
+    int32_t probes;                /**< waits for a message and leaves it there */
+    int32_t ready;                 /**< sends, and its receive must be there before it */
+    int32_t some;                  /**< a wait that one request ends; of several */
+    int32_t returned, completed;   /**< the rank has left the call; what it began is complete */
+    int64_t waited_by;             /**< of a request: the index of the call that waits for it now, or -1 */
+    void *address;                 /**< callsite in the student's file, or NULL */
 } Call;
 
 /** A tensor that every rank of a tp group should hold alike. */

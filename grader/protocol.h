@@ -94,9 +94,9 @@ typedef enum EntryKind {
 
 /** A header in a stream; `count` doubles or, for texts, bytes follow, padded to 8 bytes. */
 typedef struct Entry {
-    int32_t kind, check;  /**< an EntryKind; the Check that it belongs to */
-    Label label;          /**< what it is about: the judge finds it by that */
-    Shape shape;          /**< of the numbers; for a parameter and its gradient that of the undivided one */
+    int32_t kind, check; /**< an EntryKind; the Check that it belongs to */
+    Label label;         /**< what it is about: the judge finds it by that */
+    Shape shape;         /**< of the numbers; for a parameter and its gradient that of the undivided one */
     int32_t placement_kind, placement_dim; /**< what the rank says that it is: a Placement */
     int32_t called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */
     int64_t begin, end; /**< the part along placement_dim that is held */
