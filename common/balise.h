@@ -22,8 +22,7 @@ typedef struct Group Group;   /**< Ranks that exchange numbers with each other. 
 
 enum { LAST = -1 }; /**< the last dimension of a tensor */
 
-/* ---- Who talks to whom ------------------------------------------------------------------------------------
- */
+/* ---- Who talks to whom ---- */
 
 /** The grid of ranks. */
 typedef struct Mesh {

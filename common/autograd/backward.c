@@ -1,3 +1,4 @@
+/* The backward pass, and where gradients are added up. */
 #include "autograd/parts.h"
 #include "backend/backend.h"
 #include "base/spans.h"

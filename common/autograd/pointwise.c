@@ -1,3 +1,4 @@
+/* Operations on each number by itself: gelu, dropout, add, first_token, scale. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/language.h"

@@ -1,3 +1,4 @@
+/* The tape: its tensors and operations, and how long they live. */
 #include "autograd/tape.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ Tape *tape_new(Pool *pool, const Mesh *mesh)
 
 static Tensor *tensor_at(const Tape *tape, int64_t i)
 {
-    return &tape->tensor_chunks[i / CHUNK]->tensor[i % CHUNK];
+    return (Tensor *)tape->tensors.chunks[i / CHUNK] + i % CHUNK;
 }
 
 /* What a sum is still written into nobody else gets. */
@@ -39,30 +40,33 @@ static void must_be_summed(const Tensor *x)
 
 void tape_must_be_summed(const Tape *tape)
 {
-    for (int64_t i = 0; i < tape->tensors; i++)
+    for (int64_t i = 0; i < tape->tensors.count; i++)
         must_be_summed(tensor_at(tape, i));
 }
 
 void tape_reset(Tape *tape, TapeBatch batch)
 {
-    for (int64_t i = 0; i < tape->tensors; i++)
+    for (int64_t i = 0; i < tape->tensors.count; i++)
         tape_release_value(tensor_at(tape, i));
     backend_wait_always(false); /* pointers into the tensors end with them */
-    tape->tensors = tape->nodes = 0;
+    tape->tensors.count = tape->nodes.count = 0;
     tape->last = NULL;
     tape->recording = true;
     tape->batch = batch;
 }
 
+static void arena_free(Arena *arena)
+{
+    for (int64_t i = 0; i < arena->room / CHUNK; i++)
+        free(arena->chunks[i]);
+    free(arena->chunks);
+}
+
 void tape_free(Tape *tape)
 {
     tape_reset(tape, (TapeBatch){0});
-    for (int64_t i = 0; i < tape->tensor_room / CHUNK; i++)
-        free(tape->tensor_chunks[i]);
-    for (int64_t i = 0; i < tape->node_room / CHUNK; i++)
-        free(tape->node_chunks[i]);
-    free(tape->tensor_chunks);
-    free(tape->node_chunks);
+    arena_free(&tape->tensors);
+    arena_free(&tape->nodes);
     free(tape);
 }
 
@@ -83,29 +87,28 @@ bool tape_record(Tape *tape, bool record)
     return before;
 }
 
+static void *next_record(Arena *arena, size_t size)
+{
+    if (arena->count == arena->room) {
+        size_t chunks = (size_t)(arena->room / CHUNK);
+        arena->chunks = realloc(arena->chunks, (chunks + 1) * sizeof *arena->chunks);
+        arena->chunks[chunks] = malloc(CHUNK * size);
+        arena->room += CHUNK;
+    }
+    int64_t i = arena->count++;
+    return arena->chunks[i / CHUNK] + (size_t)(i % CHUNK) * size;
+}
+
 static Tensor *new_tensor(Tape *tape)
 {
-    if (tape->tensors == tape->tensor_room) {
-        size_t chunks = (size_t)(tape->tensor_room / CHUNK);
-        tape->tensor_chunks = realloc(tape->tensor_chunks, (chunks + 1) * sizeof *tape->tensor_chunks);
-        tape->tensor_chunks[chunks] = malloc(sizeof(TensorChunk));
-        tape->tensor_room += CHUNK;
-    }
-    Tensor *x = tensor_at(tape, tape->tensors++);
+    Tensor *x = next_record(&tape->tensors, sizeof *x);
     *x = (Tensor){.tape = tape};
     return x;
 }
 
 static Node *new_node(Tape *tape)
 {
-    if (tape->nodes == tape->node_room) {
-        size_t chunks = (size_t)(tape->node_room / CHUNK);
-        tape->node_chunks = realloc(tape->node_chunks, (chunks + 1) * sizeof *tape->node_chunks);
-        tape->node_chunks[chunks] = malloc(sizeof(NodeChunk));
-        tape->node_room += CHUNK;
-    }
-    Node *node = &tape->node_chunks[tape->nodes / CHUNK]->node[tape->nodes % CHUNK];
-    tape->nodes++;
+    Node *node = next_record(&tape->nodes, sizeof *node);
     *node = (Node){.previous = tape->last};
     tape->last = node;
     return node;
@@ -276,12 +279,12 @@ void unshare(Tensor *x) /* a gradient: of reals */
 
 TapeMark tape_mark(const Tape *tape)
 {
-    return (TapeMark){tape->tensors};
+    return (TapeMark){tape->tensors.count};
 }
 
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result)
 {
-    for (int64_t i = mark.tensors; i < tape->tensors; i++) {
+    for (int64_t i = mark.tensors; i < tape->tensors.count; i++) {
         Tensor *x = tensor_at(tape, i);
         if (x != result && !x->kept) {
             must_be_summed(x);

@@ -1,3 +1,4 @@
+/* Files that come whole or not at all. */
 #include "base/replacement.h"
 
 #include <errno.h>

@@ -113,13 +113,6 @@ void comm_poke(Group *group)
 
 /* ---- of the host's memory: through MPI, whatever the transport ---- */
 
-void comm_barrier(Group *group)
-{
-    double begin = MPI_Wtime();
-    MPI_Barrier(group->comm);
-    count(group, BARRIER, 0, begin);
-}
-
 void comm_any(Group *group, uint8_t *bits, int64_t bytes)
 {
     double begin = MPI_Wtime();

@@ -19,7 +19,6 @@ typedef enum Operation {
     BROADCAST,      /**< one rank's numbers */
     SEND,           /**< a message to one rank */
     RECEIVE,        /**< a message from one rank */
-    BARRIER,        /**< nothing but waiting */
     OPERATIONS,     /**< how many there are */
 } Operation;
 
@@ -73,8 +72,6 @@ void comm_broadcast(Group *group, real *x, int64_t count, int root);
 void comm_send(Group *group, const real *x, int64_t count, int to);
 /** Receives x [count] from a rank of the group, which sends it with the same count. */
 void comm_receive(Group *group, real *x, int64_t count, int from);
-/** Returns when every rank of the group has called it. */
-void comm_barrier(Group *group);
 
 /** Starts a sum in place; comm_wait() ends it and frees the request. */
 typedef struct CommRequest CommRequest;

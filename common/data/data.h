@@ -19,8 +19,7 @@ enum {
     SEQ_MAX = 1 << 20, /**< about a million ids */
 };
 
-/* ---- WordPiece --------------------------------------------------------------------------------------------
- */
+/* ---- WordPiece ---- */
 
 /** WordPiece as in BERT uncased: the same ids as Hugging Face's BertWordPieceTokenizer (tokenizers 0.23) with
  * its default settings. A tokenizer is not changed by use, so threads may share one. */
@@ -54,8 +53,7 @@ int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t le
 /** How many bytes from the start of `text` are valid UTF-8; `length` when all are. */
 size_t utf8_valid_length(const char *text, size_t length);
 
-/* ---- The data set -----------------------------------------------------------------------------------------
- */
+/* ---- The data set ---- */
 
 /** The tokens of a CSV file, read-only in memory that all ranks of a node share. */
 typedef struct ReviewSet {
@@ -87,8 +85,7 @@ ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
 /** Unmaps the file and frees the set. NULL is allowed. */
 void review_set_close(ReviewSet *set);
 
-/* ---- Batches ----------------------------------------------------------------------------------------------
- */
+/* ---- Batches ---- */
 
 /** What one step reads. */
 typedef struct Batch {

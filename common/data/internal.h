@@ -11,8 +11,7 @@
 #include "base/problem.h"
 #include "data/data.h"
 
-/* ---- file.c -----------------------------------------------------------------------------------------------
- */
+/* ---- file.c ---- */
 
 /** A whole file in memory; `bytes` belongs to whoever called file_read. */
 typedef struct FileBytes {
@@ -52,8 +51,7 @@ enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< bytes of a place in a mes
  *  `place` has room for [PLACE_SIZE]. */
 void place_in_file(char *place, const char *path, int64_t row, int64_t line);
 
-/* ---- csv.c ------------------------------------------------------------------------------------------------
- */
+/* ---- csv.c ---- */
 
 /** The rows of a CSV file, in memory. */
 typedef struct Reviews {
@@ -69,8 +67,7 @@ Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Probl
 /** Frees the reviews. NULL is allowed. */
 void reviews_free(Reviews *reviews);
 
-/* ---- vocabulary.c -----------------------------------------------------------------------------------------
- */
+/* ---- vocabulary.c ---- */
 
 /** BERT's special tokens: text that spells one is that token. [MASK] may be missing. */
 typedef enum Special {
@@ -137,8 +134,7 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char 
 /** As tokenizer_new, from a file that was read already; takes over file.bytes. */
 Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem);
 
-/* ---- unicode.c --------------------------------------------------------------------------------------------
- */
+/* ---- unicode.c ---- */
 
 /** What BERT's normalizer and pre-tokenizer do with a character. */
 typedef enum CharacterClass {

@@ -1,3 +1,4 @@
+/* Gradients in buckets: when each is full, and what is done with it. */
 #include "train/buckets.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The line about a run in which nothing moves. */
 #include "train/stall.h"
 
 #include <signal.h>

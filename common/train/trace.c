@@ -1,3 +1,4 @@
+/* The spans of this rank, and what it waited within them. */
 #include "train/trace.h"
 
 #include <stdlib.h>

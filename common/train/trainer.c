@@ -1,3 +1,4 @@
+/* The loop over epochs and steps, and the report at its end. */
 #include "train/trainer.h"
 
 #include <stdlib.h>

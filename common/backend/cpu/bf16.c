@@ -1,6 +1,4 @@
 /* Matrices rounded to bf16, and their products: weights are rounded once, until they change. */
-#include "backend/cpu/bf16.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -55,6 +55,7 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
     return part == parts ? count : count / unit * part / parts * unit;
 }
 
+/** The loop behind it runs on as many threads. */
 #define IN_PARALLEL(parts) _Pragma("omp parallel for num_threads(parts) if (parts > 1)")
 
 /** FOR_PARTS(work, count, unit) statement: does it for the items [begin, end) of each part of `count`. A thread takes a part; as many as

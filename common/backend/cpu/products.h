@@ -5,6 +5,7 @@
 
 #include "backend/onednn/onednn.h"
 #include "base/problem.h"
+#include "base/real.h"
 
 /** oneDNN where products are BF16, or NULL. */
 const OneDnn *products_in_bf16(void);
@@ -17,3 +18,11 @@ bool products_check(Problem *problem);
 
 /** ", AMP=bf16 by oneDNN 2.6.3", ", oneDNN 2.6.3 for large products", or an empty text. */
 const char *products_description(void);
+
+/* ---- bf16.c ---- */
+
+/** Is a product of this size multiplied in bf16? */
+bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner);
+
+/** The product (whose `threads` are chosen here) of matrices that are rounded to bf16 before. */
+void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c);
