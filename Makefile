@@ -58,7 +58,7 @@ $(error $(shell $(TELL) stop "make %s is no part of what you were handed out" "m
 endif
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
-WORKS_BARE = setup doctor help demo test test-slow test-slurm data start lint slides docs
+WORKS_BARE = clean setup doctor help demo test test-slow test-slurm data start lint slides docs
 ifneq ($(filter-out $(WORKS_BARE),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell command -v $(firstword $(CC))),)
 $(error $(shell $(TELL) stop "there is no compiler, %s" "make setup installs what is missing, make doctor says what that is" '$(firstword $(CC))'))
@@ -489,7 +489,7 @@ no-such-stack:
 
 # ---- setting up, looking around -------------------------------------------------------------------------------------
 
-.PHONY: setup doctor data demo help
+.PHONY: setup doctor data demo help clean
 setup doctor data help: | $(CATALOGUES)
 setup:
 	common/setup/setup.sh core
@@ -510,6 +510,10 @@ demo:
 
 help:
 	common/setup/help.sh
+
+# All that was built, and what was graded last; labs/ stays.
+clean:
+	rm -rf $(call quoted,$(BUILD))
 
 # The course.
 -include $(wildcard slides/slides.mk)
