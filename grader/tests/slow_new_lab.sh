@@ -37,17 +37,24 @@ static Shape shape_of(const Case *c)
     return SHAPE(c->B * c->tp, c->H);
 }
 
+static Label about(What what)
+{
+    Label label = label_named("part_of_sum");
+    label.what = what;
+    return label;
+}
+
 #ifndef BALISE_DOUBLE
 void scenario_99(Scenario *run)
 {
     Sizes sizes = {.N = shape_count(shape_of(&run->c))};
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key, .samples = run->samples});
     Tensor *x = random_input(run, "x", group_rank(run->mesh->world), shape_of(&run->c), false);
-    at(run, "part_of_sum");
+    at(run, about(FORWARD_PASS_OF));
     traffic_begin(run);
     Tensor *y = part_of_sum(x, run->mesh);
-    traffic_end(run, "forward", FORWARD_BUDGET, &sizes);
-    write_values(run, FORWARD, "output", y);
+    traffic_end(run, about(FORWARD_OF), FORWARD_BUDGET, &sizes);
+    write_values(run, FORWARD, about(OUTPUT_OF), y);
 }
 #else
 static void expect_part(const Case *c, int rank, int mistake, Stream stream)
@@ -56,14 +63,14 @@ static void expect_part(const Case *c, int rank, int mistake, Stream stream)
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream, .pool = pool_new(0, false)};
     Sizes sizes = {.N = shape_count(shape_of(c))};
     run.tape = tape_new(run.pool, &mesh);
-    traffic_end(&run, "forward", FORWARD_BUDGET, &sizes);
+    traffic_end(&run, about(FORWARD_OF), FORWARD_BUDGET, &sizes);
     Tensor *sum = random_input(&run, "x", 0, shape_of(c), false);
     for (int r = 1; r < c->world; r++)
         sum = add(sum, random_input(&run, "x", r, shape_of(c), false));
     Tensor *part = tape_tensor(run.tape, REAL, SHAPE(c->B, c->H), whole());
     for (int64_t i = 0, count = tensor_count(part); i < count; i++)
         reals(part)[i] = reals(sum)[rank * count + i];
-    write_values(&run, FORWARD, "output", part);
+    write_values(&run, FORWARD, about(OUTPUT_OF), part);
     tape_free(run.tape);
     pool_free(run.pool);
 }

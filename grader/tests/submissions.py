@@ -15,7 +15,7 @@ import zipfile
 
 ROOT = os.environ["ROOT"]
 LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions"))) if name[:2].isdigit()}
-with open(os.path.join(os.environ["BUILD"], "generated", "labs.json"), encoding="utf-8") as listed:
+with open("build/generated/labs.json", encoding="utf-8") as listed:
     FULL = {lab["number"]: sum(lab["points"].values()) for lab in json.load(listed)}
 
 

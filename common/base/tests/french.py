@@ -246,7 +246,7 @@ def what_comes_out(folder):
 
     def keys(json_value):
         if isinstance(json_value, dict):
-            return {key: keys(value) if key not in ("remark", "reason", "note", "title", "isolation", "stack", "printed", "seconds", "story", "description") else None
+            return {key: keys(value) if key not in ("remark", "reason", "note", "title", "isolation", "stack", "printed", "seconds", "diagnosis", "description") else None
                     for key, value in json_value.items() if key != "seconds"}
         return [keys(value) for value in json_value] if isinstance(json_value, list) else json_value if not isinstance(json_value, float) else None
     check("what programs read of a verdict is the same in French", [] if keys(english_verdict) == keys(french_verdict) else [english_verdict, french_verdict])

@@ -59,6 +59,14 @@ labs = re.findall(r"^\$\(call lab,(\d+),", open("grader/labs.mk").read(), re.M)
 assert json.load(open(".vscode/tasks.json"))["inputs"][0]["options"] == labs, labs
 PYTHON
 }
+readme_lists_the_labs() {
+    python3 - << 'PYTHON'
+import re
+rows = dict(re.findall(r"^\| (\d+) \|.*\| `(labs/[^`]*)`", open("README.md").read(), re.M))
+labs = {number: f"labs/{file}" for number, file in re.findall(r"^\$\(call lab,(\d+),([^,]*),", open("grader/labs.mk").read(), re.M)}
+assert rows == labs, (rows, labs)
+PYTHON
+}
 describes_every_lab() {
     make --silent BUILD="$folder/new" "$folder/new/compile_commands.json" && python3 - "$folder/new" << 'PYTHON'
 import glob, json, os, sys
@@ -84,6 +92,7 @@ check "LICENSE is Apache-2.0, word for word" license
 check "the files for editors can be read" reads_json
 check "what workflows, editors and CONTRIBUTING run are commands of the kit" targets_exist
 check "an editor offers the labs that there are" tasks_know_the_labs
+check "the table of labs in the README has the files of grader/labs.mk" readme_lists_the_labs
 check "compile_commands.json describes every lab, and files that there are" describes_every_lab
 if command -v clangd > /dev/null; then
     check "clangd reads the labs and the kit without an error" clangd_finds_nothing

@@ -233,7 +233,7 @@ def summary(found):
 
 
 def body_of(found, line):
-    story = "\n".join(filter(None, (_("The case ends at {todo}; what comes after it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["story"] if found["ending"] != "complete" else "")))
+    diagnosis = "\n".join(filter(None, (_("The case ends at {todo}; what comes after it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
     of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
     again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
@@ -250,7 +250,7 @@ def body_of(found, line):
                 "given to the other ranks of the group alike. A call that did not return counts nothing.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(again)}</code></p>
-<p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(story)}</pre>' if story else ''}
+<p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}
 {summary(found)}
 {checks_table(found)}
 <h2>{holding}</h2>
