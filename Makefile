@@ -159,7 +159,7 @@ extern Lab lab_$(call nn,$(1));
 endef
 $(BUILD)/generated/labs.h: grader/labs.mk Makefile
 	$(shell mkdir -p $(@D))$(file >$@,$(foreach lab,$(LABS),$(call lab_declarations,$(lab))))
-	echo '#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),)' >> $@
+	$(file >>$@,#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),))
 
 # ---- the labs: start files, objects, runners ------------------------------------------------------------------------
 

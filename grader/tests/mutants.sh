@@ -26,7 +26,7 @@ mapfile -t folders < "$names"
 xargs -P "$(nproc)" -n 1 bash "$here/mutant.sh" < "$names" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'
-read -ra labs < <(sed -n 's/^$(call lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
+read -ra labs < <(sed -n 's/^..call add_lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
 for lab in "${labs[@]}"; do
     count() { grep -c "/$1/$(printf %02d "$lab")-" "$names"; }
     right() { grep -c "^ok - lab $lab $1" "$results"; }

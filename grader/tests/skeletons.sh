@@ -8,7 +8,7 @@ make_tree skeletons
 same_as_start() {
     cmp "grader/start/${1#labs/}" "$1" > out 2>&1
 }
-read -ra labs < <(sed -n 's/^$(call lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
+read -ra labs < <(sed -n 's/^..call add_lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
 for lab in "${labs[@]}"; do
     [ "$lab" = 9 ] || check "lab $lab is handed out as its start file in grader/start" same_as_start "$(lab_file "$lab")"
 done

@@ -24,7 +24,7 @@ Tensor *part_of_sum(Tensor *x, const Mesh *mesh)
 C
 sed 's/    return .*/    TODO(99); \/* 1 line *\//' solutions/99-part-of-sum/part-of-sum.c > grader/start/99-part-of-sum/part-of-sum.c
 # 2. a line for make
-echo '$(call lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)' >> grader/labs.mk
+echo "\$(call add_lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)" >> grader/labs.mk
 # 3. the declaration of what is to be written
 sed -i '/^#endif/i /** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' common/balise.h
 # 4. its record

@@ -55,7 +55,7 @@ targets_exist() {
 tasks_know_the_labs() {
     python3 - << 'PYTHON'
 import json, re
-labs = re.findall(r"^\$\(call lab,(\d+),", open("grader/labs.mk").read(), re.M)
+labs = re.findall(r"^\$\(call add_lab,(\d+),", open("grader/labs.mk").read(), re.M)
 assert json.load(open(".vscode/tasks.json"))["inputs"][0]["options"] == labs, labs
 PYTHON
 }
@@ -63,7 +63,7 @@ readme_lists_the_labs() {
     python3 - << 'PYTHON'
 import re
 rows = dict(re.findall(r"^\| (\d+) \|.*\| `(labs/[^`]*)`", open("README.md").read(), re.M))
-labs = {number: f"labs/{file}" for number, file in re.findall(r"^\$\(call lab,(\d+),([^,]*),", open("grader/labs.mk").read(), re.M)}
+labs = {number: f"labs/{file}" for number, file in re.findall(r"^\$\(call add_lab,(\d+),([^,]*),", open("grader/labs.mk").read(), re.M)}
 assert rows == labs, (rows, labs)
 PYTHON
 }
