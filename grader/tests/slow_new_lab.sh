@@ -26,7 +26,7 @@ sed 's/    return .*/    TODO(99); \/* 1 line *\//' solutions/99-part-of-sum/par
 # 2. a line for make
 echo "\$(call add_lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)" >> grader/labs.mk
 # 3. the declaration of what is to be written
-sed -i '/^#endif/i /** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' common/balise.h
+printf '\n/** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' >> common/balise.h
 # 4. its record
 cat > grader/labs/lab99.c << 'C'
 /* Lab 99, Part of the sum: a reduce-scatter over the world. */
