@@ -7,14 +7,19 @@
 #include "grader/labs/lab.h"
 
 /** Which group: the index of its labels. */
-typedef enum GroupName { TP, DP } GroupName;
+typedef enum GroupName {
+    TP, /**< mesh->tp */
+    DP, /**< mesh->dp */
+} GroupName;
 
 /** Writes the members of the group, found out by an exchange in it, and the rank and degree that the mesh says. */
 void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree);
 
 /** The ranks of a group in order: first, first + stride, ... */
 typedef struct Members {
-    int first, stride, count;
+    int first;  /**< its rank of the world */
+    int stride; /**< from one to the next */
+    int count;  /**< of the ranks */
 } Members;
 /** The tp group that a rank must be in. */
 Members tp_group(const Case *c, int rank);

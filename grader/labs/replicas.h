@@ -31,7 +31,11 @@ typedef struct Deal {
 bool replica_deal(const Case *c, int i, Deal *deal);
 
 /** Beside a Tail, the detail of a deal's label. */
-enum { DEAL_OF_ANOTHER_SEED = 4, DEAL_AGAIN = 8, DEAL_TAIL = 3 };
+enum {
+    DEAL_TAIL = 3,            /**< the bits of the Tail */
+    DEAL_OF_ANOTHER_SEED = 4, /**< than usual */
+    DEAL_AGAIN = 8,           /**< dealt before */
+};
 /** What of a deal: the rows themselves, their order, where the sampler wrote outside, its call. */
 Label replica_deal_label(What what, const Deal *deal);
 
