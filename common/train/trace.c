@@ -111,7 +111,7 @@ void trace_close(void)
 
 static void compare(Trace *t, SpanKind kind, Group *group)
 {
-    double *seconds = malloc(2 * (size_t)(t->spans + 1) * sizeof *seconds), *waited = seconds + t->spans + 1;
+    double *seconds = calloc(2 * (size_t)(t->spans + 1), sizeof *seconds), *waited = seconds + t->spans + 1;
     int count = 0;
     for (int i = 0; i < t->spans; i++)
         if (t->span[i].kind == kind)

@@ -143,7 +143,7 @@ KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_
         dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
     else if (operation == GELU_DROPOUT)
         dropout_rows(GELU_DROPOUT, rows, columns, probability, kept, NULL, x, y);
-    else
+    else if (dy)
         dropout_rows(GELU_DROPOUT_BACKWARD, rows, columns, probability, kept, dy, x, y);
 }
 

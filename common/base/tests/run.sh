@@ -123,7 +123,11 @@ under_sanitizer() {
 
 # In a shell of its own: what one kind of test has in its environment is not the next one's.
 launch() (
-    local program=$BUILD/tests/$2 ranks
+    local program=$BUILD/tests/$2 ranks mpi
+    # An mpirun that ends removes the folder in which another may just begin: each test has one of its own, whoever its ranks are.
+    mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
+    export OMPI_MCA_orte_tmpdir_base=$mpi
+    trap 'rm -rf "$mpi"' EXIT
     # Most tests read at once what kernels wrote, but those of the kernels themselves on a real GPU; NCCL wants a GPU for each rank.
     case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
     [[ $1/$2 != cuda*/common/backend/* ]] || export CUDA_LAUNCH_BLOCKING=0
