@@ -90,7 +90,7 @@ main() {
     folder=$build/slides
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
-    /usr/bin/python3 -B slides/compute.py "$folder" grader/start
+    BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder" grader/start
     compile balise '\input{balise.tex}' &
     jobs+=($!)
     compile balise-notes '\def\WithNotes{}\input{balise.tex}' &
