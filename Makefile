@@ -5,7 +5,7 @@
 # *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs are listed in grader/labs.mk.
 
 include common/base/tell.mk
-include common/train/slurm/slurm.mk
+include common/slurm/slurm.mk
 
 BUILD ?= build
 CC = gcc
@@ -36,7 +36,7 @@ LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
 VERSION = 1.0
 
 include grader/labs.mk
-include common/base/words.mk
+include common/po/words.mk
 
 # What students are handed out has no solutions, and a lab stands on the student's own.
 HANDOUT := $(if $(wildcard solutions),,yes)
@@ -95,7 +95,7 @@ endif
 # ---- what there is --------------------------------------------------------------------------------------------------
 
 RUNTIME := $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(addprefix common/,base data tensor backend backend/host backend/cpu comm comm/only_mpi mesh \
-             autograd model optim train))))
+             autograd model optim checkpoint train))))
 SERIAL := $(wildcard common/model/serial/*.c)
 DOUBLE := $(filter-out %_main.c common/autograd/pairs.c common/autograd/raw.c common/autograd/collectives.c,$(wildcard \
              common/base/*.c common/tensor/*.c $(addprefix common/backend/,*.c host/*.c reference/*.c) common/autograd/*.c common/comm/*.c common/comm/only_mpi/*.c common/model/*.c \
@@ -410,7 +410,7 @@ $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o 
 $(BUILD)/tokenize: $(BUILD)/float/common/data/tokenize_main.o $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
 
-$(BUILD)/checkpoint: $(BUILD)/float/common/train/checkpoint_main.o $(BUILD)/libbalise.a
+$(BUILD)/checkpoint: $(BUILD)/float/common/checkpoint/checkpoint_main.o $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lm
 
 NTASKS ?= 1
@@ -419,7 +419,7 @@ REPORTED = $(filter-out 0,$(REPORT))
 METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
-MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/train/page/
+MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
 option = $(if $($(2)),--$(1) $(call quoted,$($(2))))
 TRAIN_OPTIONS = $(call option,tp,TP) $(call option,epochs,EPOCHS) $(call option,samples,SAMPLES) $(call option,model,MODEL) \
     $(call option,layers,LAYERS) $(call option,hidden-dim,HIDDEN_DIM) $(call option,heads,HEADS) \
@@ -438,9 +438,9 @@ layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
 
 # Never a test: prints what this machine does. On GPUs NCCL's rows are left out where it cannot be linked.
 .PHONY: bench bench-programs bench-over-nccl
-$(BUILD)/bench-kernels$(OF_BACKEND): $(call float,$(wildcard common/backend/bench/*.c) common/base/tests/stop_at_misuse.c) $(LIBRARY)
+$(BUILD)/bench-kernels$(OF_BACKEND): $(call float,$(wildcard common/backend/bench/*.c) common/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
-$(BUILD)/bench-collectives$(OF_BACKEND): $(call float,common/comm/bench_main.c common/base/tests/stop_at_misuse.c) $(LIBRARY)
+$(BUILD)/bench-collectives$(OF_BACKEND): $(call float,common/comm/bench_main.c common/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collectives train)
 ifeq ($(ON_GPU),)
@@ -456,18 +456,18 @@ endif
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 bench: bench-programs
 	$(foreach name,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK,$(name)=$(call quoted,$($(name)))) TRANSPORT='$(BENCH_TRANSPORT)' \
-	    common/train/bench/bench.py $(BUILD)
+	    common/bench/bench.py $(BUILD)
 
 # On paper: which layout, on how many ranks, of which machine?
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(foreach name,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK,$(name)=$(call quoted,$($(name)))) NTASKS=$(call quoted,$(filter-out 1,$(NTASKS))) \
-	    common/train/bench/model.py $(BUILD)
+	    common/bench/model.py $(BUILD)
 
 # Curves of runs, from what METRICS= has written.
 .PHONY: plot
 plot: | $(CATALOGUES)
-	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/train/plot/plot.py
+	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/plot/plot.py
 
 # make sbatch: the same as a job of Slurm's; with JOB=n it waits for one that was submitted before.
 .PHONY: train sbatch
@@ -522,7 +522,7 @@ clean:
 -include $(wildcard common/setup/docs/docs.mk)
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
--include $(wildcard common/base/tests/tests.mk)
+-include $(wildcard common/tests/tests.mk)
 
 # The first time takes a while, and says so.
 ifneq ($(and $(filter grade train watch debug trace report build,$(MAKECMDGOALS)),$(if $(wildcard $(BUILD)/libbalise.a),,first)),)

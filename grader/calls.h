@@ -46,8 +46,8 @@ typedef enum Rule {
     LOCAL,     /**< nothing: the end of a request */
     TOGETHER,  /**< every rank of the group makes it; its arguments may differ */
     REDUCTION, /**< `sent`, the operation and the root are the same on every rank */
-    EXCHANGE,  /**< what i sends to j is what j expects of i, and the root is the same on every rank */
-    MESSAGE,   /**< to one rank, from one rank or both: see `to` and `from` */
+    EXCHANGE, /**< what i sends to j is what j expects of i, and the root is the same on every rank */
+    MESSAGE, /**< to one rank, from one rank or both: see `to` and `from` */
 } Rule;
 
 /** Operations of MPI_Reduce and its kin. */
@@ -82,28 +82,30 @@ enum { THE_WORLD = 1 };
 
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
-    char name[40];  /**< "all_reduce", "wait" */
-    Label where;    /**< what the rank was at */
-    int32_t rule;   /**< a Rule */
-    uint64_t group; /**< the communicator: the same number on each of its ranks, another one for any other */
-    uint64_t members;  /**< bit r: rank r */
-    int64_t number;    /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
-    uint64_t made;     /**< the communicator that it made, or 0 */
-    int64_t time;      /**< nanoseconds; one clock for all ranks */
-    int64_t ended;     /**< on that clock: when it returned */
+    char name[40]; /**< "all_reduce", "wait" */
+    Label where;   /**< what the rank was at */
+    int32_t rule;  /**< a Rule */
+    uint64_t
+        group; /**< the communicator: the same number on each of its ranks, another one for any other */
+    uint64_t members; /**< bit r: rank r */
+    int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
+    uint64_t made;    /**< the communicator that it made, or 0 */
+    int64_t time;     /**< nanoseconds; one clock for all ranks */
+    int64_t ended;    /**< on that clock: when it returned */
     int32_t reduction; /**< a Reduction */
     int32_t root;      /**< a rank, or NOBODY where the call has none */
     int32_t to, to_tag, from,
         from_tag; /**< of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
-    Signature sent[MAX_RANKS];     /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
+    Signature
+        sent[MAX_RANKS]; /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
     Signature received[MAX_RANKS]; /**< what is expected of each rank, likewise */
-    int32_t starts;                /**< a request: it returns at once, and somebody waits for it later */
-    int32_t probes;                /**< waits for a message and leaves it there */
-    int32_t ready;                 /**< sends, and its receive must be there before it */
-    int32_t some;                  /**< a wait that one request ends; of several */
-    int32_t returned, completed;   /**< the rank has left the call; what it began is complete */
-    int64_t waited_by;             /**< of a request: the index of the call that waits for it now, or -1 */
-    void *address;                 /**< callsite in the student's file, or NULL */
+    int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
+    int32_t probes; /**< waits for a message and leaves it there */
+    int32_t ready;  /**< sends, and its receive must be there before it */
+    int32_t some;   /**< a wait that one request ends; of several */
+    int32_t returned, completed; /**< the rank has left the call; what it began is complete */
+    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
+    void *address;     /**< callsite in the student's file, or NULL */
 } Call;
 
 /** A tensor that every rank of a tp group should hold alike. */
@@ -112,7 +114,8 @@ typedef struct Value {
     void *address;    /**< the line of the lab that called the word, or NULL */
     int64_t count;    /**< numbers of the tensor */
     int32_t gradient; /**< of what `word` returned, and not that itself */
-    double sum, size; /**< weighted, of the numbers and of their absolute values: rounding is seen as such */
+    double sum,
+        size; /**< weighted, of the numbers and of their absolute values: rounding is seen as such */
 } Value;
 
 /** A rank's rings: entry i is at [i % RING_...]. */

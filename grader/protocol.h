@@ -34,13 +34,14 @@ typedef struct Case {
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
     int32_t training;              /**< dropout drops */
-    int32_t integers;    /**< small integers, so that sums are exact; those of the last rank are zeros */
-    int32_t flat;        /**< x is [B,H], without S */
+    int32_t
+        integers; /**< small integers, so that sums are exact; those of the last rank are zeros */
+    int32_t flat; /**< x is [B,H], without S */
     int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
     int32_t dy_exponent; /**< what comes into a backward pass, times 2^dy_exponent */
     int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
     int32_t delay;       /**< one rank comes late to each pass */
-    int32_t more_B;      /**< samples that the second step of a layer has more than the first, or -1 */
+    int32_t more_B; /**< samples that the second step of a layer has more than the first, or -1 */
     int32_t
         idle; /**< in the second step the weights of the last rank are zeros, and so is what it adds to a sum */
 } Case;
@@ -62,10 +63,10 @@ typedef struct RankHeader {
     _Atomic int64_t asked;      /**< how often MPI has looked for what this rank waits for */
     Label where;                /**< what the rank is at */
     _Atomic int32_t
-        signal;           /**< what has just ended this rank, or 0; and the line of the lab that it came in */
+        signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */
     void *signal_address; /**< a line of the lab, or NULL */
     _Atomic int32_t
-        answered;         /**< SIGUSR1: the line that this rank was at when it came is in signal_address */
+        answered; /**< SIGUSR1: the line that this rank was at when it came is in signal_address */
     _Atomic int64_t used; /**< bytes of the stream */
 } RankHeader;
 
@@ -87,8 +88,8 @@ typedef enum EntryKind {
     REFUSED,     /**< a word ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its balise and function */
     LEFT_OVER, /**< what of MPI was made on a line, more than once, and not given back: its name; how many */
-    FINISHED,  /**< the case came to its end */
-    WORK,      /**< what a pass of a layer has multiplied and held: see grader/labs/work.h */
+    FINISHED, /**< the case came to its end */
+    WORK,     /**< what a pass of a layer has multiplied and held: see grader/labs/work.h */
     DEALT, /**< the rows that a sampler dealt: the returned length, the room, what was written; see labs/replicas.h */
 } EntryKind;
 
@@ -96,9 +97,10 @@ typedef enum EntryKind {
 typedef struct Entry {
     int32_t kind, check; /**< an EntryKind; the Check that it belongs to */
     Label label;         /**< what it is about: the judge finds it by that */
-    Shape shape;         /**< of the numbers; for a parameter and its gradient that of the undivided one */
+    Shape shape; /**< of the numbers; for a parameter and its gradient that of the undivided one */
     int32_t placement_kind, placement_dim; /**< what the rank says that it is: a Placement */
-    int32_t called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */
+    int32_t
+        called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */
     int64_t begin, end; /**< the part along placement_dim that is held */
     int64_t count;      /**< of the doubles or bytes that follow */
     void *address;      /**< the line of the lab that it is about, or NULL */

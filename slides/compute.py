@@ -88,7 +88,7 @@ def of_layouts():
 
 
 def described(name):
-    with open(os.path.join(ROOT, f"common/train/bench/clusters/{name}.json"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, f"common/bench/clusters/{name}.json"), encoding="utf-8") as file:
         return json.load(file)
 
 

@@ -1,6 +1,6 @@
 """What the slides say of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times are those of common/train/bench/cost.py; what may be sent is the budget in grader/labs, which the grader holds a lab to.
+Sizes and times are those of common/bench/cost.py; what may be sent is the budget in grader/labs, which the grader holds a lab to.
 """
 import functools
 import json
@@ -10,7 +10,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
-sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+sys.path.insert(0, os.path.join(ROOT, "common/bench"))
 import cost
 import model as bench
 from steps import VOCABULARY

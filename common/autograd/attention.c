@@ -18,8 +18,9 @@ static void attention_gradient(Node *node, Tensor *dy)
     }
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), ints(node->saved[0]), highest,
-                              sums, reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
+    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), ints(node->saved[0]),
+                              highest, sums, reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]),
+                              reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);
 }
@@ -31,8 +32,8 @@ static void check_heads(const Tensor *q, const Tensor *k, const Tensor *v, int h
         misuse("they are [B,S,heads*D] each", "attention: q %s, k %s and v %s are not alike",
                tensor_text(q, a), tensor_text(k, b), tensor_text(v, c));
     if (heads < 1 || q->shape.size[2] % heads)
-        misuse("count the heads that are on this rank", "attention: %d heads do not divide the width of q %s",
-               heads, tensor_text(q, a));
+        misuse("count the heads that are on this rank",
+               "attention: %d heads do not divide the width of q %s", heads, tensor_text(q, a));
 }
 
 static void check_mask(const Tensor *q, Tensor *mask)
@@ -42,15 +43,15 @@ static void check_mask(const Tensor *q, Tensor *mask)
         misuse("pass the mask on as it came", "attention: there is no mask");
     if (mask->dtype != INT32 || mask->shape.rank != 2 || mask->shape.size[0] != q->shape.size[0] ||
         mask->shape.size[1] != q->shape.size[1])
-        misuse("it is [B,S], 1 for a token and 0 for padding", "attention: the mask %s does not fit",
-               tensor_text(mask, a));
+        misuse("it is [B,S], 1 for a token and 0 for padding",
+               "attention: the mask %s does not fit", tensor_text(mask, a));
     for (int64_t b = 0, positions = q->shape.size[1]; b < q->shape.size[0]; b++) {
         bool any = false;
         for (int64_t s = 0; s < positions; s++)
             any = any || ints(ready(mask))[b * positions + s] != 0;
         if (!any)
-            misuse("each sample needs one token at least", "attention: row %lld of the mask hides every key",
-                   (long long)b);
+            misuse("each sample needs one token at least",
+                   "attention: row %lld of the mask hides every key", (long long)b);
     }
 }
 
@@ -74,8 +75,8 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     int64_t rows = shape.batch * heads * shape.positions;
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(&shape)), whole());
-    kernel_attention_forward(&shape, reals(ready(q)), reals(ready(k)), reals(ready(v)), ints(mask), reals(y),
-                             reals(kept), reals(kept) + rows, reals(work));
+    kernel_attention_forward(&shape, reals(ready(q)), reals(ready(k)), reals(ready(v)), ints(mask),
+                             reals(y), reals(kept), reals(kept) + rows, reals(work));
     tape_release_value(work);
     Node *node = tape_operation(tape, "attention", attention_gradient, y, 3, (Tensor *[]){q, k, v});
     if (!node)

@@ -80,7 +80,8 @@ static void tell(const Tape *tape, const Node *node)
 {
     const GradientWatch *watch = &tape->watch;
     for (int i = 0; i < 4; i++)
-        if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 && watch->complete)
+        if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 &&
+            watch->complete)
             watch->complete(watch->context, node->input[i]);
     if (watch->between)
         watch->between(watch->context);
@@ -100,8 +101,8 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
             continue;
         node->output->gradient->may_be_shared = true;
         if (tape->witness.see)
-            tape->witness.see(tape->witness.context, node->output, node->output->gradient, node->name,
-                              node->address);
+            tape->witness.see(tape->witness.context, node->output, node->output->gradient,
+                              node->name, node->address);
         TapeMark mark = tape_mark(tape);
         backend_range(node->name);
         node->backward(node, node->output->gradient);

@@ -63,8 +63,8 @@ static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
     if (n < 1 || x->shape.size[dim] % n)
         misuse(
             "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
-            "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim, tensor_text(x, text),
-            (long long)n);
+            "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim,
+            tensor_text(x, text), (long long)n);
 }
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
@@ -74,7 +74,8 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     must_divide("group_reduce_scatter", x, dim, group_size(group));
     int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
     Tensor *mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
-    comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows, rows ? tensor_count(mine) / rows : 0);
+    comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows,
+                        rows ? tensor_count(mine) / rows : 0);
     return mine;
 }
 
@@ -82,8 +83,8 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
 {
     Tape *tape = tape_for("group_broadcast", group, x);
     if (root < 0 || root >= group_size(group))
-        misuse("ranks count from 0 within a group", "group_broadcast: there is no rank %d in a group of %d",
-               root, group_size(group));
+        misuse("ranks count from 0 within a group",
+               "group_broadcast: there is no rank %d in a group of %d", root, group_size(group));
     Tensor *y = tape_tensor(tape, REAL, x->shape, unknown);
     kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y));
     comm_broadcast(group, reals(y), tensor_count(x), root);

@@ -6,8 +6,8 @@ static void lookup_gradient(Node *node, Tensor *dy)
 {
     Tensor *weight = node->input[1];
     Tensor *dw = gradient_sum(weight);
-    kernel_lookup_backward(tensor_count(node->saved[0]), weight->shape.size[1], ints(node->saved[0]),
-                           reals(dy), reals(dw));
+    kernel_lookup_backward(tensor_count(node->saved[0]), weight->shape.size[1],
+                           ints(node->saved[0]), reals(dy), reals(dw));
 }
 
 static void check_ids(Tensor *ids, const Tensor *weight)
@@ -19,11 +19,12 @@ static void check_ids(Tensor *ids, const Tensor *weight)
     int64_t count = tensor_count(ids), rows = weight->shape.size[0];
     for (int64_t i = 0; i < count; i++)
         if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
-            misuse("this rank holds some rows of the table only: move the ids to its range, ids_between(ids, "
-                   "first, end) "
-                   "with first = shard_begin(weight)",
-                   "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i], tensor_text(weight, b),
-                   (long long)rows);
+            misuse(
+                "this rank holds some rows of the table only: move the ids to its range, ids_between(ids, "
+                "first, end) "
+                "with first = shard_begin(weight)",
+                "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i],
+                tensor_text(weight, b), (long long)rows);
 }
 
 Tensor *lookup(Tensor *ids, Tensor *weight)
@@ -33,7 +34,8 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         misuse("pass the ids on as they came", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
-    if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: what they give is added */
+    if (weight->placement.dim ==
+        1) /* parts of the vocabulary may be uneven: what they give is added */
         must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)
@@ -79,13 +81,15 @@ Tensor *add_positions(Tensor *x, Tensor *table)
     char a[96], b[96];
     if (x->shape.rank != 3 || x->shape.size[1] > table->shape.size[0] ||
         x->shape.size[2] != table->shape.size[1])
-        misuse("the table has a row for each position", "add_positions: x %s does not fit the table %s",
-               tensor_text(x, a), tensor_text(table, b));
+        misuse("the table has a row for each position",
+               "add_positions: x %s does not fit the table %s", tensor_text(x, a),
+               tensor_text(table, b));
     Tape *tape = tape_of("add_positions", x, table);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "add_positions", x));
     int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];
     for (int64_t i = 0; i < batch; i++)
-        kernel_vector_add(count, reals(ready(x)) + i * count, reals(ready(table)), reals(y) + i * count);
+        kernel_vector_add(count, reals(ready(x)) + i * count, reals(ready(table)),
+                          reals(y) + i * count);
     tape_operation(tape, "add_positions", add_positions_backward, y, 2, (Tensor *[]){x, table});
     return y;
 }

@@ -65,8 +65,8 @@ static void linear_backward(Node *node, Tensor *dy)
     if (dw && use.count == 0 && !accumulate)
         kernel_vector_fill(tensor_count(dw), 0, reals(dw));
     else if (dw && use.count > 0)
-        kernel_linear_backward_weight(use.count, in, out, rows, taken(&use, multiplied, in, dy->tape),
-                                      reals(dw), accumulate);
+        kernel_linear_backward_weight(use.count, in, out, rows,
+                                      taken(&use, multiplied, in, dy->tape), reals(dw), accumulate);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)
         kernel_linear_backward_bias(use.count, out, rows, reals(db));
@@ -79,10 +79,12 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
     if (x->parameter && !weight->parameter)
         return N_("the arguments are exchanged: linear(x, weight)");
     if (inputs_cut && !x_cut)
-        return N_("this weight is cut along its inputs: it takes a shard of x, and this x is not cut");
+        return N_(
+            "this weight is cut along its inputs: it takes a shard of x, and this x is not cut");
     if (x_cut && !inputs_cut)
-        return N_("x is cut along its last dimension: the weight has to be cut along its inputs too, "
-                  "shard(1)");
+        return N_(
+            "x is cut along its last dimension: the weight has to be cut along its inputs too, "
+            "shard(1)");
     return N_("the last dimension of x must be the second one of the weight, [out,in]");
 }
 
@@ -91,11 +93,12 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
     char a[96], b[96];
     if (x->dtype != REAL || weight->shape.rank != 2 || x->shape.rank < 1 ||
         shape_last(x->shape) != weight->shape.size[1])
-        misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s", tensor_text(x, a),
-               tensor_text(weight, b));
+        misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s",
+               tensor_text(x, a), tensor_text(weight, b));
     if (bias && (bias->shape.rank != 1 || bias->shape.size[0] != weight->shape.size[0]))
-        misuse("a bias has one number for each output", "linear: the bias %s does not fit the weight %s",
-               tensor_text(bias, a), tensor_text(weight, b));
+        misuse("a bias has one number for each output",
+               "linear: the bias %s does not fit the weight %s", tensor_text(bias, a),
+               tensor_text(weight, b));
     if (bias && weight->placement.kind == SHARD && weight->placement.dim == 1)
         misuse("add it after the sum",
                "linear: with a weight split by rows the bias would be added once a rank");
@@ -113,7 +116,8 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, x->shape.rank - 1, out), placement);
     kernel_linear_forward(rows_of(x), in, out, reals(ready(x)), reals(ready(weight)),
                           bias ? reals(ready(bias)) : NULL, reals(y));
-    Node *node = tape_operation(tape, "linear", linear_backward, y, 3, (Tensor *[]){x, weight, bias});
+    Node *node =
+        tape_operation(tape, "linear", linear_backward, y, 3, (Tensor *[]){x, weight, bias});
     if (node) {
         node_keep_or_compute(node, 0, x);
         node_keep(node, 1, weight);

@@ -21,12 +21,12 @@ static void check_labels(const Tensor *logits, const Tensor *labels)
     char a[96], b[96];
     if (logits->shape.rank != 2 || labels->dtype != INT32 || labels->shape.rank != 1 ||
         labels->shape.size[0] != logits->shape.size[0])
-        misuse("logits [B,classes], labels [B]", "cross entropy: %s and labels %s", tensor_text(logits, a),
-               tensor_text(labels, b));
+        misuse("logits [B,classes], labels [B]", "cross entropy: %s and labels %s",
+               tensor_text(logits, a), tensor_text(labels, b));
     for (int64_t i = 0; i < labels->shape.size[0]; i++)
         if (ints(labels)[i] < 0 || ints(labels)[i] >= logits->shape.size[1])
-            misuse("labels count from 0", "cross entropy: label %d with %lld classes", ints(labels)[i],
-                   (long long)logits->shape.size[1]);
+            misuse("labels count from 0", "cross entropy: label %d with %lld classes",
+                   ints(labels)[i], (long long)logits->shape.size[1]);
 }
 
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses)
@@ -37,7 +37,8 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
     int64_t rows = logits->shape.size[0], classes = logits->shape.size[1];
     Tensor *each = tape_host_tensor(tape, REAL, SHAPE(rows), whole());
     Tensor *dlogits = tape_tensor(tape, REAL, logits->shape, whole());
-    kernel_cross_entropy(rows, classes, reals(ready(logits)), ints(labels), reals(each), reals(dlogits));
+    kernel_cross_entropy(rows, classes, reals(ready(logits)), ints(labels), reals(each),
+                         reals(dlogits));
     kernel_vector_scale(tensor_count(dlogits), 1.0 / (double)rows_per_step, reals(dlogits));
     Tensor *mean = tape_host_tensor(tape, REAL, SHAPE(1), whole());
     double sum = 0;
@@ -47,13 +48,15 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
     reals(mean)[0] = (real)(sum / (double)rows_per_step);
     if (losses)
         memcpy(losses, reals(each), (size_t)rows * sizeof *losses);
-    Node *node = tape_operation(tape, N_("cross entropy"), cross_entropy_gradient, mean, 1, &logits);
+    Node *node =
+        tape_operation(tape, N_("cross entropy"), cross_entropy_gradient, mean, 1, &logits);
     if (node)
         node_keep(node, 0, dlogits);
     return mean;
 }
 
-Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers, bool needs_gradient)
+Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers,
+                   bool needs_gradient)
 {
     Tensor *x = tape_tensor(tape, REAL, shape, placement);
     backend_write(reals(x), numbers, shape_count(shape) * (int64_t)sizeof(real));

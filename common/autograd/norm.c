@@ -18,8 +18,8 @@ static void layer_norm_gradient(Node *node, Tensor *dy)
     Tensor *dw = or_unread(gradient_sum(weight), weight, dy->tape);
     Tensor *db = or_unread(gradient_sum(bias), bias, dy->tape);
     Tensor *dx = or_unread(gradient_room(x, &accumulate), x, dy->tape);
-    kernel_layer_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight), mean, rstd,
-                               reals(dx), accumulate, reals(dw), reals(db));
+    kernel_layer_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight), mean,
+                               rstd, reals(dx), accumulate, reals(dw), reals(db));
 }
 
 static void layer_norm_compute(Node *node)
@@ -43,9 +43,11 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
     Tape *tape = tape_of("layer_norm", x, weight);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "layer_norm", x));
     Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
-    kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), reals(ready(bias)),
-                              epsilon, reals(y), reals(moments), reals(moments) + rows);
-    Node *node = tape_operation(tape, "layer_norm", layer_norm_gradient, y, 3, (Tensor *[]){x, weight, bias});
+    kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)),
+                              reals(ready(bias)), epsilon, reals(y), reals(moments),
+                              reals(moments) + rows);
+    Node *node = tape_operation(tape, "layer_norm", layer_norm_gradient, y, 3,
+                                (Tensor *[]){x, weight, bias});
     if (node) {
         node_keep(node, 0, x);
         node_keep(node, 1, moments);

@@ -27,6 +27,7 @@ Tensor *add_positions(Tensor *x, Tensor *table);
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** A tensor of the tape with numbers of the caller's. A REAL one may need a gradient. */
-Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers, bool needs_gradient);
+Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers,
+                   bool needs_gradient);
 /** The same with integers: ids, labels, a mask. They are placed whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);

@@ -7,12 +7,14 @@ static void pair_gradient(Node *node, Tensor *dy)
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = call->backward(dy, call);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
-        misuse("the gradient has the shape of the argument: is it forward's result that should have it, too?",
-               "%s: forward returned %s for an argument %s, and backward the gradient in that shape",
-               call->name, tensor_text(dx, a), tensor_text(x, b));
+        misuse(
+            "the gradient has the shape of the argument: is it forward's result that should have it, too?",
+            "%s: forward returned %s for an argument %s, and backward the gradient in that shape",
+            call->name, tensor_text(dx, a), tensor_text(x, b));
     if (!dx || !shape_equal(dx->shape, x->shape))
-        misuse("the gradient of an argument has its shape", "%s, backward: it returned %s for an argument %s",
-               call->name, dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
+        misuse("the gradient of an argument has its shape",
+               "%s, backward: it returned %s for an argument %s", call->name,
+               dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
     gradient_add(x, ready(dx));
 }
 

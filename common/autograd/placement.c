@@ -39,14 +39,16 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     char a[96], b[96];
     if (is(x, WHOLE))
-        misplaced("put it through duplication (f) first",
-                  "linear: x %s meets the weight %s, of which each rank holds some outputs: its gradient of "
-                  "x is then a "
-                  "part of the sum only",
-                  tensor_text(x, a), tensor_text(weight, b));
+        misplaced(
+            "put it through duplication (f) first",
+            "linear: x %s meets the weight %s, of which each rank holds some outputs: its gradient of "
+            "x is then a "
+            "part of the sum only",
+            tensor_text(x, a), tensor_text(weight, b));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
-                  "linear: x %s and the weight %s do not fit", tensor_text(x, a), tensor_text(weight, b));
+                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
+                  tensor_text(weight, b));
     return shard(x->shape.rank - 1);
 }
 
@@ -55,7 +57,8 @@ static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
     char a[96], b[96];
     if (!is_last(x) && !is(x, UNKNOWN))
         misplaced("a weight split by rows takes this rank's columns of x",
-                  "linear: x %s and the weight %s do not fit", tensor_text(x, a), tensor_text(weight, b));
+                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
+                  tensor_text(weight, b));
     return of(PARTIAL);
 }
 
@@ -67,8 +70,9 @@ static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
                   "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
                   tensor_text(x, a), tensor_text(weight, b));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced("gather or sum x first, or split the weight", "linear: x %s and the weight %s do not fit",
-                  tensor_text(x, a), tensor_text(weight, b));
+        misplaced("gather or sum x first, or split the weight",
+                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
+                  tensor_text(weight, b));
     return is(x, UNKNOWN) ? of(WHOLE) : x->placement;
 }
 
@@ -77,7 +81,8 @@ Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
     if (!is_split(tape))
         return whole();
     if (is(weight, SHARD))
-        return weight->placement.dim == 0 ? linear_of_columns(x, weight) : linear_of_rows(x, weight);
+        return weight->placement.dim == 0 ? linear_of_columns(x, weight)
+                                          : linear_of_rows(x, weight);
     return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
 }
 
@@ -136,8 +141,8 @@ Placement place_first_token(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (is(x, SHARD) && x->placement.dim == 1) {
-        misplaced("gather the positions first", "first_token: x %s: the first token is on one rank only",
-                  tensor_text(x, a));
+        misplaced("gather the positions first",
+                  "first_token: x %s: the first token is on one rank only", tensor_text(x, a));
         return of(UNKNOWN);
     }
     return is_last(x) ? shard(1) : x->placement;
@@ -178,9 +183,10 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
         misplaced("partial sums are added by all_reduce (g); all_gather joins",
                   "all_gather: x %s is no shard", tensor_text(x, a));
     else if (is(x, SHARD) && x->placement.dim != dim)
-        misplaced("join the pieces along the dimension that was cut", "all_gather along dimension %d: x %s",
-                  dim, tensor_text(x, a));
+        misplaced("join the pieces along the dimension that was cut",
+                  "all_gather along dimension %d: x %s", dim, tensor_text(x, a));
     else if (!is(x, SHARD) && !is(x, UNKNOWN))
-        misplaced("every rank holds all of it already", "all_gather: x %s is no shard", tensor_text(x, a));
+        misplaced("every rank holds all of it already", "all_gather: x %s is no shard",
+                  tensor_text(x, a));
     return whole();
 }

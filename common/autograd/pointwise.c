@@ -55,8 +55,8 @@ static void dropout_gradient(Node *node, Tensor *dy)
 {
     int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
     Tensor *dx = gradient_over(dy, dy->placement), *x = node->saved[1];
-    kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability, kept_of(node),
-                   x ? reals(dy) : NULL, reals(x ? x : dy), reals(dx));
+    kernel_dropout(x ? GELU_DROPOUT_BACKWARD : DROPOUT, rows, columns, node->with.probability,
+                   kept_of(node), x ? reals(dy) : NULL, reals(x ? x : dy), reals(dx));
     gradient_add(node->input[0], dx);
 }
 
@@ -74,7 +74,8 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
     const TapeBatch *batch = tape_batch(tape);
     const Mesh *mesh = tape_mesh(tape);
     int64_t columns = shape_last(x->shape);
-    bool split = is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
+    bool split =
+        is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
     return (DropoutMask){.key = philox_key(batch->seed, name, (uint64_t)batch->step),
                          .probability = probability,
                          .samples = batch->samples,
@@ -102,8 +103,8 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tensor *from = fused ? x->producer->input[0] : x;
     kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, NULL,
                    reals(fused ? x->producer->saved[0] : ready(x)), reals(y));
-    Node *node =
-        tape_operation(tape, fused ? N_("gelu and dropout") : "dropout", dropout_gradient, y, 1, &from);
+    Node *node = tape_operation(tape, fused ? N_("gelu and dropout") : "dropout", dropout_gradient,
+                                y, 1, &from);
     if (node) {
         node->with.probability = probability;
         node_keep(node, 0, kept);
@@ -129,7 +130,8 @@ Tensor *add(Tensor *x, Tensor *y)
     must_be_real("add", x);
     must_be_real("add", y);
     if (!shape_equal(x->shape, y->shape))
-        misuse("both must have the same shape", "add: %s and %s", tensor_text(x, a), tensor_text(y, b));
+        misuse("both must have the same shape", "add: %s and %s", tensor_text(x, a),
+               tensor_text(y, b));
     Tape *tape = tape_of("add", x, y);
     Tensor *z = tape_tensor(tape, REAL, x->shape, place_alike(tape, "add", x, y));
     kernel_vector_add(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));

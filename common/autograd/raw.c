@@ -60,10 +60,11 @@ static void bring_to_host(Tensor *x)
     if (backend_on_host(x->data))
         return;
     if (x->buffer->category != ACTIVATIONS)
-        misuse("use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
-               "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
-               "reach",
-               tensor_text(x, text));
+        misuse(
+            "use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
+            "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
+            "reach",
+            tensor_text(x, text));
     Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);
     backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
     buffer_release(x->buffer);

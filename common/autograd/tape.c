@@ -34,7 +34,8 @@ void tape_release_value(Tensor *x)
 static void must_be_summed(const Tensor *x)
 {
     if (x->summing)
-        misuse_since(x->summing, "each group_all_reduce_start() has its pending_wait(), in the same step",
+        misuse_since(x->summing,
+                     "each group_all_reduce_start() has its pending_wait(), in the same step",
                      "a sum was started and never waited for, and its tensor is released now");
 }
 
@@ -176,8 +177,8 @@ static void *shown(const Tape *tape, const Tensor *output, const char *name)
     return address;
 }
 
-Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *), Tensor *output,
-                     int inputs, Tensor *const *input)
+Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
+                     Tensor *output, int inputs, Tensor *const *input)
 {
     bool wanted = false;
     span_end(name, false);
@@ -233,7 +234,8 @@ void must_be_real(const char *word, const Tensor *x)
 {
     char text[64];
     if (!x)
-        misuse("is every field of the layer set in its ..._new function?", "%s: an argument is NULL", word);
+        misuse("is every field of the layer set in its ..._new function?",
+               "%s: an argument is NULL", word);
     if (x->dtype != REAL)
         misuse("lookup makes vectors of ids, and attention takes a mask as it is",
                "%s: %s are integers, ids or a mask", word, shape_text(x->shape, text));
@@ -243,24 +245,28 @@ Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)
 {
     Tape *tape = x && x->tape ? x->tape : y ? y->tape : NULL;
     if (!tape)
-        misuse("use it in a ..._forward function", "%s was called outside a forward or backward pass", word);
+        misuse("use it in a ..._forward function",
+               "%s was called outside a forward or backward pass", word);
     return tape;
 }
 
 Tensor *ready(Tensor *x)
 {
     if (x->summing)
-        misuse_since(x->summing, "pending_wait() of what group_all_reduce_start returned comes first",
-                     "a tensor was used while it is still being summed: the sum was not waited for");
+        misuse_since(
+            x->summing, "pending_wait() of what group_all_reduce_start returned comes first",
+            "a tensor was used while it is still being summed: the sum was not waited for");
     if (x->buffer)
         return x;
     Node *producer = x->producer;
     if (x->parameter)
-        misuse("initial values are set when the whole model has been made: look at them in the forward pass",
-               "a parameter has no numbers yet while layers are being made");
+        misuse(
+            "initial values are set when the whole model has been made: look at them in the forward pass",
+            "a parameter has no numbers yet while layers are being made");
     if (!can_be_computed(x))
-        misuse("a tensor lives for one step: do not keep it in a static variable or from an earlier block",
-               "the numbers of a tensor were released before this use");
+        misuse(
+            "a tensor lives for one step: do not keep it in a static variable or from an earlier block",
+            "the numbers of a tensor were released before this use");
     producer->compute(producer);
     span_end(producer->name, false);
     return x;

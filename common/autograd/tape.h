@@ -16,17 +16,19 @@ typedef struct Node Node;
 
 /** What the operations need to know of the batch: dropout finds its numbers by these. */
 typedef struct TapeBatch {
-    uint64_t seed;          /**< of the run */
-    int64_t step;           /**< of the run, from 0: masks differ from step to step */
-    int64_t count;          /**< B */
-    const int64_t *samples; /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
-    bool training;          /**< dropout drops */
+    uint64_t seed; /**< of the run */
+    int64_t step;  /**< of the run, from 0: masks differ from step to step */
+    int64_t count; /**< B */
+    const int64_t
+        *samples;  /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
+    bool training; /**< dropout drops */
 } TapeBatch;
 
 /** A call of an operation that somebody wrote as a pair of plain functions of values: f, g, the gather, apply(). */
 typedef struct PairCall {
-    const char *name;                                           /**< "duplication": for messages */
-    Tensor *(*forward)(Tensor *x, const struct PairCall *call); /**< returns the result, perhaps x itself */
+    const char *name; /**< "duplication": for messages */
+    Tensor *(*forward)(Tensor *x,
+                       const struct PairCall *call); /**< returns the result, perhaps x itself */
     /** returns the gradient of x, of x's shape */
     Tensor *(*backward)(Tensor *dy, const struct PairCall *call);
     const Mesh *mesh; /**< that the word was called with */
@@ -45,7 +47,7 @@ struct Node {
     Tensor *output;   /**< what it returned */
     Tensor *input[4]; /**< what it was computed from, NULL behind the last */
     Tensor *saved[2]; /**< views of what backward or compute reads: see node_keep() */
-    void *address;    /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
+    void *address; /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
     /** What the operation was called with, beside tensors; which one its kind says. */
     union {
         AttentionShape attention; /**< of attention */
@@ -83,10 +85,11 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** Whoever reduces gradients while the backward pass goes on. */
 typedef struct GradientWatch {
-    void (*complete)(void *context,
-                     Tensor *parameter); /**< every operation that used the parameter has added its part */
-    void (*between)(void *context);      /**< after each operation; may be NULL */
-    void *context;                       /**< the watcher's own, handed back to it */
+    void (*complete)(
+        void *context,
+        Tensor *parameter); /**< every operation that used the parameter has added its part */
+    void (*between)(void *context); /**< after each operation; may be NULL */
+    void *context;                  /**< the watcher's own, handed back to it */
 } GradientWatch;
 
 /** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
@@ -96,7 +99,8 @@ void tape_watch(Tape *tape, GradientWatch watch);
 typedef struct Witness {
     /** x is what `word` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient` is not
      *  NULL, that has now all of its gradient. */
-    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *word, void *address);
+    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+                void *address);
     void *context; /**< the witness's own, handed back to it */
 } Witness;
 
@@ -131,8 +135,8 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
 
 /** Puts the operation that made `output` of `inputs` on the tape if any of these needs a gradient and the
  * tape records; otherwise returns NULL. */
-Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *), Tensor *output,
-                     int inputs, Tensor *const *input);
+Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
+                     Tensor *output, int inputs, Tensor *const *input);
 
 /** A view that keeps x's numbers alive until the operation's backward has run. */
 Tensor *node_keep(Node *node, int slot, Tensor *x);

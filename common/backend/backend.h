@@ -138,12 +138,12 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
                            const real *bias, real *y);
 
 /** dx [rows,in] = dy [rows,out] · weight [out,in]; added to dx if `accumulate`. */
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
-                                  real *dx, bool accumulate);
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                  const real *weight, real *dx, bool accumulate);
 
 /** dweight [out,in] = dy [rows,out]^T · x [rows,in]; added to dweight if `accumulate`. */
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
-                                   real *dweight, bool accumulate);
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                   const real *x, real *dweight, bool accumulate);
 
 /** dbias [out] += the column sums of dy [rows,out]. */
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
@@ -151,10 +151,12 @@ void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real
 /* ---- embedding ----------------------------------------------------------------------------------------- */
 
 /** y [count,columns]: row i is table row ids[i], zeros for NO_ID. */
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y);
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y);
 
 /** dtable[ids[i]] += dy row i, in the order of i (so that the sum is the same in each run). */
-void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable);
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable);
 
 /** The rows of x [rows,columns] that hold anything but zeros, in order, in index [rows].
  *  @return how many they are; or `rows`, where these are nearly all, or leaving the others out would gain nothing: index is
@@ -219,8 +221,8 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 
 /** Operations with dropout, each in one pass. */
 typedef enum DropoutOperation {
-    DROPOUT,               /**< y = kept · x / (1 - probability); its backward is the same function of dy */
-    GELU_DROPOUT,          /**< y = dropout(gelu(x)) */
+    DROPOUT,      /**< y = kept · x / (1 - probability); its backward is the same function of dy */
+    GELU_DROPOUT, /**< y = dropout(gelu(x)) */
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
@@ -233,7 +235,7 @@ void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, d
 /** The sizes of attention on this rank. */
 typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
-    double factor;                              /**< scores are factor · q · k: 1/√D as a rule */
+    double factor; /**< scores are factor · q · k: 1/√D as a rule */
 } AttentionShape;
 
 /** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
@@ -241,16 +243,18 @@ typedef struct AttentionShape {
  *  q, k, v, y [B,S,A·D]; mask [B,S], 0 where a key is hidden: it gets a probability of exactly zero (a row with every
  *  key hidden is the caller's error). Of a row of scores [B,A,S] the highest that is seen, and the sum of
  *  exp(score - highest), are kept for backward. `work`: kernel_attention_work() numbers. */
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *highest, real *sums, real *work);
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work);
 
 /** Writes dq, dk, dv, from the same arguments as forward and what it has kept; the scores are made again. With the probabilities p
  *  of forward, and ∘ number by number:
  *  \f[ dv = p^T dy, \qquad ds = p \circ \left( dy\,v^T - \mathrm{rowsum}(dy \circ y) \right), \qquad
  *      dq = \mathrm{factor} \cdot ds\,k, \qquad dk = \mathrm{factor} \cdot ds^T q \f] */
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
-                               real *dq, real *dk, real *dv, real *work);
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work);
 
 /** How many numbers of work space forward and backward need. */
 int64_t kernel_attention_work(const AttentionShape *shape);

@@ -84,7 +84,7 @@ LDLIBS += $(LIBS_$(BACKEND))
 # Before anything is graded: is there a GPU? Otherwise that is said once, and not by each rank of each lab.
 GPU_OPTION = $(if $(filter cuda,$(BACKEND)),--gpu)
 GPU_PROBE = $(if $(filter cuda,$(BACKEND)),there-is-a-gpu)
-$(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c common/base/tests/stop_at_misuse.c) $(LIBRARY)
+$(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c common/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 .PHONY: there-is-a-gpu
 there-is-a-gpu: $(BUILD)/kernels$(OF_BACKEND)

@@ -47,7 +47,8 @@ static real *copy_room(int64_t bytes)
         numbers = backend_memory(INT64_C(1) << power, HOST_MEMORY);
     }
     if (!numbers)
-        memory_refuse(backend_memory_place(HOST_MEMORY), bytes, ACTIVATIONS, _("a copy for the host"), "");
+        memory_refuse(backend_memory_place(HOST_MEMORY), bytes, ACTIVATIONS,
+                      _("a copy for the host"), "");
     return numbers;
 }
 

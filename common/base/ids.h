@@ -3,4 +3,6 @@
  */
 #pragma once
 
-enum { NO_ID = -1 }; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */
+enum {
+    NO_ID = -1
+}; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */

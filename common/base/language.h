@@ -1,7 +1,7 @@
 /** @file
  * Sentences in the language of who reads them, by GNU gettext. Only sentences: numbers, JSON, names of commands and `Score:` are
  * the same everywhere. A sentence stands in the source in English, as `_("...")` where it is used, or as `N_("...")` in a table
- * whose entries are used as `_(table[i])`; common/base/fr.po holds it in French. make words brings that file up to date.
+ * whose entries are used as `_(table[i])`; common/po/fr.po holds it in French. make words brings that file up to date.
  */
 #pragma once
 

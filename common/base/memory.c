@@ -31,14 +31,16 @@ _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category
     static const char *const names[] = {N_("weights"), N_("gradients"), N_("optimiser state"),
                                         N_("activations")};
     char text[CATEGORIES + 1][32], hint[384];
-    snprintf(hint, sizeof hint, "%s%s%s%s", _("split the model over more ranks (TP)"),
-             category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", take a smaller BATCH_SIZE or SEQ") : "",
-             rounded > 0 ? _(", or AMP=off, which keeps no copy of the weights in 16 bits") : "", more);
+    snprintf(
+        hint, sizeof hint, "%s%s%s%s", _("split the model over more ranks (TP)"),
+        category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", take a smaller BATCH_SIZE or SEQ")
+                                                         : "",
+        rounded > 0 ? _(", or AMP=off, which keeps no copy of the weights in 16 bits") : "", more);
     misuse(
         hint,
         "this rank's tensors do not fit in %s: %s more were asked for (%s%s%s) beside weights %s, gradients "
         "%s, optimiser state %s, activations %s",
-        place, megabytes(bytes, text[CATEGORIES]), _(names[category]), which[0] ? _(": ") : "", which,
-        megabytes(held[WEIGHTS], text[0]), megabytes(held[GRADIENTS], text[1]),
+        place, megabytes(bytes, text[CATEGORIES]), _(names[category]), which[0] ? _(": ") : "",
+        which, megabytes(held[WEIGHTS], text[0]), megabytes(held[GRADIENTS], text[1]),
         megabytes(held[OPTIMISER], text[2]), megabytes(held[ACTIVATIONS], text[3]));
 }

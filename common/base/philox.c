@@ -23,7 +23,8 @@ PhiloxKey philox_key(uint64_t seed, const char *name, uint64_t step)
 double philox_uniform_at(PhiloxKey key, uint64_t index)
 {
     uint64_t block = index / 4;
-    return philox_uniform(philox(key, (uint32_t)block, (uint32_t)(block >> 32), 0, 0).word[index % 4]);
+    return philox_uniform(
+        philox(key, (uint32_t)block, (uint32_t)(block >> 32), 0, 0).word[index % 4]);
 }
 
 double philox_normal_at(PhiloxKey key, uint64_t index)

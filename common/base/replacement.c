@@ -15,7 +15,8 @@ static void forget(Replacement *file)
     free(file);
 }
 
-Replacement *replacement_begin(const char *path, const char *hint, const char *what, Problem *problem)
+Replacement *replacement_begin(const char *path, const char *hint, const char *what,
+                               Problem *problem)
 {
     Replacement *file = calloc(1, sizeof *file);
     if (!file || !(file->path = strdup(path)) || asprintf(&file->beside, "%s.XXXXXX", path) < 0)
@@ -39,7 +40,8 @@ void replacement_put(Replacement *file, const void *bytes, size_t count)
 
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem)
 {
-    if (!file->error && (fflush(file->stream) || ferror(file->stream) || fsync(fileno(file->stream))))
+    if (!file->error &&
+        (fflush(file->stream) || ferror(file->stream) || fsync(fileno(file->stream))))
         file->error = errno ? errno : EIO;
     if (fclose(file->stream) && !file->error)
         file->error = errno;

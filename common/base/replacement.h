@@ -17,7 +17,8 @@ typedef struct Replacement {
 
 /** Begins a file for `path`. Where it cannot be made `problem` is set: `hint` as in problem_set(), `what` with a %s for the reason.
  *  @return NULL with `problem`, or what replacement_end() or replacement_drop() frees */
-Replacement *replacement_begin(const char *path, const char *hint, const char *what, Problem *problem);
+Replacement *replacement_begin(const char *path, const char *hint, const char *what,
+                               Problem *problem);
 
 /** Appends bytes. What goes wrong is said by replacement_end(). */
 void replacement_put(Replacement *file, const void *bytes, size_t count);

@@ -22,8 +22,8 @@ static void scatter(Group *group, const real *x, real *result, int64_t count)
 }
 
 static void measure(Group *group, const char *name,
-                    void (*collective)(Group *, const real *, real *, int64_t), const real *x, real *result,
-                    int64_t bytes)
+                    void (*collective)(Group *, const real *, real *, int64_t), const real *x,
+                    real *result, int64_t bytes)
 {
     int64_t count = bytes / (int64_t)sizeof *x, calls = 1 + (1 << 22) / bytes;
     calls = calls > 200 ? 200 : calls;

@@ -87,8 +87,8 @@ void comm_receive(Group *group, real *x, int64_t numbers, int from)
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
 {
     double begin = MPI_Wtime();
-    CommRequest *request =
-        is_alone(group) ? calloc(1, sizeof *request) : group->transport->all_reduce_start(group, x, numbers);
+    CommRequest *request = is_alone(group) ? calloc(1, sizeof *request)
+                                           : group->transport->all_reduce_start(group, x, numbers);
     request->group = group;
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
     return request;
@@ -118,8 +118,8 @@ void comm_any(Group *group, uint8_t *bits, int64_t bytes)
     double begin = MPI_Wtime();
     const int64_t most = 1 << 20; /* MPI counts are ints */
     for (int64_t i = 0; i < bytes || i == 0; i += most)
-        MPI_Allreduce(MPI_IN_PLACE, bits + i, (int)(bytes - i < most ? bytes - i : most), MPI_BYTE, MPI_BOR,
-                      group->comm);
+        MPI_Allreduce(MPI_IN_PLACE, bits + i, (int)(bytes - i < most ? bytes - i : most), MPI_BYTE,
+                      MPI_BOR, group->comm);
     const int64_t numbers = (bytes + (int64_t)sizeof(real) - 1) / (int64_t)sizeof(real);
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
 }
@@ -129,5 +129,6 @@ void group_sum(Group *group, double *values, int numbers)
     group_must_exist(group, "group_sum");
     double begin = MPI_Wtime();
     MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);
-    count(group, ALL_REDUCE, share_of_sum(group, numbers) * (int64_t)(sizeof(double) / sizeof(real)), begin);
+    count(group, ALL_REDUCE,
+          share_of_sum(group, numbers) * (int64_t)(sizeof(double) / sizeof(real)), begin);
 }

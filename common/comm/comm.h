@@ -24,8 +24,9 @@ typedef enum Operation {
 
 /** What operations of a kind have cost this rank. */
 typedef struct Counter {
-    int64_t calls;  /**< how often it was called */
-    int64_t bytes;  /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
+    int64_t calls; /**< how often it was called */
+    int64_t
+        bytes; /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
                        gather, ... */
     double seconds; /**< spent waiting for and doing it */
 } Counter;

@@ -42,8 +42,9 @@ void group_must_exist(const Group *group, const char *word)
 static Group *child_of(Group *parent, MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL)
-        misuse("a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
-               "group_adopt: this communicator is MPI_COMM_NULL");
+        misuse(
+            "a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
+            "group_adopt: this communicator is MPI_COMM_NULL");
     if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
         misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
                "MPI_Comm_split",

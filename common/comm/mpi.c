@@ -31,7 +31,8 @@ static int piece_at(int64_t begin, int64_t count)
 
 static void mpi_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
 {
-    HostView from = host_view_read(x, numbers), to = x == result ? from : host_view_write(result, numbers);
+    HostView from = host_view_read(x, numbers),
+             to = x == result ? from : host_view_write(result, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
         MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(from.numbers + i), to.numbers + i,
                       piece_at(i, numbers), MPI_REAL_TYPE, MPI_SUM, group->comm);
@@ -82,7 +83,8 @@ static real *blocks_of(const real *x, int64_t rows, int64_t columns, int size)
     return blocks;
 }
 
-static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
+                               int64_t columns)
 {
     int64_t each = rows * columns;
     HostView whole = host_view_read(x, each * group->size), mine = host_view_write(result, each);
@@ -90,12 +92,13 @@ static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_
     real *blocks = copy ? blocks_of(whole.numbers, rows, columns, group->size) : NULL;
     const real *from = copy ? blocks : whole.numbers;
     if (each <= PIECE) {
-        MPI_Reduce_scatter_block(from, mine.numbers, (int)each, MPI_REAL_TYPE, MPI_SUM, group->comm);
+        MPI_Reduce_scatter_block(from, mine.numbers, (int)each, MPI_REAL_TYPE, MPI_SUM,
+                                 group->comm);
     } else {
         for (int k = 0; k < group->size; k++)
             for (int64_t i = 0; i < each; i += PIECE)
-                MPI_Reduce(from + k * each + i, mine.numbers + i, piece_at(i, each), MPI_REAL_TYPE, MPI_SUM,
-                           k, group->comm);
+                MPI_Reduce(from + k * each + i, mine.numbers + i, piece_at(i, each), MPI_REAL_TYPE,
+                           MPI_SUM, k, group->comm);
     }
     free(blocks);
     host_view_end(&whole);

@@ -16,7 +16,8 @@ typedef struct Transport {
     /** see comm_all_gather() */
     void (*all_gather)(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
     /** see comm_reduce_scatter() */
-    void (*reduce_scatter)(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
+    void (*reduce_scatter)(Group *group, const real *x, real *result, int64_t rows,
+                           int64_t columns);
     void (*broadcast)(Group *group, real *x, int64_t count, int root); /**< see comm_broadcast() */
     void (*send)(Group *group, const real *x, int64_t count, int to);  /**< see comm_send() */
     void (*receive)(Group *group, real *x, int64_t count, int from);   /**< see comm_receive() */

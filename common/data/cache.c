@@ -97,7 +97,8 @@ static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
 }
 
 /* Tokens of all rows; `begin` is [rows+1]. @return the ids, the caller's */
-static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, int64_t seq, int64_t *begin)
+static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, int64_t seq,
+                            int64_t *begin)
 {
     size_t capacity = 0;
     int32_t *ids = NULL;
@@ -110,7 +111,8 @@ static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, 
         }
         const char *text = reviews->text + reviews->begin[row];
         size_t length = (size_t)(reviews->begin[row + 1] - reviews->begin[row]);
-        begin[row + 1] = begin[row] + tokenizer_encode(tokenizer, text, length, (int32_t)seq, ids + used);
+        begin[row + 1] =
+            begin[row] + tokenizer_encode(tokenizer, text, length, (int32_t)seq, ids + used);
     }
     return ids;
 }
@@ -146,7 +148,8 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
 
 /* Takes over vocabulary.bytes. */
 static bool cache_build(const char *path, XXH128_hash_t key, const char *csv_path, FileBytes csv,
-                        const char *vocabulary_path, FileBytes vocabulary, int64_t seq, Problem *problem)
+                        const char *vocabulary_path, FileBytes vocabulary, int64_t seq,
+                        Problem *problem)
 {
     Tokenizer *tokenizer = tokenizer_parse(vocabulary_path, vocabulary, problem);
     if (!tokenizer)
@@ -169,7 +172,8 @@ static char *cache_path(const char *folder, XXH128_hash_t key)
 
 /* Takes over vocabulary.bytes. */
 static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char *vocabulary_path,
-                                FileBytes vocabulary, int64_t seq, const char *folder, Problem *problem)
+                                FileBytes vocabulary, int64_t seq, const char *folder,
+                                Problem *problem)
 {
     XXH128_hash_t key = key_of(csv, vocabulary, seq);
     char *path = cache_path(folder, key);
@@ -179,29 +183,32 @@ static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char 
     } else if (cache_build(path, key, csv_path, csv, vocabulary_path, vocabulary, seq, problem)) {
         set = cache_open(path, key);
         if (!set)
-            problem_set(problem, path, "look for what removes or changes it, or give another cache folder",
-                        "the token cache was written, and is not there or differs when it is read back");
+            problem_set(
+                problem, path, "look for what removes or changes it, or give another cache folder",
+                "the token cache was written, and is not there or differs when it is read back");
     }
     free(path);
     return set;
 }
 
-ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq, const char *cache_folder,
-                           Problem *problem)
+ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
+                           const char *cache_folder, Problem *problem)
 {
     FileBytes csv_file, vocabulary_file;
     if (seq < SEQ_MIN || seq > SEQ_MAX) {
         problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
-                    "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq, SEQ_MIN,
-                    SEQ_MAX);
+                    "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq,
+                    SEQ_MIN, SEQ_MAX);
         return NULL;
     }
     if (!folder_make(cache_folder, problem) ||
-        !file_read(csv, N_("the reviews"), N_("check the path; `make data` downloads the IMDb reviews"),
-                   &csv_file, problem))
+        !file_read(csv, N_("the reviews"),
+                   N_("check the path; `make data` downloads the IMDb reviews"), &csv_file,
+                   problem))
         return NULL;
     ReviewSet *set = NULL;
-    if (file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &vocabulary_file, problem))
+    if (file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &vocabulary_file,
+                  problem))
         set = open_or_build(csv, csv_file, vocabulary, vocabulary_file, seq, cache_folder, problem);
     free(csv_file.bytes);
     return set;

@@ -17,8 +17,8 @@ typedef struct Parse {
     int64_t row_line;  /* where the row at hand began */
     int64_t row_count; /* rows that ended, with the header */
     int64_t fields;    /* of the row at hand */
-    size_t length;     /* of the review at hand, which stands behind the last row in reviews->text */
-    char second[16];   /* the second field, its beginning where it is longer than any label */
+    size_t length;   /* of the review at hand, which stands behind the last row in reviews->text */
+    char second[16]; /* the second field, its beginning where it is longer than any label */
     size_t second_length;
 } Parse;
 
@@ -50,7 +50,8 @@ static void on_field(void *field, size_t length, void *context)
         snprintf(sentence, sizeof sentence,
                  _("column %lld is not valid UTF-8: byte 0x%02X at byte %zu of the field"),
                  (long long)parse->fields + 1, ((unsigned char *)field)[valid], valid + 1);
-        fail(parse, N_("save the file as UTF-8, for example with iconv -f latin1 -t utf-8"), sentence);
+        fail(parse, N_("save the file as UTF-8, for example with iconv -f latin1 -t utf-8"),
+             sentence);
         return;
     }
     if (parse->fields == 0) {
@@ -66,14 +67,15 @@ static void on_field(void *field, size_t length, void *context)
 
 static bool second_is(const Parse *parse, const char *word)
 {
-    return parse->second_length == strlen(word) && memcmp(parse->second, word, parse->second_length) == 0;
+    return parse->second_length == strlen(word) &&
+           memcmp(parse->second, word, parse->second_length) == 0;
 }
 
 static void header_end(Parse *parse)
 {
     const Reviews *reviews = parse->reviews;
-    if (parse->fields == 2 && parse->length == strlen("review") && memcmp(reviews->text, "review", 6) == 0 &&
-        second_is(parse, "label"))
+    if (parse->fields == 2 && parse->length == strlen("review") &&
+        memcmp(reviews->text, "review", 6) == 0 && second_is(parse, "label"))
         return;
     fail(parse, N_("let the first line be: review,label"), _("the header is not review,label"));
 }
@@ -85,7 +87,8 @@ static void grow(Parse *parse)
         return;
     parse->capacity = parse->capacity ? 2 * parse->capacity : 1024;
     reviews->begin = reallocate(reviews->begin, (size_t)parse->capacity * sizeof *reviews->begin);
-    reviews->labels = reallocate(reviews->labels, (size_t)parse->capacity * sizeof *reviews->labels);
+    reviews->labels =
+        reallocate(reviews->labels, (size_t)parse->capacity * sizeof *reviews->labels);
 }
 
 static void data_row_end(Parse *parse)
@@ -103,10 +106,10 @@ static void data_row_end(Parse *parse)
     }
     bool positive = second_is(parse, "1") || second_is(parse, "pos");
     if (!positive && !second_is(parse, "0") && !second_is(parse, "neg")) {
-        int shown =
-            (int)(parse->second_length < sizeof parse->second ? parse->second_length : sizeof parse->second);
-        snprintf(sentence, sizeof sentence, _("the label '%.*s%s' is of neither class"), shown, parse->second,
-                 parse->second_length > sizeof parse->second ? "..." : "");
+        int shown = (int)(parse->second_length < sizeof parse->second ? parse->second_length
+                                                                      : sizeof parse->second);
+        snprintf(sentence, sizeof sentence, _("the label '%.*s%s' is of neither class"), shown,
+                 parse->second, parse->second_length > sizeof parse->second ? "..." : "");
         fail(parse, N_("labels are 0 or neg, and 1 or pos"), sentence);
         return;
     }
@@ -154,7 +157,8 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
 
 Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)
 {
-    const char *hint = N_("let the file begin with the line review,label and hold a row for each review");
+    const char *hint =
+        N_("let the file begin with the line review,label and hold a row for each review");
     struct csv_parser csv;
     Reviews *reviews = allocate(sizeof *reviews);
     *reviews = (Reviews){.text = allocate(length)};

@@ -80,8 +80,8 @@ typedef struct ReviewSet {
  *  @param problem what is wrong, where NULL is returned
  *  @return NULL and a problem with file, row and line on bad input, or when the cache cannot be written;
  * otherwise the caller's, to be freed with review_set_close */
-ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq, const char *cache_folder,
-                           Problem *problem);
+ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
+                           const char *cache_folder, Problem *problem);
 /** Unmaps the file and frees the set. NULL is allowed. */
 void review_set_close(ReviewSet *set);
 

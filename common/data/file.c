@@ -14,8 +14,10 @@ void *reallocate(void *memory, size_t bytes)
 {
     void *grown = realloc(memory, bytes ? bytes : 1);
     if (!grown) {
-        fprintf(stderr, _("error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n"),
-                bytes);
+        fprintf(
+            stderr,
+            _("error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n"),
+            bytes);
         exit(2);
     }
     return grown;
@@ -55,7 +57,8 @@ static bool read_all(int fd, FileBytes *file)
     size_t capacity = 1 << 16;
     struct stat status;
     if (fstat(fd, &status) == 0 && status.st_size > 0)
-        capacity = (size_t)status.st_size + 1; /* one more, so that the end is met without growing */
+        capacity =
+            (size_t)status.st_size + 1; /* one more, so that the end is met without growing */
     file->bytes = allocate(capacity);
     for (file->length = 0;;) {
         if (file->length == capacity)
@@ -70,12 +73,14 @@ static bool read_all(int fd, FileBytes *file)
     }
 }
 
-bool file_read(const char *path, const char *what, const char *hint, FileBytes *file, Problem *problem)
+bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
+               Problem *problem)
 {
     *file = (FileBytes){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), strerror(errno));
+        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what),
+                           strerror(errno));
     bool ok = read_all(fd, file);
     if (!ok) {
         problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
@@ -110,8 +115,10 @@ bool folder_make(const char *folder, Problem *problem)
 bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem)
 {
     const char *hint = N_("free some space, or give another cache folder");
-    Replacement *file = replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
+    Replacement *file =
+        replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
     for (int i = 0; file && i < count; i++)
         replacement_put(file, parts[i].bytes, parts[i].length);
-    return file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
+    return file &&
+           replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
 }

@@ -21,7 +21,8 @@ typedef struct FileBytes {
 
 /** Reads a whole file. `what` is what the file is, for the message ("the reviews"). Returns false with `problem` (and `hint`)
  *  when it cannot be read; otherwise file->bytes is the caller's to free. */
-bool file_read(const char *path, const char *what, const char *hint, FileBytes *file, Problem *problem);
+bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
+               Problem *problem);
 
 /** Makes `folder` and the folders above it. */
 bool folder_make(const char *folder, Problem *problem);
@@ -45,7 +46,9 @@ void *reallocate(void *memory, size_t bytes);
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
 
-enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< bytes of a place in a message, its end included */
+enum {
+    PLACE_SIZE = sizeof((Problem){0}.where)
+}; /**< bytes of a place in a message, its end included */
 
 /** `path`, and where in it; a long path loses its beginning, not the place. `row` is left out when it is 0.
  *  `place` has room for [PLACE_SIZE]. */
@@ -129,7 +132,8 @@ static inline uint64_t hash_add(uint64_t hash, char byte)
 int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char *piece, int length);
 
 /** The hint of a vocabulary that cannot be read. */
-#define VOCABULARY_PATH_HINT N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
+#define VOCABULARY_PATH_HINT                                                                       \
+    N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
 
 /** As tokenizer_new, from a file that was read already; takes over file.bytes. */
 Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem);

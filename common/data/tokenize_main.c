@@ -23,8 +23,8 @@ static bool parse_seq(const char *text, int32_t *seq, Problem *problem)
     long value = strtol(text, &end, 10);
     if (errno || *end || value < SEQ_MIN || value > SEQ_MAX)
         return problem_set(problem, NULL, USAGE,
-                           "--seq is '%s'; it must be a number from %d, for [CLS] and [SEP], to %d", text,
-                           SEQ_MIN, SEQ_MAX);
+                           "--seq is '%s'; it must be a number from %d, for [CLS] and [SEP], to %d",
+                           text, SEQ_MIN, SEQ_MAX);
     *seq = (int32_t)value;
     return true;
 }
@@ -55,7 +55,8 @@ static bool parse_options(int argc, char **argv, Options *options, Problem *prob
         }
     }
     if (optind < argc)
-        return problem_set(problem, NULL, USAGE, "'%s' is no option; the texts come from the standard input",
+        return problem_set(problem, NULL, USAGE,
+                           "'%s' is no option; the texts come from the standard input",
                            argv[optind]);
     return options->vocabulary || problem_set(problem, NULL, USAGE, "--vocab is missing");
 }
@@ -74,7 +75,8 @@ static bool tokenize_line(const Tokenizer *tokenizer, const char *text, size_t l
     if (valid < length) {
         char place[64];
         snprintf(place, sizeof place, _("standard input: line %lld"), (long long)line);
-        return problem_set(problem, place, "convert the text, for example with iconv -f latin1 -t utf-8",
+        return problem_set(problem, place,
+                           "convert the text, for example with iconv -f latin1 -t utf-8",
                            "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
                            (unsigned)(unsigned char)text[valid], valid + 1);
     }
@@ -90,18 +92,19 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
     bool ok = true;
     int32_t *ids = malloc((size_t)options->seq * sizeof *ids);
     if (!ids)
-        return problem_set(problem, NULL, "take a smaller --seq", "no memory for %d ids", (int)options->seq);
+        return problem_set(problem, NULL, "take a smaller --seq", "no memory for %d ids",
+                           (int)options->seq);
     for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && text[length - 1] == '\n')
             length--;
         ok = tokenize_line(tokenizer, text, (size_t)length, line, options, ids, problem);
     }
     if (ok && ferror(stdin))
-        ok =
-            problem_set(problem, _("standard input"), USAGE, "the texts cannot be read: %s", strerror(errno));
-    if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
-        ok = problem_set(problem, _("standard output"), "free some space", "the ids cannot be written: %s",
+        ok = problem_set(problem, _("standard input"), USAGE, "the texts cannot be read: %s",
                          strerror(errno));
+    if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
+        ok = problem_set(problem, _("standard output"), "free some space",
+                         "the ids cannot be written: %s", strerror(errno));
     free(text);
     free(ids);
     return ok;
@@ -115,8 +118,9 @@ int main(int argc, char **argv)
     Tokenizer *tokenizer = NULL;
     bool ok = parse_options(argc, argv, &options, &problem);
     if (ok && options.help) {
-        printf("%s\n\n%s\n", _(USAGE),
-               _("Prints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded."));
+        printf(
+            "%s\n\n%s\n", _(USAGE),
+            _("Prints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded."));
         return 0;
     }
     if (ok)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOCABULARY_HINT                                                                                      \
+#define VOCABULARY_HINT                                                                            \
     N_("give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines")
 
 const char *special_token(Special special)
@@ -26,8 +26,8 @@ static Slot *slot_of(const Vocabulary *vocabulary, uint64_t hash, const char *to
     uint64_t last = ~UINT64_C(0) >> vocabulary->shift;
     for (uint64_t at = hash >> vocabulary->shift;; at = (at + 1) & last) {
         Slot *slot = vocabulary->slots + at;
-        if (!slot->token ||
-            (slot->hash == hash && slot->length == length && memcmp(slot->token, token, (size_t)length) == 0))
+        if (!slot->token || (slot->hash == hash && slot->length == length &&
+                             memcmp(slot->token, token, (size_t)length) == 0))
             return slot;
     }
 }
@@ -99,8 +99,10 @@ static void make_slots(Vocabulary *vocabulary, const char *bytes, size_t length)
     vocabulary->shift = 63;
     while ((UINT64_C(1) << (64 - vocabulary->shift)) < 2 * lines)
         vocabulary->shift--;
-    vocabulary->slots = allocate((UINT64_C(1) << (64 - vocabulary->shift)) * sizeof *vocabulary->slots);
-    memset(vocabulary->slots, 0, (UINT64_C(1) << (64 - vocabulary->shift)) * sizeof *vocabulary->slots);
+    vocabulary->slots =
+        allocate((UINT64_C(1) << (64 - vocabulary->shift)) * sizeof *vocabulary->slots);
+    memset(vocabulary->slots, 0,
+           (UINT64_C(1) << (64 - vocabulary->shift)) * sizeof *vocabulary->slots);
 }
 
 bool vocabulary_parse(Vocabulary *vocabulary, const char *path, FileBytes file, Problem *problem)

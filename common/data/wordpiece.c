@@ -16,8 +16,8 @@ typedef struct Writer {
     int32_t *ids;
     int64_t count, limit;
     int characters; /* of the word; counted on beyond WORD_CHARACTERS, where its bytes no longer matter */
-    int length;     /* bytes of the word */
-    int barrier;    /* no combining mark moves before this byte */
+    int length;  /* bytes of the word */
+    int barrier; /* no combining mark moves before this byte */
     char word[WORD_BYTES];
 } Writer;
 
@@ -34,7 +34,8 @@ static int longest_piece(const Writer *writer, int from, int32_t *id)
 {
     const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
     const char *word = writer->word + from;
-    int longest = writer->length - from < vocabulary->longest ? writer->length - from : vocabulary->longest;
+    int longest =
+        writer->length - from < vocabulary->longest ? writer->length - from : vocabulary->longest;
     uint64_t hash[WORD_BYTES + 1];
     hash[0] = hash_begin(from > 0);
     for (int i = 0; i < longest; i++)
@@ -143,7 +144,8 @@ static int add_special(Writer *writer, const char *text, const char *end)
     for (int special = 0; special < SPECIALS; special++) {
         int32_t id = writer->tokenizer->vocabulary.special[special];
         size_t length = strlen(special_token(special));
-        if (id >= 0 && (size_t)(end - text) >= length && memcmp(text, special_token(special), length) == 0) {
+        if (id >= 0 && (size_t)(end - text) >= length &&
+            memcmp(text, special_token(special), length) == 0) {
             end_word(writer);
             put(writer, id);
             return (int)length;

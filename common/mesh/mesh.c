@@ -11,6 +11,6 @@ bool mesh_check(int ranks, int tp, Problem *problem)
 {
     if (tp >= 1 && ranks % tp == 0)
         return true;
-    return problem_set(problem, NULL, "choose NTASKS as a multiple of TP", "TP=%d does not divide NTASKS=%d",
-                       tp, ranks);
+    return problem_set(problem, NULL, "choose NTASKS as a multiple of TP",
+                       "TP=%d does not divide NTASKS=%d", tp, ranks);
 }

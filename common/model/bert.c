@@ -17,11 +17,13 @@ bool bert_check(const BertConfig *config, int tp, Problem *problem)
 {
     if (config->hidden % config->heads)
         return problem_set(problem, NULL, "choose HIDDEN_DIM as a multiple of HEADS",
-                           "HIDDEN_DIM=%d is not divisible by HEADS=%d", config->hidden, config->heads);
+                           "HIDDEN_DIM=%d is not divisible by HEADS=%d", config->hidden,
+                           config->heads);
     if (config->heads % tp)
-        return problem_set(problem, NULL,
-                           "each rank takes the same number of heads: choose HEADS as a multiple of TP",
-                           "%d heads cannot be shared out over %d ranks", config->heads, tp);
+        return problem_set(
+            problem, NULL,
+            "each rank takes the same number of heads: choose HEADS as a multiple of TP",
+            "%d heads cannot be shared out over %d ranks", config->heads, tp);
     return true;
 }
 
@@ -31,16 +33,18 @@ Bert *bert_new(Builder *b, const BertConfig *config)
     bert->embedding =
         embedding_new(for_embedding(within(b, "embedding")), config->vocabulary, config->hidden);
     if (config->positions)
-        bert->positions = parameter_with(within(b, "positions"), "weight",
-                                         SHAPE(config->positions, config->hidden), whole(), EMBEDDING_WEIGHT);
+        bert->positions =
+            parameter_with(within(b, "positions"), "weight",
+                           SHAPE(config->positions, config->hidden), whole(), EMBEDDING_WEIGHT);
     bert->layers = config->layers;
     for (int i = 0; i < config->layers; i++) {
         char name[32];
         snprintf(name, sizeof name, "blocks.%d", i);
-        bert->block[i] = block_new(within(b, name), config->hidden, config->heads, (float)config->dropout);
+        bert->block[i] =
+            block_new(within(b, name), config->hidden, config->heads, (float)config->dropout);
     }
-    bert->classifier =
-        classifier_new(within(b, "classifier"), config->hidden, config->classes, (float)config->dropout);
+    bert->classifier = classifier_new(within(b, "classifier"), config->hidden, config->classes,
+                                      (float)config->dropout);
     return bert;
 }
 

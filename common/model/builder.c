@@ -73,19 +73,20 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
         run_todo(placement.dim, name, callsite());
     must_be_making(model, "parameter ", name);
     if (placement.kind != WHOLE && placement.kind != SHARD)
-        misuse("a parameter is whole() or shard(dim)", "parameter %s: this placement is not for parameters",
-               name);
+        misuse("a parameter is whole() or shard(dim)",
+               "parameter %s: this placement is not for parameters", name);
     for (int i = 0; i < shape.rank; i++)
         if (shape.size[i] < 1)
-            misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s", name,
-                   shape_text(shape, text));
+            misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",
+                   name, shape_text(shape, text));
     for (const Parameter *p = model->first; p; p = p->next)
         if (!strcmp(p->name, name))
-            misuse("use within(b, \"...\") for each of several layers", "there are two parameters named %s",
-                   name);
+            misuse("use within(b, \"...\") for each of several layers",
+                   "there are two parameters named %s", name);
 }
 
-Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement, Initial initial)
+Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
+                       Initial initial)
 {
     Model *model = named(b)->model;
     name = joined(named(b), name);

@@ -91,7 +91,8 @@ static void draw_normal(const Parameter *p, PhiloxKey key, double deviation, rea
     int64_t count = tensor_count(p->value);
 #pragma omp parallel for schedule(static) if (count > 10000)
     for (int64_t i = 0; i < count; i++)
-        values[i] = (real)(deviation * philox_normal_at(key, (uint64_t)parameter_global_index(p, i)));
+        values[i] =
+            (real)(deviation * philox_normal_at(key, (uint64_t)parameter_global_index(p, i)));
 }
 
 static void draw_initial(const Parameter *p, uint64_t seed)
@@ -136,8 +137,8 @@ static Buffer *arena_of(Model *model, Category category)
 static Tensor *gradient_of(Model *model, const Parameter *p, int64_t offset)
 {
     Tensor *gradient = model_piece(model, sizeof *gradient);
-    *gradient =
-        (Tensor){.shape = p->value->shape, .placement = p->value->placement, .buffer = model->gradients};
+    *gradient = (Tensor){
+        .shape = p->value->shape, .placement = p->value->placement, .buffer = model->gradients};
     gradient->data = (real *)model->gradients->data + offset;
     return gradient;
 }

@@ -9,7 +9,7 @@
 
 /** How a parameter's numbers are drawn; see model_finish(). */
 typedef enum Initial {
-    LINEAR_WEIGHT,    /**< uniform in ±1/sqrt(in), as PyTorch's nn.Linear; `in` is the last dimension */
+    LINEAR_WEIGHT, /**< uniform in ±1/sqrt(in), as PyTorch's nn.Linear; `in` is the last dimension */
     EMBEDDING_WEIGHT, /**< N(0, 0.02), as BERT */
     ONES,             /**< a norm's weight */
     ZEROS,            /**< biases */
@@ -21,7 +21,7 @@ typedef struct Parameter {
     Shape shape;         /**< of the undivided parameter */
     Placement placement; /**< as the layer declared it */
     Initial initial;     /**< how its numbers are drawn */
-    Range held;          /**< which part of shape.size[placement.dim] this rank holds, when it is a shard */
+    Range held; /**< which part of shape.size[placement.dim] this rank holds, when it is a shard */
     /** this rank's part of it; its numbers lie in the model's arena from model_finish() on */
     Tensor *value;
     struct Parameter *next; /**< in the order of making, or NULL */
@@ -43,7 +43,8 @@ Builder *model_builder(Model *model);
 Builder *for_embedding(Builder *b);
 
 /** parameter() of balise.h with the initial values said. */
-Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement, Initial initial);
+Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
+                       Initial initial);
 
 /** The name that parameters made with b begin with; dropout is keyed by it. */
 const char *builder_path(Builder *b);
@@ -56,7 +57,8 @@ void model_use_tape(Model *model, Tape *tape);
 
 /** The first parameter, in the order of making. */
 Parameter *model_parameters(Model *model);
-Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none of this name */
+Parameter *model_parameter(Model *model,
+                           const char *name); /**< NULL if there is none of this name */
 
 /** Numbers held on this rank. */
 int64_t model_held(const Model *model);
@@ -89,7 +91,8 @@ void model_weights_changed(Model *model);
 /** Sets every parameter: element i of the undivided parameter becomes value(context, parameter, i). begin(context, parameter),
  * where it is not NULL, is called once before its elements. */
 void model_fill(Model *model, void (*begin)(void *context, const Parameter *parameter),
-                double (*value)(void *context, const Parameter *parameter, int64_t index), void *context);
+                double (*value)(void *context, const Parameter *parameter, int64_t index),
+                void *context);
 
 /** The index in the undivided parameter of element `local` of this rank's part. */
 int64_t parameter_global_index(const Parameter *parameter, int64_t local);

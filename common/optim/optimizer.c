@@ -57,7 +57,8 @@ static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);
     for (const Parameter *p = model_parameters(model); p; p = p->next) {
-        const int64_t begin = reals(p->value->gradient) - gradients, end = begin + tensor_count(p->value);
+        const int64_t begin = reals(p->value->gradient) - gradients,
+                      end = begin + tensor_count(p->value);
         const int64_t block = begin / ADAMW_BLOCK, blocks = end / ADAMW_BLOCK - block;
         if (memchr(seen + block, 0, (size_t)blocks)) {
             clear_seen(seen, begin, end, gradients);

@@ -13,8 +13,8 @@ typedef enum OptimizerKind {
 
 /** PyTorch's names and meanings; weight decay is decoupled in AdamW and part of the gradient in SGD. */
 typedef struct OptimizerConfig {
-    OptimizerKind kind;           /**< which one */
-    double weight_decay;          /**< a fraction of the weight, times the rate a step; 0 for none */
+    OptimizerKind kind;  /**< which one */
+    double weight_decay; /**< a fraction of the weight, times the rate a step; 0 for none */
     double beta1, beta2, epsilon; /**< of AdamW */
 } OptimizerConfig;
 

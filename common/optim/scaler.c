@@ -10,7 +10,8 @@ GradScaler scaler_new(void)
 /* A sum of squares in double precision is finite if all are: a float's square does not overflow it. */
 static bool are_finite(Model *model)
 {
-    double others = !isfinite(kernel_vector_square_sum(model_arena_size(model), model_gradients(model)));
+    double others =
+        !isfinite(kernel_vector_square_sum(model_arena_size(model), model_gradients(model)));
     group_sum(model_mesh(model)->world, &others, 1);
     return others == 0;
 }

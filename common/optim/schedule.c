@@ -8,5 +8,6 @@ double schedule_rate(const Schedule *schedule, int64_t step)
         return schedule->rate;
     if (step >= schedule->decay)
         return 0;
-    return schedule->rate * (double)(schedule->decay - step) / (double)(schedule->decay - schedule->warmup);
+    return schedule->rate * (double)(schedule->decay - step) /
+           (double)(schedule->decay - schedule->warmup);
 }

@@ -37,8 +37,8 @@ int shape_dim(const char *word, Shape shape, int dim)
     char text[64];
     int from_front = dim < 0 ? dim + shape.rank : dim;
     if (from_front < 0 || from_front >= shape.rank)
-        misuse("dimensions count from 0; LAST is the last one", "%s: there is no dimension %d in a tensor %s",
-               word, dim, shape_text(shape, text));
+        misuse("dimensions count from 0; LAST is the last one",
+               "%s: there is no dimension %d in a tensor %s", word, dim, shape_text(shape, text));
     return from_front;
 }
 
@@ -46,8 +46,8 @@ const char *shape_text(Shape shape, char text[64])
 {
     int length = snprintf(text, 64, "[");
     for (int i = 0; i < shape.rank && length < 48; i++)
-        length +=
-            snprintf(text + length, 64 - (size_t)length, "%s%lld", i ? "," : "", (long long)shape.size[i]);
+        length += snprintf(text + length, 64 - (size_t)length, "%s%lld", i ? "," : "",
+                           (long long)shape.size[i]);
     snprintf(text + length, 64 - (size_t)length, "]");
     return text;
 }
@@ -67,8 +67,9 @@ const char *placement_text(Placement placement, char text[32])
 static bool is_intact(const Tensor *x)
 {
     const int kind = (int)x->placement.kind;
-    return x->shape.rank >= 0 && x->shape.rank <= (int)(sizeof x->shape.size / sizeof *x->shape.size) &&
-           kind >= WHOLE && kind <= UNDECIDED;
+    return x->shape.rank >= 0 &&
+           x->shape.rank <= (int)(sizeof x->shape.size / sizeof *x->shape.size) && kind >= WHOLE &&
+           kind <= UNDECIDED;
 }
 
 const char *tensor_text(const Tensor *x, char text[96])
@@ -79,7 +80,8 @@ const char *tensor_text(const Tensor *x, char text[96])
                  _("a tensor that was written over: its numbers are at tensor_data(x), not at x"));
         return text;
     }
-    snprintf(text, 96, "%s %s", shape_text(x->shape, shape), _(placement_text(x->placement, placement)));
+    snprintf(text, 96, "%s %s", shape_text(x->shape, shape),
+             _(placement_text(x->placement, placement)));
     return text;
 }
 

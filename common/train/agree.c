@@ -36,11 +36,12 @@ bool agree_on_device(Group *group, Problem *problem)
     while (other < ranks && !strcmp(all[other], all[0]))
         other++;
     if (other < ranks)
-        problem_set(problem, NULL,
-                    "CUDA_VISIBLE_DEVICES names the GPUs of one type, nvidia-smi shows all; ranks of other "
-                    "types would wait for the slowest, and their sums differ in the last digits",
-                    "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", all[0], other,
-                    all[other]);
+        problem_set(
+            problem, NULL,
+            "CUDA_VISIBLE_DEVICES names the GPUs of one type, nvidia-smi shows all; ranks of other "
+            "types would wait for the slowest, and their sums differ in the last digits",
+            "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", all[0], other,
+            all[other]);
     free(all);
     return other == ranks;
 }

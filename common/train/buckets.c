@@ -55,7 +55,8 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
     for (Parameter *p = model_parameters(model); p; p = p->next) {
         real *first = reals(p->value->gradient);
         if (!set->count ||
-            (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >= bytes)
+            (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >=
+                bytes)
             open_bucket(set, first);
         set->filling_of = realloc(set->filling_of, (size_t)(number + 1) * sizeof(int));
         set->filling_of[number++] = set->count - 1;

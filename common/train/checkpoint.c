@@ -11,7 +11,7 @@
 #include "backend/host_view.h"
 #include "base/language.h"
 #include "train/agree.h"
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 /* ---- the folders --------------------------------------------------------------------------------------- */
 
@@ -41,10 +41,11 @@ static bool find_checkpoint(Trainer *t, Problem *problem)
     if (c->resume)
         t->resumed = checkpoint_find(c->resume);
     if (c->resume && !t->resumed && !(c->save && same_folder(c->save, c->resume)))
-        return problem_set(problem, c->resume,
-                           "a folder that a run with SAVE=DIR has written; with SAVE and RESUME of one "
-                           "name a run starts there and goes on later",
-                           "there is no checkpoint to resume from");
+        return problem_set(
+            problem, c->resume,
+            "a folder that a run with SAVE=DIR has written; with SAVE and RESUME of one "
+            "name a run starts there and goes on later",
+            "there is no checkpoint to resume from");
     return !c->save || check_save_folder(t, problem);
 }
 
@@ -122,7 +123,8 @@ static CheckpointIndex index_of(const Trainer *t)
                                          [FIT_BATCH] = c->batch,
                                          [FIT_SEQ] = c->seq,
                                          [FIT_SEED] = (int64_t)c->seed}};
-    snprintf(index.optimizer, sizeof index.optimizer, "%s", c->optimizer.kind == ADAMW ? "adamw" : "sgd");
+    snprintf(index.optimizer, sizeof index.optimizer, "%s",
+             c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);
     for (Parameter *p = model_parameters(t->model); p; p = p->next)
         index.count++;
@@ -169,7 +171,8 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
-static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder, Problem *problem)
+static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder,
+                        Problem *problem)
 {
     char step[32], *path = shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree);
     snprintf(step, sizeof step, "%" PRId64, t->step);
@@ -225,13 +228,16 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem)
 
 /* ---- resuming ------------------------------------------------------------------------------------------ */
 
-static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p, Problem *problem)
+static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p,
+                           Problem *problem)
 {
     const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
-    const char *hint = N_("name a checkpoint of this model: checkpoint info DIR lists what one holds");
+    const char *hint =
+        N_("name a checkpoint of this model: checkpoint info DIR lists what one holds");
     char there[64], here[64];
     if (!found)
-        return problem_set(problem, t->resumed, hint, "the checkpoint has no parameter %s", p->name);
+        return problem_set(problem, t->resumed, hint, "the checkpoint has no parameter %s",
+                           p->name);
     if (!shape_equal(found->shape, p->shape))
         return problem_set(problem, t->resumed, hint,
                            "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
@@ -260,8 +266,8 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
                            saved->index.step, t->steps);
     if (good && saved->index.count != run.count)
         good = problem_set(problem, t->resumed, "name a checkpoint of this model",
-                           "the checkpoint has %d parameters, this run's model has %d", saved->index.count,
-                           run.count);
+                           "the checkpoint has %d parameters, this run's model has %d",
+                           saved->index.count, run.count);
     for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
     if (good) {
@@ -286,7 +292,7 @@ bool checkpoint_resume(Trainer *t, Problem *problem)
     if (!agree(t->world, read_checkpoint(t, problem), problem))
         return false;
     const char *metrics = t->config->metrics;
-    bool good =
-        group_rank(t->world) != 0 || !metrics || metrics_keep(metrics, t->step, t->steps_an_epoch, problem);
+    bool good = group_rank(t->world) != 0 || !metrics ||
+                metrics_keep(metrics, t->step, t->steps_an_epoch, problem);
     return agree(t->world, good, problem);
 }

@@ -43,7 +43,8 @@ static bool read_number(const Known *option, const char *value, double *number, 
     bool good = *value && !*end && !errno && *number >= option->low && *number <= option->high &&
                 (real_number || *number == floor(*number));
     snprintf(expected, sizeof expected,
-             real_number ? _("a number from %.10g to %.10g") : _("a whole number from %.10g to %.10g"),
+             real_number ? _("a number from %.10g to %.10g")
+                         : _("a whole number from %.10g to %.10g"),
              option->low, option->high);
     return good || refuse(problem, option->name, value, expected);
 }
@@ -53,7 +54,8 @@ static bool read_bytes(const char *value, int64_t *bytes, Problem *problem)
     char *end;
     double number = strtod(value, &end);
     const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    bool good = end != value && number > 0 && (!*end || (isalpha((unsigned char)*end) && unit && !end[1]));
+    bool good =
+        end != value && number > 0 && (!*end || (isalpha((unsigned char)*end) && unit && !end[1]));
     for (const char *u = units; good && unit && u <= unit; u++)
         number *= 1024;
     good = good && number >= 1 && number < 0x1p63;
@@ -88,7 +90,8 @@ static bool read_amp(const char *value, Precision *amp, Problem *problem)
     return refuse(problem, "amp", value, _("off, bf16 or, on a GPU, fp16 or tf32"));
 }
 
-static bool read_option(TrainConfig *config, const Known *option, const char *value, Problem *problem)
+static bool read_option(TrainConfig *config, const Known *option, const char *value,
+                        Problem *problem)
 {
     double number = 0;
     switch (option->kind) {
@@ -135,7 +138,8 @@ static const TrainConfig defaults = {
     .schedule = {.rate = 3e-4},
     .accumulate = 1,
     .check = 100,
-    .optimizer = {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+    .optimizer =
+        {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
     .bert = {.hidden = 128, .layers = 2, .heads = 4, .classes = 2, .dropout = 0.1},
 };
 
@@ -199,7 +203,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
             return problem_set(problem, NULL, "make help lists the variables of make train",
                                "unknown option '%.100s'", argv[i]);
         if (i + 1 == argc)
-            return problem_set(problem, NULL, "write it behind the option", "%s takes a value", argv[i]);
+            return problem_set(problem, NULL, "write it behind the option", "%s takes a value",
+                               argv[i]);
         if (!read_option(config, option, argv[i + 1], problem))
             return false;
     }
@@ -222,8 +227,9 @@ static bool can_write(const char *path, Problem *problem)
 static bool check_saving(const TrainConfig *config, Problem *problem)
 {
     if (config->save_every && !config->save)
-        return problem_set(problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
-                           "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
+        return problem_set(
+            problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
+            "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
     if ((config->save && !*config->save) || (config->resume && !*config->resume))
         return problem_set(problem, NULL, "name a folder", "%s names no folder",
                            config->save && !*config->save ? "SAVE" : "RESUME");
@@ -235,12 +241,14 @@ static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
 {
     int dp = ranks / config->tp;
     if (config->batch % dp)
-        return problem_set(problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/TP",
-                           "BATCH_SIZE=%d cannot be shared out over %d replicas", config->batch, dp);
+        return problem_set(
+            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/TP",
+            "BATCH_SIZE=%d cannot be shared out over %d replicas", config->batch, dp);
     if (config->batch / dp % config->accumulate)
-        return problem_set(problem, NULL, "choose ACCUMULATE so that it divides BATCH_SIZE/(NTASKS/TP)",
-                           "%d rows of a replica cannot be cut into %d micro-batches", config->batch / dp,
-                           config->accumulate);
+        return problem_set(problem, NULL,
+                           "choose ACCUMULATE so that it divides BATCH_SIZE/(NTASKS/TP)",
+                           "%d rows of a replica cannot be cut into %d micro-batches",
+                           config->batch / dp, config->accumulate);
     if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
         return problem_set(problem, NULL,
                            "DECAY is the step at which the rate has fallen to 0, after the WARMUP",
@@ -254,16 +262,18 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (!config->ranks || config->ranks == ranks)
         return true;
-    return problem_set(problem, NULL,
-                       "what starts the ranks is not of the MPI that the kit was compiled with: make doctor",
-                       "%d ranks were started, and each sees %d", config->ranks, ranks);
+    return problem_set(
+        problem, NULL,
+        "what starts the ranks is not of the MPI that the kit was compiled with: make doctor",
+        "%d ranks were started, and each sees %d", config->ranks, ranks);
 }
 
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 {
     return check_ranks(config, ranks, problem) && mesh_check(ranks, config->tp, problem) &&
            check_batch(config, ranks, problem) && bert_check(&config->bert, config->tp, problem) &&
-           check_saving(config, problem) && (!config->metrics || can_write(config->metrics, problem)) &&
+           check_saving(config, problem) &&
+           (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));
 }
 

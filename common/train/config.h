@@ -16,19 +16,20 @@ typedef struct TrainConfig {
     int tp, epochs, batch, seq, threads;  /**< threads: of a rank */
     int ranks;                            /**< that were started, or 0: not said */
     int dry;                              /**< 1: only look at the options, start no ranks */
-    int64_t samples, steps;               /**< rows used of the data, steps in all: 0 for no limit */
-    int64_t memory;                       /**< bytes of tensors a rank may hold: 0 for no limit */
-    uint64_t seed;                        /**< of initial values, the order of the rows, and dropout */
-    Schedule schedule;                    /**< LR, WARMUP, DECAY */
-    double clip;      /**< the most that the norm of the gradient may be: 0 for no limit */
-    int64_t check;    /**< every so many steps, are weights equal that should be? 0: never */
-    int map;          /**< print who sits where */
-    int profile;      /**< print where the time goes */
-    int accumulate;   /**< micro-batches a step */
-    uint64_t perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
+    int64_t samples, steps; /**< rows used of the data, steps in all: 0 for no limit */
+    int64_t memory;         /**< bytes of tensors a rank may hold: 0 for no limit */
+    uint64_t seed;          /**< of initial values, the order of the rows, and dropout */
+    Schedule schedule;      /**< LR, WARMUP, DECAY */
+    double clip;            /**< the most that the norm of the gradient may be: 0 for no limit */
+    int64_t check;          /**< every so many steps, are weights equal that should be? 0: never */
+    int map;                /**< print who sits where */
+    int profile;            /**< print where the time goes */
+    int accumulate;         /**< micro-batches a step */
+    uint64_t
+        perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
                          seed. How far such runs drift apart is the measure of what rounding may do (tests of
                          layouts). */
-    Precision amp;    /**< of matrix products; all else is FP32 */
+    Precision amp;             /**< of matrix products; all else is FP32 */
     OptimizerConfig optimizer; /**< which one, and its numbers */
     BertConfig bert;           /**< the model's sizes */
     const char *save, *resume; /**< folders of checkpoints, or NULL */

@@ -58,6 +58,6 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
     return problem_set(
         problem, NULL,
         "was its gradient summed over the ranks that hold it, in full, and before the step? make grade tells",
-        "after step %lld parameter %s is not the same on ranks that should hold the same", (long long)step,
-        p->name);
+        "after step %lld parameter %s is not the same on ranks that should hold the same",
+        (long long)step, p->name);
 }

@@ -37,12 +37,13 @@ void map_report(const Mesh *mesh, bool show)
     Seat mine = {.tp_rank = mesh->tp_rank, .dp_rank = mesh->dp_rank};
     Seat *seats = calloc((size_t)ranks, sizeof *seats);
     MPI_Get_processor_name(mine.node, &length);
-    MPI_Gather(&mine, sizeof mine, MPI_BYTE, seats, sizeof mine, MPI_BYTE, 0, group_comm(mesh->world));
+    MPI_Gather(&mine, sizeof mine, MPI_BYTE, seats, sizeof mine, MPI_BYTE, 0,
+               group_comm(mesh->world));
     if (group_rank(mesh->world) == 0) {
         warn(seats, ranks, mesh->tp_degree);
         for (int r = 0; show && r < ranks; r++)
-            printf(_("%s rank %d: node %s, tp %d, dp %d\n"), r == 0 ? _("map      ") : "         ", r,
-                   seats[r].node, seats[r].tp_rank, seats[r].dp_rank);
+            printf(_("%s rank %d: node %s, tp %d, dp %d\n"), r == 0 ? _("map      ") : "         ",
+                   r, seats[r].node, seats[r].tp_rank, seats[r].dp_rank);
     }
     free(seats);
 }

@@ -130,8 +130,8 @@ bool trainer_open_report(Trainer *t, Problem *problem)
     if (!agree(t->world, t->report || group_rank(t->world) != 0, problem))
         return false;
     if (t->report) {
-        report_configuration(t->config, group_size(t->world), model_full(t->model), model_held(t->model),
-                             t->rows, t->test ? t->test->rows : 0, t->steps);
+        report_configuration(t->config, group_size(t->world), model_full(t->model),
+                             model_held(t->model), t->rows, t->test ? t->test->rows : 0, t->steps);
         checkpoint_describe(t);
     }
     return true;

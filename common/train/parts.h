@@ -30,14 +30,15 @@ typedef struct Trainer {
     Report *report;                    /**< on rank 0 */
     /** of the data that are used, steps of an epoch and in all, and those done */
     int64_t rows, steps_an_epoch, steps, step;
-    int64_t first_step;                  /**< done before this run began */
-    bool interrupted;                    /**< it was asked to end early */
-    char *resumed;                       /**< the checkpoint that the run goes on from, or NULL */
-    FILE *save_lock;                     /**< of the SAVE folder, on rank 0 */
-    int64_t saved_step;                  /**< the step of the last checkpoint, or -1 */
-    int64_t local_batch;                 /**< rows of a step on this replica */
-    double *step_seconds, *wait_seconds; /**< of each step; the reduction's part that was not hidden */
-    Counter sent;                        /**< in all steps */
+    int64_t first_step;  /**< done before this run began */
+    bool interrupted;    /**< it was asked to end early */
+    char *resumed;       /**< the checkpoint that the run goes on from, or NULL */
+    FILE *save_lock;     /**< of the SAVE folder, on rank 0 */
+    int64_t saved_step;  /**< the step of the last checkpoint, or -1 */
+    int64_t local_batch; /**< rows of a step on this replica */
+    double *step_seconds,
+        *wait_seconds; /**< of each step; the reduction's part that was not hidden */
+    Counter sent;      /**< in all steps */
     /** bytes in all steps, over the ranks that split a model and over the replicas */
     int64_t sent_tp, sent_dp;
     Metrics epoch; /**< sums of the epoch so far; behind its evaluation those of that */

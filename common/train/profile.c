@@ -10,8 +10,8 @@ enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
 
 /* Those over the ranks that split a model, and those over the replicas. */
 enum { OVER_TP, OVER_DP, GROUPS };
-static const char *const NAMES[] = {REDUCTION_ROWS, REDUCTION_NOT_HIDDEN, "all_reduce", "duplication",
-                                    "all_gather"};
+static const char *const NAMES[] = {REDUCTION_ROWS, REDUCTION_NOT_HIDDEN, "all_reduce",
+                                    "duplication", "all_gather"};
 enum { KINDS_OVER_DP = 2, KINDS = sizeof NAMES / sizeof *NAMES };
 
 typedef struct Exchanges {

@@ -29,7 +29,8 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->amp = precision_name(config->amp);
     report->first = first;
     report->steps = steps;
-    report->terminal = getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
+    report->terminal =
+        getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
     report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a file that can be written",
@@ -54,20 +55,23 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
                           int64_t rows, int64_t test_rows, int64_t steps)
 {
     const BertConfig *b = &config->bert;
-    printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"), b->layers,
-           b->hidden, b->heads, b->vocabulary, b->positions ? _(", learned positions") : "", b->dropout);
-    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"), (double)parameters / 1e6,
-           (double)held / 1e6);
+    printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
+           b->layers, b->hidden, b->heads, b->vocabulary,
+           b->positions ? _(", learned positions") : "", b->dropout);
+    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"),
+           (double)parameters / 1e6, (double)held / 1e6);
     printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d\n",
-                    "layout    %d ranks: tensor parallel %d, data parallel %d\n", (unsigned long)ranks),
+                    "layout    %d ranks: tensor parallel %d, data parallel %d\n",
+                    (unsigned long)ranks),
            ranks, config->tp, ranks / config->tp);
-    printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data, (long long)rows,
-           config->seq, (long long)test_rows);
+    printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
+           (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
                     "training  %d epochs, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
                     (unsigned long)config->epochs),
-           config->epochs, (long long)steps, config->batch, config->optimizer.kind == ADAMW ? "AdamW" : "SGD",
-           config->schedule.rate, (unsigned long long)config->seed);
+           config->epochs, (long long)steps, config->batch,
+           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->schedule.rate,
+           (unsigned long long)config->seed);
     printf(_("kernels   %s\n"), backend_description());
     fflush(stdout);
 }
@@ -84,7 +88,8 @@ static void write_line(Report *report, json_t *object)
     bool good = !json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
                 putc('\n', report->metrics) != EOF && !fflush(report->metrics);
     if (!good && !report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"), strerror(errno));
+        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
+                strerror(errno));
     report->lost = report->lost || !good;
     json_decref(object);
 }
@@ -95,7 +100,8 @@ void report_sync(Report *report)
         return;
     report->lost = errno != EINVAL && errno != EROFS; /* a pipe and a terminal are on no disk */
     if (report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"), strerror(errno));
+        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
+                strerror(errno));
 }
 
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem)
@@ -123,9 +129,10 @@ static void progress(Report *report, const StepReport *s)
         report->bar_open = true;
     } else if (s->step == report->first + 1 || s->step == report->steps ||
                clock_now() - report->last_line > 2) {
-        printf(_("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
-               (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
-               s->tokens_per_second, left);
+        printf(
+            _("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
+            (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
+            s->tokens_per_second, left);
         report->last_line = clock_now();
     }
     fflush(stdout);
@@ -136,17 +143,18 @@ void report_step(Report *report, const StepReport *s)
     progress(report, s);
     if (!report->metrics)
         return;
-    json_t *line = json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I}", "step",
-                             (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
-                             s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
-                             s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
-                             s->comm_seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
-                             (json_int_t)s->comm_bytes_tp, "comm_bytes_dp", (json_int_t)s->comm_bytes_dp);
+    json_t *line =
+        json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I}", "step",
+                  (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
+                  s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
+                  s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
+                  s->comm_seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
+                  (json_int_t)s->comm_bytes_tp, "comm_bytes_dp", (json_int_t)s->comm_bytes_dp);
     if (!(s->gradient_norm < 0))
         json_object_set_new(line, "grad_norm", number(s->gradient_norm));
     if (s->scale > 0)
-        json_object_update_new(
-            line, json_pack("{s:f, s:I}", "loss_scale", s->scale, "steps_left_out", (json_int_t)s->left_out));
+        json_object_update_new(line, json_pack("{s:f, s:I}", "loss_scale", s->scale,
+                                               "steps_left_out", (json_int_t)s->left_out));
     write_line(report, line);
 }
 
@@ -171,21 +179,23 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
            (long long)rows);
     fflush(stdout);
     if (report->metrics)
-        write_line(report, json_pack("{s:i, s:o, s:f, s:I}", "epoch", epoch, "test_loss", number(loss),
-                                     "test_accuracy", accuracy, "test_rows", (json_int_t)rows));
+        write_line(report,
+                   json_pack("{s:i, s:o, s:f, s:I}", "epoch", epoch, "test_loss", number(loss),
+                             "test_accuracy", accuracy, "test_rows", (json_int_t)rows));
 }
 
 static json_t *summary_of(const RankReport *r, int rank)
 {
-    return json_pack("{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
-                     "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
-                     (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
-                     (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
-                     (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
-                     (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
-                     (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
-                     fmax(r->wait_seconds, 0), "comm_bytes_tp", (json_int_t)r->comm_bytes_tp, "comm_bytes_dp",
-                     (json_int_t)r->comm_bytes_dp);
+    return json_pack(
+        "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
+        "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
+        (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
+        (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
+        (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
+        (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
+        (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
+        fmax(r->wait_seconds, 0), "comm_bytes_tp", (json_int_t)r->comm_bytes_tp, "comm_bytes_dp",
+        (json_int_t)r->comm_bytes_dp);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -200,8 +210,9 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
         double forward = spans[i].seconds[0], backward = spans[i].seconds[1];
         printf("%-*s %12.3f %12.3f  %5.1f %%\n", padded_to(_(spans[i].what), 38), _(spans[i].what),
                each * forward, each * backward, 100 * (forward + backward) / all);
-        json_array_append_new(lines, json_pack("{s:s, s:f, s:f}", "what", spans[i].what, "forward_ms",
-                                               each * forward, "backward_ms", each * backward));
+        json_array_append_new(lines,
+                              json_pack("{s:s, s:f, s:f}", "what", spans[i].what, "forward_ms",
+                                        each * forward, "backward_ms", each * backward));
     }
     if (report->metrics)
         write_line(report, json_pack("{s:O}", "profile", lines));
@@ -220,8 +231,8 @@ static void print_run(const RankReport *ranks, int count)
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
         printf("%4d %6.4f   %6.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss, r->accuracy,
-               r->parameters / 1e6, 1e3 * r->step_seconds, r->comm_bytes_tp / mb, r->comm_bytes_dp / mb,
-               r->comm_seconds, wait);
+               r->parameters / 1e6, 1e3 * r->step_seconds, r->comm_bytes_tp / mb,
+               r->comm_bytes_dp / mb, r->comm_seconds, wait);
     }
 }
 
@@ -231,8 +242,8 @@ static void print_memory(const RankReport *ranks, int count)
     puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, r->peak_bytes / mb, r->weights / mb,
-               r->gradients / mb, r->optimiser / mb, r->activations / mb);
+        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, r->peak_bytes / mb,
+               r->weights / mb, r->gradients / mb, r->optimiser / mb, r->activations / mb);
     }
 }
 
@@ -249,8 +260,8 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
     json_t *rows = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(rows, summary_of(&ranks[i], i));
-    write_line(report,
-               json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp, "ranks", rows));
+    write_line(report, json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp,
+                                 "ranks", rows));
 }
 
 /* ---- a run that resumes ---- */
@@ -260,9 +271,10 @@ static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
 {
     json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const json_t *done = json_object_get(line, "step"), *epoch = json_object_get(line, "epoch");
-    bool kept = done                                 ? json_integer_value(done) <= step
-                : json_object_get(line, "test_loss") ? json_integer_value(epoch) * steps_an_epoch < step
-                                                     : false;
+    bool kept = done ? json_integer_value(done) <= step
+                : json_object_get(line, "test_loss")
+                    ? json_integer_value(epoch) * steps_an_epoch < step
+                    : false;
     json_decref(line);
     return kept;
 }
@@ -275,8 +287,9 @@ bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Proble
     size_t room = 0;
     FILE *from = fopen(path, "re");
     if (!from)
-        return errno == ENOENT || problem_set(problem, path, N_("name a file that can be read and written"),
-                                              what, strerror(errno));
+        return errno == ENOENT ||
+               problem_set(problem, path, N_("name a file that can be read and written"), what,
+                           strerror(errno));
     Replacement *to = replacement_begin(path, hint, what, problem);
     while (to && getline(&line, &room, from) > 0)
         if (is_kept(line, step, steps_an_epoch))

@@ -18,10 +18,11 @@ typedef struct StepReport {
      *  step took */
     double loss, accuracy, rate, seconds, tokens_per_second;
     int64_t comm_bytes_tp,
-        comm_bytes_dp;    /**< those over the ranks that split a model, and over the replicas */
-    int64_t comm_bytes;   /**< sent by this rank in this step */
-    double comm_seconds;  /**< in exchanges, of this rank in this step */
-    double wait_seconds;  /**< of the reduction over the replicas, what the backward pass did not hide */
+        comm_bytes_dp;   /**< those over the ranks that split a model, and over the replicas */
+    int64_t comm_bytes;  /**< sent by this rank in this step */
+    double comm_seconds; /**< in exchanges, of this rank in this step */
+    double
+        wait_seconds; /**< of the reduction over the replicas, what the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
     double scale;         /**< of the loss, in fp16 (see optim/scaler.h); otherwise 0 */
     int64_t left_out;     /**< steps so far in which a gradient became infinite */
@@ -29,9 +30,10 @@ typedef struct StepReport {
 
 /** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */
 typedef struct RankReport {
-    double loss, accuracy; /**< on the test set, or of the last epoch's training where there is none */
-    double parameters;     /**< held */
-    double peak_bytes;     /**< of tensors */
+    double loss,
+        accuracy;      /**< on the test set, or of the last epoch's training where there is none */
+    double parameters; /**< held */
+    double peak_bytes; /**< of tensors */
     double weights, gradients, optimiser, activations; /**< bytes, at the peak */
     double step_seconds;                               /**< median */
     /** as comm_bytes, over the ranks that split a model and over the replicas */

@@ -77,7 +77,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         backend_range_end();
         if (i + 1 ==
-            config->accumulate) /* one reduction a step: the last backward pass completes the gradients */
+            config
+                ->accumulate) /* one reduction a step: the last backward pass completes the gradients */
             bucket_set_begin(t->buckets, t->tape);
         backend_range("backward");
         tape_backward(t->tape, loss, scaled_one(t));

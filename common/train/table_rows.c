@@ -5,7 +5,9 @@
 
 #include "backend/backend.h"
 
-enum { WORTH_IT = 1 << 20 /* numbers: below, asking the others takes as long as sending them all */ };
+enum {
+    WORTH_IT = 1 << 20 /* numbers: below, asking the others takes as long as sending them all */
+};
 
 struct TableRows {
     Tensor *gradient;

@@ -28,7 +28,8 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
         return SPAN_READING;
     if (!strcmp(what, REDUCTION_UNDER_WAY))
         return SPAN_UNDER_WAY;
-    if (mesh->dp_degree > 1 && (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_NOT_HIDDEN)))
+    if (mesh->dp_degree > 1 &&
+        (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_NOT_HIDDEN)))
         return SPAN_DP;
     if (exchanged)
         return SPAN_TP;
@@ -45,15 +46,17 @@ static void hear(const char *what, bool backward, double seconds)
         return;
     }
     const Mesh *mesh = t->mesh;
-    const Counter tp = group_total(tp_group(mesh)), dp = mesh->dp ? group_total(mesh->dp) : (Counter){0};
+    const Counter tp = group_total(tp_group(mesh)),
+                  dp = mesh->dp ? group_total(mesh->dp) : (Counter){0};
     const PoolUse use = pool_use(t->pool);
     Span *span = &t->span[t->spans++];
-    *span = (Span){.what = what,
-                   .kind = kind_of(mesh, what, backward, mesh->tp_degree > 1 && tp.calls > t->tp.calls),
-                   .begin = t->last,
-                   .seconds = seconds,
-                   .sent_tp = tp.bytes - t->tp.bytes,
-                   .sent_dp = dp.bytes - t->dp.bytes};
+    *span =
+        (Span){.what = what,
+               .kind = kind_of(mesh, what, backward, mesh->tp_degree > 1 && tp.calls > t->tp.calls),
+               .begin = t->last,
+               .seconds = seconds,
+               .sent_tp = tp.bytes - t->tp.bytes,
+               .sent_dp = dp.bytes - t->dp.bytes};
     memcpy(span->held, use.now, sizeof span->held);
     t->last += seconds;
     t->tp = tp;
@@ -65,7 +68,8 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     kept = calloc(1, sizeof *kept);
     *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
-    memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
+    memset(kept->span, 1,
+           TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
     spans_listen(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
         MPI_Barrier(group_comm(mesh->world));
@@ -111,7 +115,8 @@ void trace_close(void)
 
 static void compare(Trace *t, SpanKind kind, Group *group)
 {
-    double *seconds = calloc(2 * (size_t)(t->spans + 1), sizeof *seconds), *waited = seconds + t->spans + 1;
+    double *seconds = calloc(2 * (size_t)(t->spans + 1), sizeof *seconds),
+           *waited = seconds + t->spans + 1;
     int count = 0;
     for (int i = 0; i < t->spans; i++)
         if (t->span[i].kind == kind)

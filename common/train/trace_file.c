@@ -26,12 +26,13 @@ static void put(FILE *file, const char *before, json_t *event)
     json_decref(event);
 }
 
-static void put_time(FILE *file, int rank, int thread, double begin, double seconds, const char *category,
-                     const char *name, json_t *arguments)
+static void put_time(FILE *file, int rank, int thread, double begin, double seconds,
+                     const char *category, const char *name, json_t *arguments)
 {
     put(file, ",\n",
-        json_pack("{s:s, s:i, s:i, s:f, s:f, s:s, s:s, s:o*}", "ph", "X", "pid", rank, "tid", thread, "ts",
-                  1e6 * begin, "dur", 1e6 * seconds, "cat", category, "name", name, "args", arguments));
+        json_pack("{s:s, s:i, s:i, s:f, s:f, s:s, s:s, s:o*}", "ph", "X", "pid", rank, "tid",
+                  thread, "ts", 1e6 * begin, "dur", 1e6 * seconds, "cat", category, "name", name,
+                  "args", arguments));
 }
 
 static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
@@ -40,7 +41,8 @@ static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
         const TracedStep *step = &t->step[i];
         char name[32];
         snprintf(name, sizeof name, "step %" PRId64, first + step->done + 1);
-        put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin, "step", name, NULL);
+        put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin, "step", name,
+                 NULL);
     }
 }
 
@@ -50,11 +52,12 @@ static void put_span(FILE *file, int rank, const Span *span)
     if (span->waited > 0)
         put_time(file, rank, SPANS_THREAD, span->begin, span->waited, "waiting", "waiting",
                  json_pack("{s:s}", "for", kind));
-    put_time(file, rank, SPANS_THREAD, span->begin + span->waited, span->seconds - span->waited, kind,
-             span->what,
-             span->sent_tp || span->sent_dp ? json_pack("{s:I, s:I}", "tp_bytes", (json_int_t)span->sent_tp,
-                                                        "dp_bytes", (json_int_t)span->sent_dp)
-                                            : NULL);
+    put_time(file, rank, SPANS_THREAD, span->begin + span->waited, span->seconds - span->waited,
+             kind, span->what,
+             span->sent_tp || span->sent_dp
+                 ? json_pack("{s:I, s:I}", "tp_bytes", (json_int_t)span->sent_tp, "dp_bytes",
+                             (json_int_t)span->sent_dp)
+                 : NULL);
     put(file, ",\n",
         json_pack("{s:s, s:i, s:f, s:s, s:{s:I, s:I, s:I, s:I}}", "ph", "C", "pid", rank, "ts",
                   1e6 * (span->begin + span->seconds), "name", "memory", "args", "weights",
@@ -86,15 +89,15 @@ static void put_rank(FILE *file, const Trace *t, int rank)
     char name[64];
     snprintf(name, sizeof name, "rank %d (tp %d, dp %d)", rank, mesh->tp_rank, mesh->dp_rank);
     put(file, rank ? ",\n" : "\n",
-        json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "name", "process_name", "args", "name",
-                  name));
+        json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "name", "process_name",
+                  "args", "name", name));
     put(file, ",\n",
-        json_pack("{s:s, s:i, s:s, s:{s:i}}", "ph", "M", "pid", rank, "name", "process_sort_index", "args",
-                  "sort_index", rank));
+        json_pack("{s:s, s:i, s:s, s:{s:i}}", "ph", "M", "pid", rank, "name", "process_sort_index",
+                  "args", "sort_index", rank));
     for (int thread = 0; thread <= SPANS_THREAD; thread++)
         put(file, ",\n",
-            json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "tid", thread, "name",
-                      "thread_name", "args", "name", threads[thread]));
+            json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "tid", thread,
+                      "name", "thread_name", "args", "name", threads[thread]));
     put(file, ",\n",
         json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*}}", "ph", "M", "pid", rank, "name",
                   "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
@@ -121,16 +124,18 @@ static void put_head(FILE *file, const Trace *t)
     const Mesh *mesh = t->mesh;
     const bool device = *backend_device();
     put(file, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":",
-        json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise", "ranks",
-                  group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "steps", t->steps,
-                  "kernels", backend_description(), "device", device, "clocks",
-                  "each rank has a clock of its own, set to 0 as it left one barrier", "times",
-                  device ? "of the host: what is queued for the device counts where the host waits for it, "
-                           "and not where it was computed"
-                         : "of the work itself",
-                  "waiting",
-                  "of each exchange, what a rank spent on it above the least that a rank of the group did; "
-                  "it is drawn first"));
+        json_pack(
+            "{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise", "ranks",
+            group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "steps",
+            t->steps, "kernels", backend_description(), "device", device, "clocks",
+            "each rank has a clock of its own, set to 0 as it left one barrier", "times",
+            device
+                ? "of the host: what is queued for the device counts where the host waits for it, "
+                  "and not where it was computed"
+                : "of the work itself",
+            "waiting",
+            "of each exchange, what a rank spent on it above the least that a rank of the group did; "
+            "it is drawn first"));
     fputs(",\n\"traceEvents\":[", file);
 }
 
@@ -164,7 +169,8 @@ static const char hint[] = N_("TRACE names a file in a folder that exists and ca
 bool trace_can_be_written(const char *path, Problem *problem)
 {
     struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
+    if (stat(path, &there) == 0 &&
+        !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: that is no ordinary file");
     Replacement *file = replacement_begin(path, hint, what, problem);
@@ -182,5 +188,6 @@ bool trace_file_write(const Trace *t, const char *path, int64_t first, Problem *
     put_all(file, t, first);
     if (file)
         fputs("\n]}\n", file->stream);
-    return agree(t->mesh->world, !mine || (file && replacement_end(file, hint, what, problem)), problem);
+    return agree(t->mesh->world, !mine || (file && replacement_end(file, hint, what, problem)),
+                 problem);
 }

@@ -50,9 +50,10 @@ void run_noted(Problem *problem, void *address)
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     Problem problem;
-    problem_set(&problem, NULL,
-                "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
-                "balise %d is still to do: %s", balise, function);
+    problem_set(
+        &problem, NULL,
+        "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
+        "balise %d is still to do: %s", balise, function);
     run_ends(&problem, address);
 }
 
@@ -63,9 +64,10 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     int length;
     (void)comm;
     MPI_Error_string(*code, text, &length);
-    misuse("does each rank call the same collectives, in the same order and sizes? make grade says which lab "
-           "does not, make trace LAB=n shows it",
-           "an exchange failed in MPI: %s", text);
+    misuse(
+        "does each rank call the same collectives, in the same order and sizes? make grade says which lab "
+        "does not, make trace LAB=n shows it",
+        "an exchange failed in MPI: %s", text);
 }
 
 /* Before there are ranks, and perhaps where there can be none: what is wrong with the options? */
@@ -92,7 +94,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(mpi_failed, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups, which are made from it */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD,
+                            handler); /* and of all groups, which are made from it */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
     Group *world = group_of(MPI_COMM_WORLD, "world");
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&

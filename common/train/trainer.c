@@ -45,7 +45,8 @@ static bool anybody_stops(const Trainer *t)
     return stops > 0;
 }
 
-static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds, Sent before)
+static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
+                       Sent before)
 {
     Sent after = sent_so_far(&t->mesh);
     t->step_seconds[t->step - 1] = seconds;
@@ -79,7 +80,8 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
         Metrics metrics = {0};
         Sent before = sent_so_far(&t->mesh);
         double begin = clock_now();
-        StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
+        StepReport step =
+            trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
         t->step++;
         trainer_moved(t);
         report_one(t, &step, epoch, metrics, clock_now() - begin, before);
@@ -161,8 +163,9 @@ static void report_end(Trainer *t)
         .comm_seconds = t->sent.seconds,
         .comm_bytes_tp = (double)t->sent_tp,
         .comm_bytes_dp = (double)t->sent_dp,
-        .wait_seconds =
-            t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, t->step - t->first_step) : -1};
+        .wait_seconds = t->mesh.dp_degree > 1
+                            ? median(t->wait_seconds + t->first_step, t->step - t->first_step)
+                            : -1};
     group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
     if (t->report && t->config->profile)
         profile_report(t->report, t->step - t->first_step);
@@ -189,7 +192,8 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
     mesh_open(&t.mesh, world, config->tp);
-    bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem);
+    bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) &&
+                trainer_open_data(&t, problem);
     if (good) {
         trainer_build_model(&t, config);
         good = checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);

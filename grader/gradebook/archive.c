@@ -17,18 +17,21 @@ static bool cannot_be_read(struct archive *archive, Problem *problem)
 }
 
 /* Reads the data, whatever size was claimed; keeps it where `file` wants it. */
-static bool read_data(struct archive *archive, Files *files, File *file, bool wanted, Problem *problem)
+static bool read_data(struct archive *archive, Files *files, File *file, bool wanted,
+                      Problem *problem)
 {
     static char buffer[1 << 16];
     la_ssize_t length;
     while ((length = archive_read_data(archive, buffer, sizeof buffer)) > 0) {
         files->bytes += (size_t)length;
         if (files->bytes > MOST_BYTES)
-            return problem_set(problem, NULL, "", "unpacked it is larger than %d MB", MOST_BYTES >> 20);
+            return problem_set(problem, NULL, "", "unpacked it is larger than %d MB",
+                               MOST_BYTES >> 20);
         if (!wanted)
             continue;
         if (file->size + (size_t)length > MOST_SOURCE)
-            return problem_set(problem, NULL, "", "%s is larger than %d KB", file->path, MOST_SOURCE >> 10);
+            return problem_set(problem, NULL, "", "%s is larger than %d KB", file->path,
+                               MOST_SOURCE >> 10);
         file->bytes = realloc(file->bytes, file->size + (size_t)length);
         memcpy(file->bytes + file->size, buffer, (size_t)length);
         file->size += (size_t)length;
@@ -36,7 +39,8 @@ static bool read_data(struct archive *archive, Files *files, File *file, bool wa
     return length == 0 || cannot_be_read(archive, problem);
 }
 
-static bool read_entry(struct archive *archive, struct archive_entry *entry, Files *files, Problem *problem)
+static bool read_entry(struct archive *archive, struct archive_entry *entry, Files *files,
+                       Problem *problem)
 {
     const char *path = archive_entry_pathname_utf8(entry);
     char shown[96];

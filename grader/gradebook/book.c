@@ -89,7 +89,8 @@ static void take_lock(const Book *book)
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
         return;
     problem_set(&problem, book->reports, "wait for it, or choose another OUT", "%s",
-                errno == EWOULDBLOCK ? _("another gradebook is at work on this OUT") : strerror(errno));
+                errno == EWOULDBLOCK ? _("another gradebook is at work on this OUT")
+                                     : strerror(errno));
     give_up(&problem);
 }
 

@@ -37,12 +37,12 @@ typedef struct Unit {
 typedef struct Submission {
     char *entry;                  /**< its name in the folder */
     char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
-    char created[32];             /**< when it was packed, as its manifest says; empty: it does not */
-    char remark[REMARK_SIZE];     /**< for the table's last column: sentences, or empty */
-    int unit[MOST_LABS];          /**< -1: the lab was not handed in */
-    bool refused;                 /**< nothing in it could be read */
-    int pending;                  /**< units that have not ended */
-    int points, of;               /**< earned, and what there was to earn */
+    char created[32];         /**< when it was packed, as its manifest says; empty: it does not */
+    char remark[REMARK_SIZE]; /**< for the table's last column: sentences, or empty */
+    int unit[MOST_LABS];      /**< -1: the lab was not handed in */
+    bool refused;             /**< nothing in it could be read */
+    int pending;              /**< units that have not ended */
+    int points, of;           /**< earned, and what there was to earn */
 } Submission;
 
 /** One run of make gradebook. */
@@ -55,7 +55,8 @@ typedef struct Book {
     bool has_seed;            /**< chosen by the instructor */
     char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
     char state[PLACE_SIZE];   /**< a folder in it */
-    char work[PLACE_SIZE];    /**< the build areas, below `build`: no blank in OUT is a compiler's business */
+    char work
+        [PLACE_SIZE]; /**< the build areas, below `build`: no blank in OUT is a compiler's business */
     /** a checksum of all of the kit that a verdict depends on */
     char kit[2 * CHECKSUM_SIZE];
     Submission *submissions; /**< [count], in the order of their names */
@@ -67,7 +68,8 @@ typedef struct Book {
 _Noreturn void give_up(const Problem *problem);
 
 /** Adds a sentence to a submission's remark. */
-void add_remark(Submission *submission, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void add_remark(Submission *submission, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** Makes a text one printable line. */
 void make_line(char *text);

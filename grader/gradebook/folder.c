@@ -21,13 +21,15 @@ static bool read_file(int folder, const char *name, File *file, Problem *problem
         return problem_set(problem, NULL, "", "%s cannot be read: %s", file->path, strerror(errno));
     if (found.st_size > MOST_SOURCE) {
         close(source);
-        return problem_set(problem, NULL, "", "%s is larger than %d KB", file->path, MOST_SOURCE >> 10);
+        return problem_set(problem, NULL, "", "%s is larger than %d KB", file->path,
+                           MOST_SOURCE >> 10);
     }
     file->bytes = malloc((size_t)found.st_size + 1);
     ssize_t length = read(source, file->bytes, (size_t)found.st_size);
     file->size = length > 0 ? (size_t)length : 0;
     close(source);
-    return length == found.st_size || problem_set(problem, NULL, "", "%s cannot be read", file->path);
+    return length == found.st_size ||
+           problem_set(problem, NULL, "", "%s cannot be read", file->path);
 }
 
 static bool read_one(int folder, const char *name, const char *prefix, int depth, Files *files,
@@ -36,7 +38,8 @@ static bool read_one(int folder, const char *name, const char *prefix, int depth
     char path[PATH_SIZE], shown[PATH_SIZE];
     struct stat found;
     if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", name) >= (int)sizeof path)
-        return problem_set(problem, NULL, "", "an entry has a name that is too long: %.80s...", prefix);
+        return problem_set(problem, NULL, "", "an entry has a name that is too long: %.80s...",
+                           prefix);
     snprintf(shown, sizeof shown, "%s", path);
     clean_text(shown);
     if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0)
@@ -60,7 +63,8 @@ static bool read_tree(int folder, const char *prefix, int depth, Files *files, P
 {
     DIR *stream = fdopendir(folder);
     struct dirent *entry;
-    bool good = depth <= DEEPEST || problem_set(problem, NULL, "", "its folders are nested too deep");
+    bool good =
+        depth <= DEEPEST || problem_set(problem, NULL, "", "its folders are nested too deep");
     while (good && (entry = readdir(stream)))
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, "build"))
             good = read_one(folder, entry->d_name, prefix, depth, files, problem);

@@ -15,8 +15,8 @@ static _Noreturn void usage(const char *what)
 {
     Problem problem;
     problem_set(&problem, NULL,
-                "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]", "%s",
-                what);
+                "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]",
+                "%s", what);
     give_up(&problem);
 }
 
@@ -46,7 +46,8 @@ static void read_kit(Book *book)
     snprintf(path, sizeof path, "%.3000s/generated/kit.txt", book->build);
     FILE *file = fopen(path, "r");
     if (!file || fscanf(file, "%65s", book->kit) != 1) {
-        problem_set(&problem, path, "make gradebook makes it", "what the kit was built from is not known");
+        problem_set(&problem, path, "make gradebook makes it",
+                    "what the kit was built from is not known");
         give_up(&problem);
     }
     fclose(file);
@@ -104,9 +105,9 @@ static Book options_of(int argc, char **argv)
     if (!book.out || !*book.out)
         usage(_("OUT is missing: the CSV file for the grades"));
     if (*book.sandbox && strcmp(book.sandbox, "on") != 0 && strcmp(book.sandbox, "off") != 0)
-        usage(
-            _("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-              "it"));
+        usage(_(
+            "SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+            "it"));
     return book;
 }
 
@@ -123,10 +124,11 @@ static void look_for_sandbox(const Book *book)
                     "there is no sandbox here (%s)", why);
         give_up(&problem);
     }
-    fprintf(stderr,
-            _("warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
-              "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),
-            why, (unsigned)geteuid());
+    fprintf(
+        stderr,
+        _("warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
+          "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),
+        why, (unsigned)geteuid());
 }
 
 static bool all_graded(const Book *book)

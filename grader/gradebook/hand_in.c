@@ -34,7 +34,8 @@ static _Noreturn void give_up(const Problem *problem)
 static _Noreturn void cannot_write(const HandIn *h, const char *why)
 {
     Problem problem;
-    problem_set(&problem, h->out, "name a file in a folder that exists and can be written (OUT=...)",
+    problem_set(&problem, h->out,
+                "name a file in a folder that exists and can be written (OUT=...)",
                 "the archive cannot be written: %s", why ? why : _("no reason is known"));
     give_up(&problem);
 }
@@ -66,10 +67,11 @@ static HandIn options_of(int argc, char **argv)
         give_up(&problem);
     }
     if (!is_name(h.name)) {
-        problem_set(&problem, NULL,
-                    "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
-                    "Lovelace\"",
-                    "this cannot be a NAME");
+        problem_set(
+            &problem, NULL,
+            "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
+            "Lovelace\"",
+            "this cannot be a NAME");
         give_up(&problem);
     }
     return h;
@@ -111,8 +113,8 @@ static bool is_started(const HandIn *h, const Lab *lab, const char *path)
 {
     char start[2048];
     const Lab *from = lab->starts_from ? lab_of(lab->starts_from) : lab;
-    snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? "grader/start" : h->labs, from->folder,
-             from->file);
+    snprintf(start, sizeof start, "%.1500s/%s/%s", from == lab ? "grader/start" : h->labs,
+             from->folder, from->file);
     return !same_tokens(start, path);
 }
 
@@ -124,7 +126,8 @@ static void put_lab(HandIn *h, const Lab *lab)
     snprintf(inner, sizeof inner, "labs/%s/%s", lab->folder, lab->file);
     char *bytes = read_source(path, &size);
     if (!bytes) {
-        printf(_("  %2d  %-*s no file\n"), lab->number, padded_to(_(lab->title), 28), _(lab->title));
+        printf(_("  %2d  %-*s no file\n"), lab->number, padded_to(_(lab->title), 28),
+               _(lab->title));
         json_array_append_new(h->missing, json_integer(lab->number));
         return;
     }
@@ -132,10 +135,10 @@ static void put_lab(HandIn *h, const Lab *lab)
     if (!started)
         json_array_append_new(h->not_started, json_integer(lab->number));
     checksum_of(bytes, size, checksum);
-    json_array_append_new(
-        h->files, json_pack("{s:s, s:I, s:s}", "path", inner, "bytes", (json_int_t)size, "xxh3", checksum));
-    printf(_("  %2d  %-*s %6zu bytes%s\n"), lab->number, padded_to(_(lab->title), 28), _(lab->title), size,
-           started ? "" : _("  not started"));
+    json_array_append_new(h->files, json_pack("{s:s, s:I, s:s}", "path", inner, "bytes",
+                                              (json_int_t)size, "xxh3", checksum));
+    printf(_("  %2d  %-*s %6zu bytes%s\n"), lab->number, padded_to(_(lab->title), 28),
+           _(lab->title), size, started ? "" : _("  not started"));
     put_file(h, inner, bytes, size);
     free(bytes);
 }
@@ -145,9 +148,10 @@ static void put_manifest(HandIn *h)
     char created[32];
     time_t now = time(NULL);
     strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    json_t *json = json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "format", "balise hand-in",
-                             "version", 1, "kit", BALISE_VERSION, "name", h->name, "created", created,
-                             "files", h->files, "not started", h->not_started, "missing", h->missing);
+    json_t *json =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "format", "balise hand-in", "version",
+                  1, "kit", BALISE_VERSION, "name", h->name, "created", created, "files", h->files,
+                  "not started", h->not_started, "missing", h->missing);
     char *text = json_dumps(json, JSON_INDENT(2));
     put_file(h, MANIFEST_NAME, text, strlen(text));
     free(text);
@@ -174,8 +178,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < lab_count(); i++)
         put_lab(&h, lab_at(i));
     put_manifest(&h);
-    if (archive_write_close(h.archive) != ARCHIVE_OK || fsync(file) != 0 || fchmod(file, 0644) != 0 ||
-        close(file) != 0 || rename(beside, h.out) != 0) {
+    if (archive_write_close(h.archive) != ARCHIVE_OK || fsync(file) != 0 ||
+        fchmod(file, 0644) != 0 || close(file) != 0 || rename(beside, h.out) != 0) {
         cannot_write(&h, strerror(errno));
     }
     archive_write_free(h.archive);

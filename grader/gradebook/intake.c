@@ -35,7 +35,8 @@ void list_submissions(Book *book)
     Problem problem;
     int count = scandir(book->folder, &entries, is_shown, by_name);
     if (count <= 0 || count > MOST_SUBMISSIONS) {
-        problem_set(&problem, book->folder, "DIR is a folder with a .zip, .tar.gz or folder a student",
+        problem_set(&problem, book->folder,
+                    "DIR is a folder with a .zip, .tar.gz or folder a student",
                     count < 0   ? N_("the submissions cannot be read: %s")
                     : count > 0 ? N_("there are too many submissions%s")
                                 : N_("there are no submissions%s"),
@@ -86,7 +87,8 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
     if (S_ISDIR(found.st_mode)) {
         int archives = archives_alone_in(path, inside);
         if (archives > 1)
-            return problem_set(problem, NULL, "", "it is a folder of %d archives: leave the one that counts",
+            return problem_set(problem, NULL, "",
+                               "it is a folder of %d archives: leave the one that counts",
                                archives);
         if (archives == 0)
             return read_folder(path, files, problem);
@@ -110,7 +112,8 @@ static void keep_source(const Book *book, int submission, int lab, const File *f
     char place[PLACE_SIZE];
     source_place(book, submission, lab, place);
     FILE *out = fopen(place, "wx");
-    if (!out || fwrite(file->bytes ? file->bytes : "", 1, file->size, out) != file->size || fclose(out) != 0)
+    if (!out || fwrite(file->bytes ? file->bytes : "", 1, file->size, out) != file->size ||
+        fclose(out) != 0)
         _exit(3);
 }
 
@@ -164,13 +167,15 @@ static void name_after_entry(Submission *submission)
         }
     if (strstr(submission->entry, "_assignsubmission_file"))
         length = strcspn(submission->entry, "_");
-    snprintf(submission->student, sizeof submission->student, "%.*s", (int)length, submission->entry);
+    snprintf(submission->student, sizeof submission->student, "%.*s", (int)length,
+             submission->entry);
     make_line(submission->student);
 }
 
 static void take_result(Submission *submission, const char *place, int status)
 {
-    json_t *json = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
+    json_t *json =
+        WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
     const char *name = json_string_value(json_object_get(json, "name"));
     const char *remark = json_string_value(json_object_get(json, "remark"));
     const char *created = json_string_value(json_object_get(json, "created"));
@@ -193,7 +198,8 @@ static void tell_of_twins(Book *book)
     for (int i = 0; i < book->count; i++)
         for (int k = 0; k < book->count; k++)
             if (i != k && !strcmp(book->submissions[i].student, book->submissions[k].student))
-                add_remark(&book->submissions[i], _("%.100s has the same name"), book->submissions[k].entry);
+                add_remark(&book->submissions[i], _("%.100s has the same name"),
+                           book->submissions[k].entry);
 }
 
 void take_in(Book *book)

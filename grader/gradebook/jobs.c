@@ -47,14 +47,16 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
         if (!needed)
             continue;
         source_place(book, unit->submission, lab, from);
-        place_in(book->work, to, "%s/labs/%s/%s", unit->key, lab_at(lab)->folder, lab_at(lab)->file);
+        place_in(book->work, to, "%s/labs/%s/%s", unit->key, lab_at(lab)->folder,
+                 lab_at(lab)->file);
         good = (copy_file(from, to) || lab != unit->lab) && good;
     }
     place_in(book->work, area, "%s", unit->key);
     return good;
 }
 
-static _Noreturn void become_grader(const Book *book, const Unit *unit, const char *area, pid_t parent)
+static _Noreturn void become_grader(const Book *book, const Unit *unit, const char *area,
+                                    pid_t parent)
 {
     char number[16], seed[32], errors[PLACE_SIZE + 16];
     setpgid(0, 0);
@@ -68,8 +70,8 @@ static _Noreturn void become_grader(const Book *book, const Unit *unit, const ch
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(log, STDERR_FILENO);
     dup2(log, STDOUT_FILENO);
-    execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed, book->sandbox,
-          book->cases ? book->cases : "", (char *)NULL);
+    execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
+          book->sandbox, book->cases ? book->cases : "", (char *)NULL);
     _exit(126);
 }
 

@@ -14,7 +14,8 @@ static int lab_of_path(const char *path, char prefix[PATH_SIZE])
         const Lab *lab = lab_at(i);
         snprintf(end, sizeof end, "%s/%s", lab->folder, lab->file);
         size_t all = strlen(path), tail = strlen(end);
-        if (all < tail || strcmp(path + all - tail, end) || (all > tail && path[all - tail - 1] != '/'))
+        if (all < tail || strcmp(path + all - tail, end) ||
+            (all > tail && path[all - tail - 1] != '/'))
             continue;
         snprintf(prefix, PATH_SIZE, "%.*s", (int)(all - tail), path);
         return i;
@@ -25,7 +26,8 @@ static int lab_of_path(const char *path, char prefix[PATH_SIZE])
 static bool is_labs(const char *prefix)
 {
     size_t length = strlen(prefix);
-    return length >= 5 && !strcmp(prefix + length - 5, "labs/") && (length == 5 || prefix[length - 6] == '/');
+    return length >= 5 && !strcmp(prefix + length - 5, "labs/") &&
+           (length == 5 || prefix[length - 6] == '/');
 }
 
 /* What a Macintosh adds, and what no lab is in. */
@@ -50,7 +52,8 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
                 clean_text(chosen);
                 return problem_set(problem, NULL, "",
                                    "labs stand in more than one folder: in %.120s and in %.120s",
-                                   *chosen ? chosen : _("the top one"), *prefix ? prefix : _("the top one"));
+                                   *chosen ? chosen : _("the top one"),
+                                   *prefix ? prefix : _("the top one"));
             }
             memcpy(chosen, prefix, PATH_SIZE);
             found++;
@@ -64,15 +67,17 @@ static bool none_found(const Files *files, Problem *problem)
     char shown[120];
     for (int i = 0; i < files->count && !example; i++) {
         size_t length = strlen(files->file[i].path);
-        if (!is_junk(files->file[i].path) && length > 2 && !strcmp(files->file[i].path + length - 2, ".c"))
+        if (!is_junk(files->file[i].path) && length > 2 &&
+            !strcmp(files->file[i].path + length - 2, ".c"))
             example = files->file[i].path;
     }
     snprintf(shown, sizeof shown, "%.100s", example ? example : "");
     clean_text(shown);
     return problem_set(problem, NULL, "",
-                       example        ? N_("there is no lab in it: labs/%s/%s is looked for, there is %s")
-                       : files->count ? N_("there is no lab in it: labs/%s/%s is looked for%s")
-                                      : N_("there is no lab in it: labs/%s/%s is looked for; it is empty%s"),
+                       example ? N_("there is no lab in it: labs/%s/%s is looked for, there is %s")
+                       : files->count
+                           ? N_("there is no lab in it: labs/%s/%s is looked for%s")
+                           : N_("there is no lab in it: labs/%s/%s is looked for; it is empty%s"),
                        lab_at(0)->folder, lab_at(0)->file, shown);
 }
 

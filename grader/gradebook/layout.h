@@ -11,7 +11,8 @@ enum { MOST_LABS = 64 }; /**< that a kit can have */
 /** Which file of a submission is which lab. */
 typedef struct Layout {
     const File *lab[MOST_LABS]; /**< by lab_at(); NULL where there is none */
-    char root[PATH_SIZE]; /**< the folder that labs/ stands in, "" or "ada/": where a manifest would be */
+    char root
+        [PATH_SIZE]; /**< the folder that labs/ stands in, "" or "ada/": where a manifest would be */
 } Layout;
 
 /** Finds labs/NN-slug/FILE.c, also with folders around labs/, and NN-slug/FILE.c without labs/.

@@ -61,7 +61,8 @@ static const File *find(const Files *files, const char *prefix, const char *path
     return NULL;
 }
 
-static void note_what_differs(const Files *files, const char *prefix, json_t *listed, Manifest *manifest)
+static void note_what_differs(const Files *files, const char *prefix, json_t *listed,
+                              Manifest *manifest)
 {
     size_t i;
     json_t *item;
@@ -77,7 +78,8 @@ static void note_what_differs(const Files *files, const char *prefix, json_t *li
         size_t used = strlen(manifest->remark);
         if (strcmp(checksum, expected) && used < sizeof manifest->remark - 100)
             snprintf(manifest->remark + used, sizeof manifest->remark - used,
-                     _("%s%.80s is not what the manifest has a checksum of"), used ? _("; ") : "", path);
+                     _("%s%.80s is not what the manifest has a checksum of"), used ? _("; ") : "",
+                     path);
     }
 }
 
@@ -97,10 +99,11 @@ Manifest manifest_of(const Files *files, const char *prefix)
         snprintf(manifest.name, sizeof manifest.name, "%s", name);
         snprintf(manifest.created, sizeof manifest.created, "%s", created ? created : "");
         if (strcmp(kit, BALISE_VERSION))
-            snprintf(manifest.remark, sizeof manifest.remark,
-                     _("made with version %.20s of the kit, graded with %s: points, start files or balise.h "
-                       "are others"),
-                     kit, BALISE_VERSION);
+            snprintf(
+                manifest.remark, sizeof manifest.remark,
+                _("made with version %.20s of the kit, graded with %s: points, start files or balise.h "
+                  "are others"),
+                kit, BALISE_VERSION);
         note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
     }
     clean_text(manifest.remark);

@@ -111,8 +111,10 @@ static void put_lab(const Book *book, FILE *out, int lab)
         count_lab(&causes, verdict, i);
     }
     qsort(causes.cause, (size_t)causes.count, sizeof *causes.cause, commonest_first);
-    fprintf(out, _("Lab %d  %s\n  %d with full marks, %d with less, %d not started, %d without a result\n"),
-            lab_at(lab)->number, _(lab_at(lab)->title), full, some, not_started, none);
+    fprintf(
+        out,
+        _("Lab %d  %s\n  %d with full marks, %d with less, %d not started, %d without a result\n"),
+        lab_at(lab)->number, _(lab_at(lab)->title), full, some, not_started, none);
     for (int i = 0; i < causes.count && i < SHOWN; i++)
         put_cause(out, &causes.cause[i]);
 }

@@ -21,7 +21,8 @@ static void append_lab(char *list, size_t size, int lab)
 }
 
 /* The labs one of whose checks ended so. */
-static void append_ending(char *list, size_t size, int lab, const json_t *verdict, const char *status)
+static void append_ending(char *list, size_t size, int lab, const json_t *verdict,
+                          const char *status)
 {
     size_t i;
     const json_t *check;
@@ -53,7 +54,8 @@ void add_up(Book *book, Submission *submission)
         if (!unit)
             append_lab(missing, sizeof missing, lab);
         else if (!verdict)
-            add_remark(submission, _("lab %d could not be graded (%s)"), lab_at(lab)->number, unit->trouble);
+            add_remark(submission, _("lab %d could not be graded (%s)"), lab_at(lab)->number,
+                       unit->trouble);
         else if (state && !strcmp(state, "not started"))
             append_lab(not_started, sizeof not_started, lab);
         else if (state && !strcmp(state, "does not build"))
@@ -181,11 +183,13 @@ void write_report(const Book *book, int number)
     if (submission->refused)
         fputs(_("not graded, since it could not be read\n"), out);
     else
-        fprintf(out, _("%d points, seed %llu\n"), submission->points, (unsigned long long)book->seed);
+        fprintf(out, _("%d points, seed %llu\n"), submission->points,
+                (unsigned long long)book->seed);
     fprintf(out, "%s%s\n", submission->remark, *submission->remark ? "\n" : "");
-    fputs(_("Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
-            "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n"),
-          out);
+    fputs(
+        _("Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
+          "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n"),
+        out);
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
         if (unit && unit->lab_verdict)

@@ -30,7 +30,7 @@ put_runtime() {
         put "$file"
     done < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name 'help*.txt' -o -path common/setup/packages \) \
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
-    put common/base/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
+    put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
     # What is not there is left out, and a heading below which nothing stands.
     for file in common/setup/help.txt common/setup/help.*.txt; do
         awk 'NR == 1 { print; next }
@@ -44,11 +44,11 @@ put_runtime() {
     put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
-    put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/train/plot/*.py common/train/page/*.{py,html,css,js}
+    put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}
     put data/reviews/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
     install -m 644 grader/handout/README.fr.md "$stage/README.fr.md"
-    put common/base/{words.mk,fr.po,language.py} labs/GLOSSARY.md
+    put common/po/* common/base/language.py labs/GLOSSARY.md
     [ -z "$independent" ] || sed -i 's/^A lab stands on your own earlier ones: 2, 3, 4 and 6 on 1; 5 on 1 and 2; 7 on 1, 4 and 6;/f and g are in it, compiled, so that labs 2, 3, 4 and 6 can be done before 1. Others stand on your own earlier ones: 5 on 2; 7 on 4 and 6;/' "$stage/README.md"
     [ -z "$independent" ] || sed -i 's/^Une balise repose sur celles que vous avez déjà écrites : 2, 3, 4 et 6 sur 1 ; 5 sur 1 et 2 ; 7 sur 1, 4 et 6 ;/f et g sont déjà dans le kit, compilés : les balises 2, 3, 4 et 6 peuvent se faire avant la 1. Les autres reposent sur celles que vous avez déjà écrites : 5 sur 2 ; 7 sur 4 et 6 ;/' "$stage/README.fr.md"
     [ ! -e LICENSE ] || put LICENSE

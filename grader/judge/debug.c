@@ -59,7 +59,8 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
             tcsetpgrp(STDIN_FILENO, getpid());
             signal(SIGTTOU, SIG_DFL);
         }
-        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x", script->commands, (char *)NULL);
+        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x", script->commands,
+               (char *)NULL);
         _exit(127);
     }
     return gdb;
@@ -108,7 +109,8 @@ int debug_lab(const Options *o)
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;
     o->sandbox->debugged = true;
-    must(launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why, sizeof why),
+    must(launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
+                        sizeof why),
          N_("make doctor shows whether MPI starts"), why);
     printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
              "continue goes on, quit ends all ranks\n"),

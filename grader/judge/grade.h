@@ -18,21 +18,22 @@ typedef struct Options {
     int lab;       /**< 0: all */
     int only_case; /**< -1: all */
     uint64_t seed; /**< of the cases */
-    const char
-        *author; /**< whose runners: student, solution, mine (the student's earlier labs below it), ... */
+    const char *
+        author; /**< whose runners: student, solution, mine (the student's earlier labs below it), ... */
     const char *runners; /**< their folder */
     const char *start;   /**< folder of the start files */
     const char *labs;    /**< folder of the student's files */
     const char *own;     /**< with author "mine": the labs that were started, "1 2 5" */
     const char *cases;   /**< the instructor's file of cases and points, or NULL */
     Local local;         /**< what it says */
-    double cpu_limit;    /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
-    bool margins;        /**< print the largest error of each check in units of what is allowed */
+    double
+        cpu_limit; /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
+    bool margins; /**< print the largest error of each check in units of what is allowed */
     double
         since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
-    const char *picture;  /**< write what one case gave to this file instead; NULL: no */
-    bool short_lived;     /**< the runners' folder goes when this run has ended: nobody is sent there */
-    bool list;            /**< print the labs as JSON instead */
+    const char *picture; /**< write what one case gave to this file instead; NULL: no */
+    bool short_lived; /**< the runners' folder goes when this run has ended: nobody is sent there */
+    bool list;        /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */
     int debug;            /**< the rank that gdb shall look at instead; -1: none */
@@ -55,6 +56,7 @@ int lab_worth(const Lab *lab);
 
 /** With author "mine": says which earlier labs are the student's, and which of them do not pass their own
  * checks. `before` [count] are the results of this run so far. */
-void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count);
+void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
+                            int count);
 
 #endif

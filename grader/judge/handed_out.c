@@ -34,9 +34,10 @@ bool is_untouched(LabResult *result, const Options *o)
         return false;
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",
-             missing       ? _("it begins from your own lab 1: make start LAB=9 copies it")
-             : from != lab ? _("it is your lab 1 as it was: the group is still to be exchanged")
-                           : _("the file is as it was at the start: it works, but nothing is split yet"));
+             missing ? _("it begins from your own lab 1: make start LAB=9 copies it")
+             : from != lab
+                 ? _("it is your lab 1 as it was: the group is still to be exchanged")
+                 : _("the file is as it was at the start: it works, but nothing is split yet"));
     return true;
 }
 
@@ -60,8 +61,8 @@ static void look_at_check(LabResult *result, const Options *o, Check check, cons
     r->failed = false;
     r->to_do = true;
     if (!result->remark[0])
-        snprintf(result->remark, sizeof result->remark, _("TODO(%d) in %.63s%s%s"), result->lab->number,
-                 first, "", "");
+        snprintf(result->remark, sizeof result->remark, _("TODO(%d) in %.63s%s%s"),
+                 result->lab->number, first, "", "");
 }
 
 void look_for_handed_out(LabResult *result, const Options *o)

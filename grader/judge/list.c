@@ -11,9 +11,9 @@ static json_t *lab_json(const Lab *lab)
     for (int check = 0; check < CHECKS; check++)
         if (lab->points[check])
             json_object_set_new(points, check_keys[check], json_integer(lab->points[check]));
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "number", lab->number, "folder", lab->folder,
-                     "file", lab->file, "title", lab->title, "needs", lab->needs, "layouts", lab->layouts,
-                     "bonus", lab_is_bonus(lab), "points", points);
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "number", lab->number, "folder",
+                     lab->folder, "file", lab->file, "title", lab->title, "needs", lab->needs,
+                     "layouts", lab->layouts, "bonus", lab_is_bonus(lab), "points", points);
 }
 
 void list_labs(FILE *out)
@@ -32,8 +32,9 @@ bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
     const struct {
         const char *name;
         long long *value;
-    } letters[] = {{"n", &n},     {"B", &B}, {"S", &S}, {"H", &H},       {"F", &F},
-                   {"OUT", &OUT}, {"C", &C}, {"N", &N}, {"PART", &part}, {"VOCABULARY", &vocabulary}};
+    } letters[] = {
+        {"n", &n},     {"B", &B}, {"S", &S}, {"H", &H},       {"F", &F},
+        {"OUT", &OUT}, {"C", &C}, {"N", &N}, {"PART", &part}, {"VOCABULARY", &vocabulary}};
     enum { LETTERS = sizeof letters / sizeof *letters };
     char name[16];
     int used;

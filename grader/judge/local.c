@@ -54,7 +54,8 @@ static const Lab *read_lab(Reader *r)
     uint64_t number;
     const char *word = next_word(r);
     const Lab *lab = word && read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
-    const char *hint = N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
+    const char *hint =
+        N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
     if (!lab && word)
         refuse(r, hint, _("there is no lab '%.60s'"), word);
     else if (!lab)
@@ -91,10 +92,13 @@ static bool is_world(int n)
 static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
 {
     const char *digits = "0123456789";
-    size_t first = strspn(word, digits), second = word[first] == 'x' ? strspn(word + first + 1, digits) : 0;
-    if (first != 1 || second > 1 || word[first + (second ? 1 + second : 0)] || !next_layout(word, world, tp))
+    size_t first = strspn(word, digits),
+           second = word[first] == 'x' ? strspn(word + first + 1, digits) : 0;
+    if (first != 1 || second > 1 || word[first + (second ? 1 + second : 0)] ||
+        !next_layout(word, world, tp))
         return false;
-    return is_world(*world) && is_world(*tp) && *world % *tp == 0 && (lab->has_replicas || *world == *tp);
+    return is_world(*world) && is_world(*tp) && *world % *tp == 0 &&
+           (lab->has_replicas || *world == *tp);
 }
 
 static bool has_layout(const Lab *lab, int world, int tp)
@@ -180,22 +184,26 @@ static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *
         if (strncmp(word, size->key, length) || word[length] != '=')
             continue;
         if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
-            return refuse(r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
-                          _("'%.60s' is no size"), word);
+            return refuse(
+                r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
+                _("'%.60s' is no size"), word);
         *case_size_in(&shape->sizes, size) = (int32_t)value;
         return true;
     }
     if (!strncmp(word, "AT=", 3)) {
-        if (read_layout(lab, word + 3, &shape->world, &shape->tp) && has_layout(lab, shape->world, shape->tp))
+        if (read_layout(lab, word + 3, &shape->world, &shape->tp) &&
+            has_layout(lab, shape->world, shape->tp))
             return true;
-        return refuse(r, _("AT= names one of the lab's layouts; a line `layout` before it adds one"),
+        return refuse(r,
+                      _("AT= names one of the lab's layouts; a line `layout` before it adds one"),
                       _("lab %d is not graded at '%.60s'"), lab->number, word + 3);
     }
     snprintf(hint, sizeof hint, _("it has:%s, and AT=layout"), names);
     return refuse(r, hint, _("lab %d has no size '%.60s'"), lab->number, word);
 }
 
-static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world, int tp)
+static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world,
+                    int tp)
 {
     Case c = lab_usual_case(lab, seed, number, world, tp);
     for (int i = 0; i < CASE_SIZES; i++) {
@@ -227,12 +235,13 @@ static bool check_shape(Reader *r, const LocalShape *shape)
         Case c = case_of(shape, lab, 0, 0, world, tp);
         const char *why = what_does_not_fit(lab, &c);
         if (why)
-            return refuse(r, _("choose other sizes, or one layout with AT="), _("at tp %d: %s"), tp, why);
+            return refuse(r, _("choose other sizes, or one layout with AT="), _("at tp %d: %s"), tp,
+                          why);
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)
-        return refuse(r, _("use AT= to play a shape at one layout"), _("lab %d has more than %d cases now"),
-                      lab->number, MAX_CASES);
+        return refuse(r, _("use AT= to play a shape at one layout"),
+                      _("lab %d has more than %d cases now"), lab->number, MAX_CASES);
     return true;
 }
 
@@ -247,7 +256,8 @@ static bool read_shape(Reader *r)
     LocalShape *shape = &r->local->shapes[r->local->shape_count];
     *shape = (LocalShape){.lab = lab->number, .line = r->line};
     if (!lab->misfit)
-        return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"), lab->number);
+        return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"),
+                      lab->number);
     const char *word = next_word(r);
     if (!word)
         return refuse(r, "shape 2 B=3 S=7 H=40", _("a size is missing"));
@@ -265,16 +275,20 @@ static bool read_line(Reader *r, char *line)
     static const struct {
         const char *word;
         bool (*read)(Reader *);
-    } kinds[] = {
-        {"seed", read_seeds}, {"shape", read_shape}, {"layout", read_layouts}, {"points", read_points}};
+    } kinds[] = {{"seed", read_seeds},
+                 {"shape", read_shape},
+                 {"layout", read_layouts},
+                 {"points", read_points}};
     line[strcspn(line, "#\r\n")] = '\0';
     char *word = strtok_r(line, " \t", &r->rest);
     for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(word, kinds[i].word))
             return kinds[i].read(r);
     return !word ||
-           refuse(r, _("a line begins with seed, shape, layout or points; grader/README.md has examples"),
-                  _("a line cannot begin with '%.60s'"), word);
+           refuse(
+               r,
+               _("a line begins with seed, shape, layout or points; grader/README.md has examples"),
+               _("a line cannot begin with '%.60s'"), word);
 }
 
 bool local_read(const char *path, Local *local, Problem *problem)
@@ -294,8 +308,8 @@ bool local_read(const char *path, Local *local, Problem *problem)
         good = good && read_line(&r, line);
     }
     if (good && ferror(file))
-        good = refuse(&r, _("name a file that can be read"), _("the local cases cannot be read: %s"),
-                      strerror(errno));
+        good = refuse(&r, _("name a file that can be read"),
+                      _("the local cases cannot be read: %s"), strerror(errno));
     fclose(file);
     for (int i = 0; good && i < local->shape_count; i++)
         good = check_shape(&r, &local->shapes[i]);
@@ -307,7 +321,8 @@ int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, 
     int world, tp;
     for (int i = 0; i < local->shape_count; i++) {
         const LocalShape *shape = &local->shapes[i];
-        for (const char *at = lab->layouts; shape->lab == lab->number && (at = next_layout(at, &world, &tp));)
+        for (const char *at = lab->layouts;
+             shape->lab == lab->number && (at = next_layout(at, &world, &tp));)
             if (!shape->world || (shape->world == world && shape->tp == tp))
                 cases[count++] = case_of(shape, lab, seed, i, world, tp);
     }

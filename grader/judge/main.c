@@ -29,9 +29,10 @@ void give_up(const Problem *problem)
 static _Noreturn void usage(const char *what)
 {
     Problem problem;
-    problem_set(&problem, NULL,
-                "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name OUT=file]", "%s",
-                what);
+    problem_set(
+        &problem, NULL,
+        "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name OUT=file]",
+        "%s", what);
     give_up(&problem);
 }
 
@@ -58,9 +59,9 @@ static void wish_for(Sandbox *sandbox, const char *word)
 {
     sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
     if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage(
-            _("SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-              "it"));
+        usage(_(
+            "SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
+            "it"));
 }
 
 static Options defaults(void)
@@ -77,7 +78,8 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000000000; /* too many to be tried by a lab that knows the key of its first case */
+    o.seed %=
+        1000000000000; /* too many to be tried by a lab that knows the key of its first case */
     return o;
 }
 
@@ -88,7 +90,8 @@ static int lab_named(const char *text)
     long number = strtol(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
-    problem_set(&problem, NULL, "choose one of the labs there are, or leave LAB out to grade them all",
+    problem_set(&problem, NULL,
+                "choose one of the labs there are, or leave LAB out to grade them all",
                 "there is no lab %.60s: they are numbered from %d to %d", text, lab_at(0)->number,
                 lab_at(lab_count() - 1)->number);
     give_up(&problem);
@@ -206,7 +209,9 @@ static Options options_of(int argc, char **argv)
     if (optind < argc)
         usage(_("too many arguments"));
     if ((o.trace || o.picture || o.debug >= 0) && !o.lab)
-        which_lab(o.trace ? "make trace LAB=6" : o.picture ? "make report LAB=6" : "make debug LAB=6 RANK=1");
+        which_lab(o.trace     ? "make trace LAB=6"
+                  : o.picture ? "make report LAB=6"
+                              : "make debug LAB=6 RANK=1");
     return o;
 }
 
@@ -225,7 +230,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
 }
 
 /* Before the first lab and after each: whatever ends the grader, the files hold what had been graded. */
-static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict, double begin)
+static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
+                 double begin)
 {
     Problem problem;
     verdict->seconds = seconds_now() - begin;
@@ -258,8 +264,8 @@ static int choose_labs(LabResult *results, const Options *o)
     for (int i = 0; i < lab_count(); i++) {
         const Lab *lab = lab_at(i);
         if (!o->lab || lab->number == o->lab)
-            results[count++] =
-                (LabResult){.lab = lab, .state = NOT_GRADED_YET, .of = lab_worth(lab), .seed = o->seed};
+            results[count++] = (LabResult){
+                .lab = lab, .state = NOT_GRADED_YET, .of = lab_worth(lab), .seed = o->seed};
     }
     return count;
 }
@@ -286,7 +292,8 @@ int main(int argc, char **argv)
 {
     language_begin();
     Options o = options_of(argc, argv);
-    omp_set_num_threads(1); /* threads that wait for the next small loop take their core from the ranks */
+    omp_set_num_threads(
+        1); /* threads that wait for the next small loop take their core from the ranks */
     keep_memory();
     FormatWriter *writers[MAX_OUTPUTS];
     if (o.list) {

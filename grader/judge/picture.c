@@ -41,7 +41,8 @@ static double bytes_to(const Call *call, int self, int other)
     if (call->rule == EXCHANGE)
         return bytes_of_signature(&call->sent[other]);
     if (call->rule == REDUCTION)
-        return (strstr(call->name, "all_reduce") ? 2 : 1) * bytes_of_signature(&call->sent[0]) / ranks;
+        return (strstr(call->name, "all_reduce") ? 2 : 1) * bytes_of_signature(&call->sent[0]) /
+               ranks;
     return 0;
 }
 
@@ -62,10 +63,10 @@ static json_t *call_json(const Calls *calls, int rank, const Call *call)
     json_t *to = json_array();
     for (int other = 0; other < calls->ranks; other++)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name), "kind",
-                     kind_of(call), "group", picture_text(group_text(call, group)), "what",
-                     picture_text(what), "where", picture_text(label_text(&call->where, where)), "line",
-                     picture_text(line), "begin", (json_int_t)call->time, "end",
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name),
+                     "kind", kind_of(call), "group", picture_text(group_text(call, group)), "what",
+                     picture_text(what), "where", picture_text(label_text(&call->where, where)),
+                     "line", picture_text(line), "begin", (json_int_t)call->time, "end",
                      (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }
 
@@ -76,8 +77,8 @@ json_t *picture_calls(const Case *c, const Calls *calls)
         json_t *list = json_array();
         for (int64_t i = 0; i < calls->rank[r].count; i++)
             json_array_append_new(list, call_json(calls, r, &calls->rank[r].call[i]));
-        json_array_append_new(
-            ranks, json_pack("{s:I, s:o}", "before", (json_int_t)calls->rank[r].first, "calls", list));
+        json_array_append_new(ranks, json_pack("{s:I, s:o}", "before",
+                                               (json_int_t)calls->rank[r].first, "calls", list));
     }
     return ranks;
 }
@@ -93,8 +94,9 @@ static json_t *checks_json(const LabResult *result)
                              : r->to_do     ? "to do"
                              : r->looked_at ? "right"
                                             : "not looked at";
-        json_array_append_new(checks, json_pack("{s:s, s:s, s:o}", "name", check_names[check], "status",
-                                                status, "reason", picture_text(r->failed ? r->reason : "")));
+        json_array_append_new(checks, json_pack("{s:s, s:s, s:o}", "name", check_names[check],
+                                                "status", status, "reason",
+                                                picture_text(r->failed ? r->reason : "")));
     }
     return checks;
 }
@@ -102,19 +104,21 @@ static json_t *checks_json(const LabResult *result)
 static json_t *case_json(const Options *o, const LabResult *result, const Case *c, int index,
                          const Outcome *outcome)
 {
-    static const char *const endings[] = {"complete", "crashed", "hung", "looped", "stopped", "not run"};
+    static const char *const endings[] = {"complete", "crashed", "hung",
+                                          "looped",   "stopped", "not run"};
     char text[160], path[160], todo[1200] = "", refused[2600] = "";
     bool ended = outcome->ending == COMPLETE && refusal_text(c, outcome, refused, sizeof refused);
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
-                     "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
-                     "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
-                     case_text(c, text), "world", c->world, "tp", c->tp, "ending",
-                     ended ? "refused" : endings[outcome->ending], "diagnosis",
-                     picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
-                     checks_json(result), "alike", alike_on_ranks(c), "matrices",
-                     picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls));
+    return json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
+        "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
+        "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
+        case_text(c, text), "world", c->world, "tp", c->tp, "ending",
+        ended ? "refused" : endings[outcome->ending], "diagnosis",
+        picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
+        checks_json(result), "alike", alike_on_ranks(c), "matrices", picture_matrices(c, outcome),
+        "ranks", picture_calls(c, outcome->calls));
 }
 
 int picture_lab(const Options *o)
@@ -126,8 +130,8 @@ int picture_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs =
-        run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit, o->sandbox, &problem);
+    Runs *runs = run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit,
+                           o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     const Outcome *outcome = run_outcome(runs, 0);

@@ -44,7 +44,8 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
                                                    number_json(numbers_of(want)[at])));
         if (length && (!wrong || at != begin + length)) {
             if (json_array_size(runs) < RUNS_SHOWN)
-                json_array_append_new(runs, json_pack("[I, I]", (json_int_t)begin, (json_int_t)length));
+                json_array_append_new(runs,
+                                      json_pack("[I, I]", (json_int_t)begin, (json_int_t)length));
             length = 0;
         }
         if (wrong && !length++)
@@ -58,7 +59,8 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
 /* A rank may have written anything. */
 static const char *placement_name(int kind)
 {
-    static const char *const names[] = {"whole", "copied", "shard", "partial", "unknown", "undecided"};
+    static const char *const names[] = {"whole",   "copied",  "shard",
+                                        "partial", "unknown", "undecided"};
     return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "unknown";
 }
 
@@ -69,11 +71,12 @@ static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
     if (!got)
         return part;
     const bool fits = has_numbers(got, want);
-    json_object_update_new(
-        part, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:b, s:I}", "placement",
-                        placement_name(got->placement_kind), "called", placement_name(got->called), "dim",
-                        got->placement_dim, "begin", (json_int_t)got->begin, "end", (json_int_t)got->end,
-                        "shape", shape_json(got->shape), "fits", fits, "count", (json_int_t)got->count));
+    json_object_update_new(part, json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:b, s:I}", "placement",
+                                           placement_name(got->placement_kind), "called",
+                                           placement_name(got->called), "dim", got->placement_dim,
+                                           "begin", (json_int_t)got->begin, "end",
+                                           (json_int_t)got->end, "shape", shape_json(got->shape),
+                                           "fits", fits, "count", (json_int_t)got->count));
     if (fits)
         add_wrong(part, got, want, want->kind == VALUES ? tolerance_of(&t->expected, want) : 0);
     return part;
@@ -83,13 +86,14 @@ static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
 {
     char key[120], words[LABEL_SIZE];
     const Label *l = &want->label;
-    snprintf(key, sizeof key, "%d %d %d %d %d %d %.43s", want->kind, l->what, l->of, l->index, l->step,
-             l->detail, l->name);
+    snprintf(key, sizeof key, "%d %d %d %d %d %d %.43s", want->kind, l->what, l->of, l->index,
+             l->step, l->detail, l->name);
     json_t *matrix = json_object_get(by_name, key);
     if (matrix)
         return matrix;
-    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name", picture_text(label_text(&want->label, words)),
-                       "kind", want->kind == PARAMETER ? "parameter" : "values", "check",
+    matrix = json_pack("{s:o, s:s, s:s, s:o, s:[]}", "name",
+                       picture_text(label_text(&want->label, words)), "kind",
+                       want->kind == PARAMETER ? "parameter" : "values", "check",
                        check_names[want->kind == PARAMETER ? INITIAL_VALUES : want->check], "shape",
                        shape_json(want->shape), "parts");
     json_array_append_new(matrices, matrix);

@@ -37,8 +37,8 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
     *index = o->only_case >= 0 ? o->only_case : case_to_show(cases, count, o->picture);
     if (*index < count)
         return &cases[*index];
-    problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d", lab->number,
-                count - 1);
+    problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d",
+                lab->number, count - 1);
     give_up(&problem);
 }
 
@@ -80,7 +80,8 @@ static void print_end(const Case *c, const Outcome *outcome)
             say("", line);
         return;
     }
-    printf("\n%s\n", complete ? _("the case came to its end") : _("the case did not come to its end:"));
+    printf("\n%s\n",
+           complete ? _("the case came to its end") : _("the case did not come to its end:"));
     if (!complete)
         print_reason(outcome->diagnosis);
     if (complete && first.kind != NO_DIFFERENCE) {
@@ -108,7 +109,8 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
     }
     const Case *c = choose(lab, o, cases, &index);
     printf(_("Lab %d  %s"), lab->number, _(lab->title));
-    printf(", SEED=%llu CASE=%d%s\n  %s\n", (unsigned long long)o->seed, index, _(":"), case_text(c, text));
+    printf(", SEED=%llu CASE=%d%s\n  %s\n", (unsigned long long)o->seed, index, _(":"),
+           case_text(c, text));
     fflush(stdout);
     printed_forget(runner);
     return c;
@@ -122,8 +124,8 @@ int trace_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs =
-        run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit, o->sandbox, &problem);
+    Runs *runs = run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit,
+                           o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     const Outcome *outcome = run_outcome(runs, 0);

@@ -154,7 +154,8 @@ int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES])
 
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp)
 {
-    Draw d = {philox_key(seed, "local cases", (uint64_t)MAX_CASES * (uint64_t)lab->number + (uint64_t)number),
+    Draw d = {philox_key(seed, "local cases",
+                         (uint64_t)MAX_CASES * (uint64_t)lab->number + (uint64_t)number),
               0};
     return lab->usual(lab, &d, world, tp);
 }

@@ -7,8 +7,8 @@
 static double *numbers(Scenario *run, What what, GroupName name, int64_t count)
 {
     double *values;
-    stream_entry(&run->stream, VALUES, GROUPS, label_of(what, A_GROUP, name, 0), count, &values)->shape =
-        SHAPE(count);
+    stream_entry(&run->stream, VALUES, GROUPS, label_of(what, A_GROUP, name, 0), count, &values)
+        ->shape = SHAPE(count);
     for (int64_t i = 0; i < count; i++)
         values[i] = 0;
     return values;

@@ -23,12 +23,14 @@ static Sizes sizes(const Scenario *run, int which)
     return (Sizes){.B = c->B,
                    .S = c->S,
                    .H = width(c, which),
-                   .vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0};
+                   .vocabulary =
+                       table && table->placement.kind == SHARD && table->placement.dim == 0};
 }
 
 void scenario_03(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
+    run_layers(run,
+               &(LayerScenario){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE
@@ -36,7 +38,8 @@ void scenario_03(Scenario *run)
 static Allowance sent_forward(int64_t n, const Sizes *z)
 {
     int64_t count = z->B * z->S * z->H;
-    return (Allowance){z->vocabulary ? sent_by_all_reduce(n, count) : sent_by_all_gather(n, count), 1};
+    return (Allowance){z->vocabulary ? sent_by_all_reduce(n, count) : sent_by_all_gather(n, count),
+                       1};
 }
 
 static Allowance sent_backward(int64_t n, const Sizes *z)

@@ -30,7 +30,8 @@ static Sizes sizes(const Scenario *run, int which)
 
 void scenario_04(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
+    run_layers(run,
+               &(LayerScenario){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE
@@ -58,8 +59,9 @@ static const char *misfit(const Case *c)
 {
     for (int layer = 0; layer < 2; layer++)
         if (c->H % heads_of(c, layer) || heads_of(c, layer) % c->tp)
-            return layer == 0 ? _("tp must divide A, and A must divide H")
-                              : _("tp must divide A/2 as well: the second layer has half the heads");
+            return layer == 0
+                       ? _("tp must divide A, and A must divide H")
+                       : _("tp must divide A/2 as well: the second layer has half the heads");
     return c->H % c->tp ? _("tp must divide H") : NULL;
 }
 

@@ -29,8 +29,11 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
 static Sizes sizes(const Scenario *run, int which)
 {
     const Case *c = &run->c;
-    return (Sizes){
-        .B = c->B, .S = c->S, .H = width(c, which), .F = inner_of(c, which), .OUT = out_of(c, which)};
+    return (Sizes){.B = c->B,
+                   .S = c->S,
+                   .H = width(c, which),
+                   .F = inner_of(c, which),
+                   .OUT = out_of(c, which)};
 }
 
 void scenario_05(Scenario *run)

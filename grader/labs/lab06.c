@@ -18,7 +18,8 @@ static int out_of(const Case *c, int which)
 
 static void *make(Builder *b, const Case *c, int which)
 {
-    return col_row_linear_pair_new(b, width(c, which), inner_of(c, which), out_of(c, which), (float)c->p);
+    return col_row_linear_pair_new(b, width(c, which), inner_of(c, which), out_of(c, which),
+                                   (float)c->p);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -29,8 +30,11 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
 static Sizes sizes(const Scenario *run, int which)
 {
     const Case *c = &run->c;
-    return (Sizes){
-        .B = c->B, .S = c->S, .H = width(c, which), .F = inner_of(c, which), .OUT = out_of(c, which)};
+    return (Sizes){.B = c->B,
+                   .S = c->S,
+                   .H = width(c, which),
+                   .F = inner_of(c, which),
+                   .OUT = out_of(c, which)};
 }
 
 void scenario_06(Scenario *run)

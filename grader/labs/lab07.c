@@ -38,11 +38,11 @@ static Sizes sizes(const Scenario *run, int which)
 void scenario_07(Scenario *run)
 {
     if (run->c.kind == BLOCK)
-        run_layers(run, &(LayerScenario){make_block, forward_block, .takes_mask = true, .width = width,
-                                         .sizes = sizes});
+        run_layers(run, &(LayerScenario){make_block, forward_block, .takes_mask = true,
+                                         .width = width, .sizes = sizes});
     else
-        run_layers(run,
-                   &(LayerScenario){make_classifier, forward_classifier, .width = width, .sizes = sizes});
+        run_layers(run, &(LayerScenario){make_classifier, forward_classifier, .width = width,
+                                         .sizes = sizes});
 }
 
 #ifdef BALISE_DOUBLE
@@ -111,11 +111,11 @@ Lab lab_07 = {
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
     .kinds = {[BLOCK] = {.scenario = scenario_07,
-                         .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS |
-                                     IN_NORMS_AND_TOKENS},
+                         .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
+                                     IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS},
               [CLASSIFIER] = {.scenario = scenario_07,
-                              .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS |
-                                          IN_NORMS_AND_TOKENS}},
+                              .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
+                                          IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS}},
     .forward = sent_forward,
     .backward = sent_backward,
     .usual = usual_world,

@@ -22,8 +22,8 @@ static void write_mine(Scenario *run, const Deal *deal, int64_t length, const Ro
     int64_t written = room_last_written(mine) + 1;
     if (written > deal->rows + TOLD)
         written = deal->rows + TOLD;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)->shape =
-        SHAPE(2 + written);
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)
+        ->shape = SHAPE(2 + written);
     values[0] = (double)length;
     values[1] = (double)mine->count;
     for (int64_t i = 0; i < written; i++)
@@ -36,8 +36,8 @@ static void write_order(Scenario *run, const Deal *deal, const Room *order)
     int64_t written = room_last_written(order) + 1;
     if (written > deal->rows)
         written = deal->rows;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)->shape =
-        SHAPE(written);
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)
+        ->shape = SHAPE(written);
     for (int64_t i = 0; i < written; i++)
         values[i] = (double)order->numbers[i];
 }
@@ -49,7 +49,8 @@ static void write_outside(Scenario *run, const Deal *deal, const Room *room, Wha
     int64_t first = room_written_before(room), last = room_last_written(room);
     if (first == 0 && last < room->count)
         return;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape = SHAPE(3);
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape =
+        SHAPE(3);
     values[0] = (double)room->count;
     values[1] = (double)first;
     values[2] = (double)last;
@@ -73,8 +74,9 @@ static void write_deal(Scenario *run, const Deal *deal)
     traffic_end(run, replica_deal_label(CALL_OF, deal), FORWARD_BUDGET, &(Sizes){0});
     if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
         sampler.order != before.order || sampler.mine != before.mine)
-        misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
-               "sampler_set_epoch: a field of the sampler was changed");
+        misuse(
+            "the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
+            "sampler_set_epoch: a field of the sampler was changed");
     write_outside(run, deal, &mine, OUTSIDE_MINE);
     write_outside(run, deal, &order, OUTSIDE_ORDER);
     write_mine(run, deal, length, &mine);
@@ -119,13 +121,15 @@ static void run_buckets(Scenario *run, int round)
 static void run_metrics(Scenario *run, int evaluation)
 {
     double *values;
-    Metrics metrics = replica_metrics(run, group_rank(run->mesh->world) / run->mesh->tp_degree, evaluation);
+    Metrics metrics =
+        replica_metrics(run, group_rank(run->mesh->world) / run->mesh->tp_degree, evaluation);
     Sizes sizes = {0};
     at(run, label_of(CALL_OF, METRICS_OF, 0, evaluation));
     traffic_begin(run);
     metrics_synchronise(&metrics, run->mesh);
     traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3,
+                 &values)
         ->shape = SHAPE(3);
     values[0] = metrics.loss_sum;
     values[1] = metrics.correct;
@@ -185,7 +189,8 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&run->c, i));
-        const Order order = reference_order(a.count); /* as the replicas may add, in an order of their own */
+        const Order order =
+            reference_order(a.count); /* as the replicas may add, in an order of their own */
         int64_t k = order.first;
         Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {
@@ -214,7 +219,8 @@ static void expect_metrics(Scenario *run, int rank, int mistake, int evaluation)
         sum.count += times * m.count;
     }
     traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3, &values)
+    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3,
+                 &values)
         ->shape = SHAPE(3);
     values[0] = sum.loss_sum;
     values[1] = sum.correct;
@@ -230,7 +236,8 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
     run.pool = pool_new(0, false);
     run.tape = tape_new(run.pool, &mesh);
     for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
-        stream_entry(&run.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3, &none);
+        stream_entry(&run.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3,
+                     &none);
         none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
         stream_entry(&run.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
     }

@@ -50,7 +50,8 @@ static void operation_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE, "%s", _("once more, in the first replica only"));
     else if (l->what == FORWARD_PASS_OF || l->what == BACKWARD_PASS_OF)
         snprintf(text, LABEL_SIZE,
-                 l->what == FORWARD_PASS_OF ? _("%s, forward, call %d") : _("%s, backward, call %d"),
+                 l->what == FORWARD_PASS_OF ? _("%s, forward, call %d")
+                                            : _("%s, backward, call %d"),
                  short_names[part], l->step + 1);
     else
         snprintf(text, LABEL_SIZE, _("%s, call %d"), _(operation_names[part]), l->step + 1);
@@ -60,8 +61,9 @@ static void deal_text(const Label *l, char text[LABEL_SIZE])
 {
     static const char *const tails[DEAL_TAIL + 1] = {
         [EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP", [DEAL_TAIL] = "?"};
-    snprintf(text, LABEL_SIZE, _("%d rows, %s, epoch %d%s%s"), l->index, tails[l->detail & DEAL_TAIL],
-             l->step, l->detail & DEAL_OF_ANOTHER_SEED ? _(", another seed") : "",
+    snprintf(text, LABEL_SIZE, _("%d rows, %s, epoch %d%s%s"), l->index,
+             tails[l->detail & DEAL_TAIL], l->step,
+             l->detail & DEAL_OF_ANOTHER_SEED ? _(", another seed") : "",
              l->detail & DEAL_AGAIN ? _(", once more") : "");
 }
 
@@ -77,7 +79,8 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         return true;
     case A_ROUND:
         snprintf(text, LABEL_SIZE,
-                 l->what == END_OF ? _("buckets_finish, round %d") : _("gradients, round %d"), l->step + 1);
+                 l->what == END_OF ? _("buckets_finish, round %d") : _("gradients, round %d"),
+                 l->step + 1);
         return true;
     case METRICS_OF:
         snprintf(text, LABEL_SIZE,

@@ -86,7 +86,8 @@ Check lab_check(const Lab *lab, Check from)
 Check check_of_key(const char *key, size_t length)
 {
     int check = 0;
-    while (check < CHECKS && (strlen(check_keys[check]) != length || strncmp(check_keys[check], key, length)))
+    while (check < CHECKS &&
+           (strlen(check_keys[check]) != length || strncmp(check_keys[check], key, length)))
         check++;
     return (Check)check;
 }
@@ -101,11 +102,13 @@ void lab_set_points(int number, Check check, int points)
     find_lab(number)->points[check] = points;
 }
 
-const CaseSize case_sizes[CASE_SIZES] = {
-    {"B", "B", SIZES_BSH, 16, offsetof(Case, B)},   {"S", "S", SIZES_BSH, 64, offsetof(Case, S)},
-    {"H", "H", SIZES_BSH, 512, offsetof(Case, H)},  {"A", "A", SIZE_A, 64, offsetof(Case, A)},
-    {"F", "inner", SIZE_F, 512, offsetof(Case, F)}, {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
-    {"V", "V", SIZE_V, 4096, offsetof(Case, V)}};
+const CaseSize case_sizes[CASE_SIZES] = {{"B", "B", SIZES_BSH, 16, offsetof(Case, B)},
+                                         {"S", "S", SIZES_BSH, 64, offsetof(Case, S)},
+                                         {"H", "H", SIZES_BSH, 512, offsetof(Case, H)},
+                                         {"A", "A", SIZE_A, 64, offsetof(Case, A)},
+                                         {"F", "inner", SIZE_F, 512, offsetof(Case, F)},
+                                         {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
+                                         {"V", "V", SIZE_V, 4096, offsetof(Case, V)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

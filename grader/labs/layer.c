@@ -57,8 +57,8 @@ static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int
         int rows = table_rows_of(c, which);
         return pass->x = random_ids(run, key, c->integers && rows > c->tp ? rows / c->tp : rows);
     }
-    pass->u =
-        random_input(run, key, -1, c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
+    pass->u = random_input(run, key, -1,
+                           c->flat ? SHAPE(c->B * c->S, width) : SHAPE(c->B, c->S, width), true);
     pass->x = gelu(pass->u);
     return pass->x;
 }
@@ -88,20 +88,20 @@ static void remember_weights(Scenario *run)
 static bool weights_have_changed(Scenario *run)
 {
     backend_wait();
-    return memcmp(filled, model_weights(run->model), (size_t)model_arena_size(run->model) * sizeof *filled) !=
-           0;
+    return memcmp(filled, model_weights(run->model),
+                  (size_t)model_arena_size(run->model) * sizeof *filled) != 0;
 }
 
-static void forward(Scenario *run, const LayerScenario *layer, const void *made, Pass *pass, int which,
-                    int step)
+static void forward(Scenario *run, const LayerScenario *layer, const void *made, Pass *pass,
+                    int which, int step)
 {
     inputs(run, layer, pass, which, step);
     at(run, labelled(FORWARD_PASS_OF, which, step));
     Sizes sizes = layer->sizes(run, which);
     traffic_begin(run);
     work_begin(run);
-    pass->y =
-        layer->forward(made, layer->takes_ids ? pass->x : into_layer(run, pass->x), pass->mask, run->mesh);
+    pass->y = layer->forward(made, layer->takes_ids ? pass->x : into_layer(run, pass->x),
+                             pass->mask, run->mesh);
     traffic_end(run, labelled(FORWARD_OF, which, step), FORWARD_BUDGET, &sizes);
     work_end(run, labelled(FORWARD_OF, which, step));
     must_be_whole(run, pass->y);
@@ -150,7 +150,8 @@ static void backward(Scenario *run, const LayerScenario *layer, Pass *pass, int 
     traffic_end(run, labelled(BACKWARD_OF, which, step), BACKWARD_BUDGET, &sizes);
     work_end(run, labelled(BACKWARD_OF, which, step));
     if (pass->u)
-        write_values(run, INPUT_GRADIENT, labelled(INPUT_GRADIENT_OF, which, step), pass->u->gradient);
+        write_values(run, INPUT_GRADIENT, labelled(INPUT_GRADIENT_OF, which, step),
+                     pass->u->gradient);
 }
 
 typedef struct Weights {
@@ -162,7 +163,8 @@ typedef struct Weights {
 
 static Weights weights_of_step(const Case *c, int step)
 {
-    return (Weights){.seed = c->key, .step = step, .idle_of = c->idle && step > 0 && c->tp > 1 ? c->tp : 0};
+    return (Weights){
+        .seed = c->key, .step = step, .idle_of = c->idle && step > 0 && c->tp > 1 ? c->tp : 0};
 }
 
 static void begin_weights(void *context, const Parameter *p)
@@ -226,7 +228,8 @@ static void one_step(Scenario *run, const LayerScenario *layer, void *const made
         evaluate(run, layer, made);
         run->c.B += run->c.more_B;
     }
-    tape_reset(run->tape, (TapeBatch){run->c.key, step, run->c.B, run->samples, run->c.training != 0});
+    tape_reset(run->tape,
+               (TapeBatch){run->c.key, step, run->c.B, run->samples, run->c.training != 0});
     model_clear_gradients(run->model);
     for (int i = 0; i < LAYERS; i++)
         forward(run, layer, made[i], &pass[i], i, step);
@@ -238,8 +241,8 @@ static void one_step(Scenario *run, const LayerScenario *layer, void *const made
     }
     model_complete_gradients(run->model);
     write_arena(run, WEIGHT_GRADIENT, GRADIENT_OF, step);
-    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model), model_gradients(run->model),
-                    rate, 0);
+    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model),
+                    model_gradients(run->model), rate, 0);
     write_arena(run, STEP, VALUE_OF, step);
 }
 

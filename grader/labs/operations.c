@@ -67,7 +67,8 @@ static Pass forward(Scenario *run, int part, int call)
         pass.y = all_reduce(pass.x, mesh);
     else if (is_gather(part))
         pass.y = all_gather(
-            pass.x, part == GATHER_LAST ? LAST : operation_dimension(part, call, pass.x->shape), mesh);
+            pass.x, part == GATHER_LAST ? LAST : operation_dimension(part, call, pass.x->shape),
+            mesh);
     else if (part == READ_TWICE) { /* g must not have changed what gelu reads */
         Tensor *sum = all_reduce(pass.x, mesh);
         pass.y = add(sum, placed(gelu(pass.x), whole()));
@@ -114,7 +115,8 @@ static void run_part(Scenario *run, int part)
         traffic_begin(run);
         backward(run, &pass[call], part, call);
         traffic_end(run, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
-        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), pass[call].x->gradient);
+        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call),
+                     pass[call].x->gradient);
     }
 }
 
@@ -157,8 +159,8 @@ static Tensor *input_of(World *world, const char *what, int part, int call, int 
 /* Does a wrong sum leave out this rank's contribution? */
 static bool left_out(const World *world, int rank)
 {
-    return rank != world->rank &&
-           (world->mistake == OWN_ONLY || (world->mistake == PAIRS_ONLY && rank != (world->rank ^ 1)));
+    return rank != world->rank && (world->mistake == OWN_ONLY ||
+                                   (world->mistake == PAIRS_ONLY && rank != (world->rank ^ 1)));
 }
 
 /* In single precision, too, whose errors are measured, each run adds in another order. */
@@ -203,11 +205,13 @@ static Tensor *output_of(World *world, int part, int call)
     const Case *c = &world->run.c;
     Shape shape = operation_shape(c, call);
     if (part == F)
-        return input_of(world, "x", part, call, operation_shared(&world->run.c, world->rank), shape);
+        return input_of(world, "x", part, call, operation_shared(&world->run.c, world->rank),
+                        shape);
     if (is_gather(part)) {
         Tensor *all = tape_tensor(world->run.tape, REAL, gathered(c, part, call, shape), whole());
         for (int rank = 0; rank < c->tp; rank++)
-            block(all, input_of(world, "x", part, call, operation_first(c, world->rank) + rank, shape),
+            block(all,
+                  input_of(world, "x", part, call, operation_first(c, world->rank) + rank, shape),
                   operation_dimension(part, call, shape), rank, true);
         return all;
     }
@@ -220,9 +224,9 @@ static Tensor *output_of(World *world, int part, int call)
     int64_t width = shape_last(shape);
     if (part == WEIGHT_KEPT) {
         own = input_of(world, "x", part, call, world->rank, shape);
-        return add(sum,
-                   linear(own, input_of(world, "weight", part, call,
-                                        operation_shared(&world->run.c, world->rank), SHAPE(width, width))));
+        return add(sum, linear(own, input_of(world, "weight", part, call,
+                                             operation_shared(&world->run.c, world->rank),
+                                             SHAPE(width, width))));
     }
     return sum;
 }
@@ -270,7 +274,8 @@ static void write_part(World *world, int part)
         traffic_end(run, labelled(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
         traffic_end(run, labelled(BACKWARD_OF, part, call), BACKWARD_BUDGET, &sizes);
         write_values(run, FORWARD, labelled(OUTPUT_OF, part, call), output_of(world, part, call));
-        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call), gradient_of(world, part, call));
+        write_values(run, INPUT_GRADIENT, labelled(GRADIENT_OF, part, call),
+                     gradient_of(world, part, call));
         tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     }
 }
@@ -278,7 +283,8 @@ static void write_part(World *world, int part)
 void expect_operations(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    World world = {.run = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
+    World world = {
+        .run = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
     world.run.pool = pool_new(0, false);
     world.run.tape = tape_new(world.run.pool, &mesh);
     int parts = c->kind == LARGE ? G + 1 : PARTS;

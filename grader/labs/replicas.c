@@ -50,7 +50,8 @@ bool replica_deal(const Case *c, int i, Deal *deal)
 Label replica_deal_label(What what, const Deal *deal)
 {
     Label label = label_of(what, A_DEAL, (int)deal->rows, deal->epoch);
-    label.detail = (int)deal->tail | (deal->seed ? DEAL_OF_ANOTHER_SEED : 0) | (deal->again ? DEAL_AGAIN : 0);
+    label.detail =
+        (int)deal->tail | (deal->seed ? DEAL_OF_ANOTHER_SEED : 0) | (deal->again ? DEAL_AGAIN : 0);
     return label;
 }
 
@@ -62,7 +63,8 @@ int replica_buckets(int round)
 
 int64_t replica_bucket_size(const Case *c, int bucket)
 {
-    int64_t more = c->world == 2 ? 40000 : 5000; /* where it costs little, more than 16 bits count */
+    int64_t more =
+        c->world == 2 ? 40000 : 5000; /* where it costs little, more than 16 bits count */
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 

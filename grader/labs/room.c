@@ -30,8 +30,8 @@ void room_take(Room *room, const char *name, int64_t count, int64_t mark)
 {
     *room = (Room){.name = name, .count = count, .mark = mark};
     size_t within = bytes_within(room);
-    char *all =
-        mmap(NULL, within + 2 * OUT_OF_REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all = mmap(NULL, within + 2 * OUT_OF_REACH, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED || mprotect(all + OUT_OF_REACH, within, PROT_READ | PROT_WRITE) != 0)
         abort();
     room->numbers = (int64_t *)(void *)(all + OUT_OF_REACH) + BEFORE;

@@ -8,7 +8,8 @@
 #include "base/run.h"
 #include "grader/labs/draws.h"
 
-Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count, double **numbers)
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
+                    double **numbers)
 {
     int64_t used = atomic_load(stream->used);
     int64_t bytes = (int64_t)sizeof(Entry) + count * (int64_t)sizeof(double);
@@ -47,7 +48,8 @@ void write_values(Scenario *run, Check check, Label label, Tensor *x)
     write_tensor(run, VALUES, check, label, x);
 }
 
-static void write_held(Scenario *run, EntryKind kind, Check check, Label label, const Parameter *p, Tensor *x)
+static void write_held(Scenario *run, EntryKind kind, Check check, Label label, const Parameter *p,
+                       Tensor *x)
 {
     Entry *entry = (Entry *)(run->stream.base + atomic_load(run->stream.used));
     write_tensor(run, kind, check, label, x);
@@ -85,14 +87,16 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
     char full[KEY_SIZE + 16];
     snprintf(full, sizeof full, "%s of rank %d", name, rank);
     PhiloxKey key = key_of(run, full);
-    Tensor *x = tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
+    Tensor *x =
+        tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
     const double *uniform = drawn(run->c.key, key, count);
     bool nothing = run->c.integers && rank > 0 &&
                    rank == run->c.world - 1; /* zeros are worth as much as other numbers */
     const double unit = ldexp(1, run->c.exponent);
     for (int64_t i = 0; i < count; i++) {
-        double value = run->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
+        double value =
+            run->c.integers ? (double)((int)(uniform[i] * 15) - 7) : (2 * uniform[i] - 1) * unit;
         reals(x)[i] = (real)(float)(nothing ? 0 : value);
     }
     x->needs_gradient = needs_gradient;
@@ -126,7 +130,8 @@ Tensor *random_mask(Scenario *run, const char *name)
     int64_t draws = 0;
     for (int64_t b = 0; b < c->B; b++) {
         int32_t *row = ints(mask) + b * c->S;
-        int64_t tokens = 1 + random_below(run, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
+        int64_t tokens =
+            1 + random_below(run, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
         for (int64_t s = 0; s < c->S; s++)
             row[s] = b == 0 ? s < tokens : (int32_t)random_below(run, name, draws++, 2);
         if (b > 0) {

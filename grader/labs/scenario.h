@@ -19,14 +19,14 @@ typedef enum Check {
     STEP,            /**< the parameters after a step of SGD */
     INITIAL_VALUES,  /**< the parameters before it */
     SHARDING,        /**< what each rank holds, and how it was cut */
-    ARITHMETIC,      /**< and memory: of the rank with the most, against its share of the plain layer */
-    COMMUNICATION,   /**< bytes and calls, against the budget; what MPI forbids */
-    GROUPS,          /**< members, order, ranks, degrees */
-    ROWS,            /**< which rows each replica reads */
-    GRADIENT,        /**< the mean over the replicas */
-    METRICS,         /**< sums over the replicas */
-    LAYOUT,          /**< the whole model: losses and weights are those of one rank */
-    CHECKS,          /**< how many there are */
+    ARITHMETIC, /**< and memory: of the rank with the most, against its share of the plain layer */
+    COMMUNICATION, /**< bytes and calls, against the budget; what MPI forbids */
+    GROUPS,        /**< members, order, ranks, degrees */
+    ROWS,          /**< which rows each replica reads */
+    GRADIENT,      /**< the mean over the replicas */
+    METRICS,       /**< sums over the replicas */
+    LAYOUT,        /**< the whole model: losses and weights are those of one rank */
+    CHECKS,        /**< how many there are */
 } Check;
 
 /** How a parameter may be cut: a set of these. */
@@ -69,7 +69,8 @@ ScenarioFunction lab_scenario;
 /* ---- writing down -------------------------------------------------------------------------------------- */
 
 /** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the case. */
-Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count, double **numbers);
+Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
+                    double **numbers);
 
 /** Every number of x; x is called whole by the contract of the lab. */
 void write_values(Scenario *run, Check check, Label label, Tensor *x);

@@ -46,12 +46,12 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
     bucket_set_begin(buckets, run->tape);
     tape_backward(run->tape, loss, NULL);
     bucket_set_finish(buckets, run->tape);
-    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model), model_gradients(run->model),
-                    rate, 0);
+    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model),
+                    model_gradients(run->model), rate, 0);
     if (run->mesh->dp)
         group_sum(run->mesh->dp, &mean, 1);
-    stream_entry(&run->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)->shape =
-        SHAPE(1);
+    stream_entry(&run->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)
+        ->shape = SHAPE(1);
     values[0] = mean / run->mesh->dp_degree;
     write_arena(run, LAYOUT, GRADIENT_OF, step);
 }
@@ -59,8 +59,12 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
 void run_whole_model(Scenario *run)
 {
     const Case *c = &run->c;
-    BertConfig config = {
-        .vocabulary = c->V, .hidden = c->H, .layers = 2, .heads = c->A, .classes = 2, .dropout = c->p};
+    BertConfig config = {.vocabulary = c->V,
+                         .hidden = c->H,
+                         .layers = 2,
+                         .heads = c->A,
+                         .classes = 2,
+                         .dropout = c->p};
     run->model = model_new(run->pool, run->mesh, c->key);
     Bert *bert = bert_new(model_builder(run->model), &config);
     model_finish(run->model);

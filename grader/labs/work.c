@@ -31,7 +31,8 @@ void work_end(Scenario *run, Label label)
     double *numbers;
     PoolUse use = pool_use(run->pool);
     OwnWork own = own_work();
-    stream_entry(&run->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address = own.address;
+    stream_entry(&run->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address =
+        own.address;
     numbers[LINEAR_WORK] = (double)done.linear;
     numbers[ATTENTION_WORK] = (double)done.attention;
     numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);
@@ -40,13 +41,13 @@ void work_end(Scenario *run, Label label)
     numbers[RAW_LOOKS] = (double)own.looks;
 }
 
-#define COUNTED(name, ...)                                                                                   \
-    void __real_##name(__VA_ARGS__);                                                                         \
-    void __wrap_##name(__VA_ARGS__);                                                                         \
+#define COUNTED(name, ...)                                                                         \
+    void __real_##name(__VA_ARGS__);                                                               \
+    void __wrap_##name(__VA_ARGS__);                                                               \
     void __wrap_##name(__VA_ARGS__)
 
-COUNTED(kernel_linear_forward, int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
-        const real *bias, real *y)
+COUNTED(kernel_linear_forward, int64_t rows, int64_t in, int64_t out, const real *x,
+        const real *weight, const real *bias, real *y)
 {
     done.linear += rows * in * out;
     __real_kernel_linear_forward(rows, in, out, x, weight, bias, y);
@@ -59,8 +60,8 @@ COUNTED(kernel_linear_backward_input, int64_t rows, int64_t in, int64_t out, con
     __real_kernel_linear_backward_input(rows, in, out, dy, weight, dx, accumulate);
 }
 
-COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
-        real *dweight, bool accumulate)
+COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, const real *dy,
+        const real *x, real *dweight, bool accumulate)
 {
     done.linear += rows * in * out;
     __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
@@ -72,16 +73,16 @@ static int64_t attention_product(const AttentionShape *shape)
     return shape->batch * shape->heads * shape->positions * shape->positions * shape->head_size;
 }
 
-COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k, const real *v,
-        const int32_t *mask, real *y, real *highest, real *sums, real *work)
+COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k,
+        const real *v, const int32_t *mask, real *y, real *highest, real *sums, real *work)
 {
     done.attention += 2 * attention_product(shape);
     __real_kernel_attention_forward(shape, q, k, v, mask, y, highest, sums, work);
 }
 
-COUNTED(kernel_attention_backward, const AttentionShape *shape, const real *q, const real *k, const real *v,
-        const int32_t *mask, const real *highest, const real *sums, const real *dy, real *dq, real *dk,
-        real *dv, real *work)
+COUNTED(kernel_attention_backward, const AttentionShape *shape, const real *q, const real *k,
+        const real *v, const int32_t *mask, const real *highest, const real *sums, const real *dy,
+        real *dq, real *dk, real *dv, real *work)
 {
     done.attention += 5 * attention_product(shape);
     __real_kernel_attention_backward(shape, q, k, v, mask, highest, sums, dy, dq, dk, dv, work);

@@ -127,10 +127,10 @@ static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
     return leave(result);
 }
 
-#define SET_UP(name, call)                                                                                   \
-    comm = substituted(comm);                                                                                \
-    Call *this = call_of(name, comm, TOGETHER);                                                              \
-    enter(this);                                                                                             \
+#define SET_UP(name, call)                                                                         \
+    comm = substituted(comm);                                                                      \
+    Call *this = call_of(name, comm, TOGETHER);                                                    \
+    enter(this);                                                                                   \
     return made(this, out, __builtin_return_address(0), call)
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
@@ -163,15 +163,18 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out
         this->from_tag = tag;
     }
     enter(this);
-    return made(this, out, __builtin_return_address(0), PMPI_Comm_create_group(comm, group, tag, out));
+    return made(this, out, __builtin_return_address(0),
+                PMPI_Comm_create_group(comm, group, tag, out));
 }
 
 /* Freed by a group's owner it would be missing in every later call, and end the program there. */
 static void must_be_own(MPI_Comm comm)
 {
-    if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF && !named(comm)->own)
-        misuse("a group frees its communicator itself; free those that you have made and kept for yourself",
-               "MPI_Comm_free: this communicator belongs to a group");
+    if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF &&
+        !named(comm)->own)
+        misuse(
+            "a group frees its communicator itself; free those that you have made and kept for yourself",
+            "MPI_Comm_free: this communicator belongs to a group");
 }
 
 int MPI_Comm_free(MPI_Comm *comm)

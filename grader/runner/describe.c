@@ -6,7 +6,8 @@ static int each_or(int rank, MPI_Comm comm, int i)
     return launch_rank(comm, rank == EACH ? i : rank);
 }
 
-static void note(Signature into[MAX_RANKS], MPI_Comm comm, int rank, int64_t count, MPI_Datatype type)
+static void note(Signature into[MAX_RANKS], MPI_Comm comm, int rank, int64_t count,
+                 MPI_Datatype type)
 {
     Signature signature = signature_of(count, type);
     for (int i = 0, n = rank == EACH ? size_of(comm) : 1; i < n; i++) {
@@ -66,7 +67,8 @@ void sends_message(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MP
     call->sent[0] = signature_of(count, type);
 }
 
-void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type)
+void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count,
+                      MPI_Datatype type)
 {
     if (!call)
         return;
@@ -117,8 +119,8 @@ void broadcasts(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int roo
         receives(call, comm, root, count, type);
 }
 
-void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
-                 MPI_Datatype out_type)
+void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                 int out_count, MPI_Datatype out_type)
 {
     bool in_place = in == MPI_IN_PLACE;
     sends(call, comm, EACH, in_place ? out_count : count, in_place ? out_type : type);
@@ -142,12 +144,13 @@ void gathers_all_parts(Call *call, MPI_Comm comm, const void *in, int count, MPI
 {
     bool in_place = in == MPI_IN_PLACE;
     if (call)
-        sends(call, comm, EACH, in_place ? counts[rank_in(comm)] : count, in_place ? out_type : type);
+        sends(call, comm, EACH, in_place ? counts[rank_in(comm)] : count,
+              in_place ? out_type : type);
     receives_parts(call, comm, counts, out_type);
 }
 
-void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count, const int counts[],
-             MPI_Datatype out_type, int root)
+void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count,
+             const int counts[], MPI_Datatype out_type, int root)
 {
     if (!call)
         return;
@@ -160,8 +163,8 @@ void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_co
         receives(call, comm, EACH, out_count, out_type);
 }
 
-void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type, int out_count,
-              MPI_Datatype out_type, int root)
+void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type,
+              int out_count, MPI_Datatype out_type, int root)
 {
     if (!call)
         return;
@@ -174,16 +177,16 @@ void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Data
         sends(call, comm, EACH, count, type);
 }
 
-void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
-                   MPI_Datatype out_type)
+void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                   int out_count, MPI_Datatype out_type)
 {
     bool in_place = in == MPI_IN_PLACE;
     sends(call, comm, EACH, in_place ? out_count : count, in_place ? out_type : type);
     receives(call, comm, EACH, out_count, out_type);
 }
 
-void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[], MPI_Datatype type,
-                         const int out_counts[], MPI_Datatype out_type)
+void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[],
+                         MPI_Datatype type, const int out_counts[], MPI_Datatype out_type)
 {
     bool in_place = in == MPI_IN_PLACE;
     sends_parts(call, comm, in_place ? out_counts : counts, in_place ? out_type : type);

@@ -137,7 +137,8 @@ bool filter_begin(bool devices)
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
     answer_call(&p, SYS_clone3,
-                SECCOMP_RET_ERRNO | ENOSYS); /* its flags are out of sight; the C library then asks clone */
+                SECCOMP_RET_ERRNO |
+                    ENOSYS); /* its flags are out of sight; the C library then asks clone */
     allow_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
     allow_call_if(&p, SYS_kill, 0, whole, self);
     allow_call_if(&p, SYS_tgkill, 0, whole, self);

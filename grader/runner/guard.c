@@ -70,7 +70,8 @@ static void wait_for_others(void)
 {
     int64_t events[MAX_RANKS], asked[MAX_RANKS] = {0};
     memset(events, -1, sizeof events);
-    atomic_store(&guard.header->state, PLAYING); /* one that crashes in MPI waits for nothing there */
+    atomic_store(&guard.header->state,
+                 PLAYING); /* one that crashes in MPI waits for nothing there */
     for (int nap = 0, rank = 0; nap < PATIENCE && rank < MAX_RANKS;) {
         if (is_as_far(&guard.launch->rank[rank], &events[rank], &asked[rank])) {
             rank++;
@@ -89,16 +90,18 @@ static void caught(int number, siginfo_t *info, void *context)
         return;
     }
     if (number == SIGSYS)
-        misuse("a lab computes, and talks to its group by the words of balise.h or by MPI",
-               "the system was asked (by its call %d) for what is no lab's business: another process, a file "
-               "to write, a "
-               "connection",
-               info->si_syscall);
+        misuse(
+            "a lab computes, and talks to its group by the words of balise.h or by MPI",
+            "the system was asked (by its call %d) for what is no lab's business: another process, a file "
+            "to write, a "
+            "connection",
+            info->si_syscall);
     const Room *room = number == SIGSEGV && recorder_active() ? room_missed(info->si_addr) : NULL;
     if (room)
-        misuse("does the loop around this line end where it should?",
-               "an index of `%s` lies far outside: it has room for %lld numbers, from %s[0] to %s[%lld]",
-               room->name, (long long)room->count, room->name, room->name, (long long)room->count - 1);
+        misuse(
+            "does the loop around this line end where it should?",
+            "an index of `%s` lies far outside: it has room for %lld numbers, from %s[0] to %s[%lld]",
+            room->name, (long long)room->count, room->name, room->name, (long long)room->count - 1);
     if (number == SIGSEGV && recorder_active() && stack_is_full(info, context))
         misuse("does a function call itself without end? large arrays belong in malloc()",
                "the stack is full");
@@ -122,10 +125,10 @@ void guard_signals(Launch *launch, int rank)
     backtrace(&frame, 1); /* loads what it needs, which a signal handler must not */
     sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(
-            numbers[i],
-            &(struct sigaction){.sa_sigaction = caught, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO},
-            NULL);
+        sigaction(numbers[i],
+                  &(struct sigaction){.sa_sigaction = caught,
+                                      .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO},
+                  NULL);
 }
 
 /* ---- the end */

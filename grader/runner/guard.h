@@ -46,7 +46,8 @@ char *graded_strndup(const char *text, size_t most);
 /** As asprintf(), likewise. */
 int graded_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** As vasprintf(), likewise. */
-int graded_vasprintf(char **out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+int graded_vasprintf(char **out, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 /** As free(), of a block of the lab's. What was written past its end ends the case. */
 void graded_free(void *memory);
 

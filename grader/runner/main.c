@@ -45,8 +45,8 @@ static void nap(long microseconds)
 static void write_problem(EntryKind kind, const Problem *problem, void *address)
 {
     double *bytes;
-    Entry *entry =
-        stream_entry(&runner.run.stream, kind, 0, (Label){0}, sizeof *problem / sizeof(double), &bytes);
+    Entry *entry = stream_entry(&runner.run.stream, kind, 0, (Label){0},
+                                sizeof *problem / sizeof(double), &bytes);
     memcpy(bytes, problem, sizeof *problem);
     entry->address = address;
 }
@@ -65,7 +65,8 @@ void run_noted(Problem *problem, void *address)
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     double *none;
-    stream_entry(&runner.run.stream, NOT_STARTED, balise, label_named(function), 0, &none)->address = address;
+    stream_entry(&runner.run.stream, NOT_STARTED, balise, label_named(function), 0, &none)
+        ->address = address;
     longjmp(runner.case_ends, 1);
 }
 
@@ -94,7 +95,8 @@ void at(Scenario *run, Label label)
 {
     end_if_found();
     runner.header->where = label;
-    if (run->c.delay && run->c.world > 1 && runner.rank == (int)(run->c.key % (uint64_t)run->c.world))
+    if (run->c.delay && run->c.world > 1 &&
+        runner.rank == (int)(run->c.key % (uint64_t)run->c.world))
         come_late();
 }
 
@@ -138,7 +140,8 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 static void write_left_over(const char *what, int64_t count, void *address)
 {
     double *numbers;
-    stream_entry(&runner.run.stream, LEFT_OVER, FORWARD, label_named(what), 1, &numbers)->address = address;
+    stream_entry(&runner.run.stream, LEFT_OVER, FORWARD, label_named(what), 1, &numbers)->address =
+        address;
     numbers[0] = (double)count;
 }
 
@@ -180,7 +183,8 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     static Group *group;
     double *numbers;
     static Mesh meshes[2];
-    Mesh *mesh = &meshes[number % 2]; /* a lab that keeps that of the last case meets nothing there */
+    Mesh *mesh =
+        &meshes[number % 2]; /* a lab that keeps that of the last case meets nothing there */
     Scenario *run = &runner.run;
     *run = (Scenario){.c = *c, .stream = run->stream};
     stream_entry(&run->stream, CASE, 0, (Label){0}, 0, &numbers);
@@ -198,7 +202,8 @@ static void run_case(const Case *c, MPI_Comm world, int number)
         lab_scenario(run);
         finish_case();
     }
-    bool open = recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */
+    bool open =
+        recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */
     recorder_end();
     if (!open)
         clear_away(run);
@@ -241,11 +246,12 @@ static void attach(const char *path)
     close(file);
     runner.launch = (Launch *)base;
     runner.header = &runner.launch->rank[runner.rank];
-    if (runner.launch->control.debugged)                    /* by no ancestor of this process */
-        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+    if (runner.launch->control.debugged) /* by no ancestor of this process */
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
+              0); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
     yield_begin(runner.header);
-    runner.run.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES, STREAM_BYTES,
-                                 &runner.header->used};
+    runner.run.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES,
+                                 STREAM_BYTES, &runner.header->used};
 }
 
 /* MPI_Finalize tells mpirun two short things by TCP. The second would wait 40 ms for the first to be acknowledged (Nagle). */
@@ -267,7 +273,8 @@ int main(int argc, char **argv)
         problem_print(stderr, &problem);
         return 2;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what a lab prints before it crashes is what its author looks for */
+    setvbuf(stdout, NULL, _IOLBF,
+            0); /* what a lab prints before it crashes is what its author looks for */
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);

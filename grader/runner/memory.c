@@ -13,7 +13,8 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    OWN_MEMORY = 256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+    OWN_MEMORY =
+        256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
 #ifdef __SANITIZE_ADDRESS__ /* looks itself, and knows a block by what was asked for */
     BEHIND = 0,
 #else
@@ -50,8 +51,8 @@ static void must_fit(size_t bytes)
     if (!recorder_active())
         abort();
     misuse("free what is no longer needed, or allocate less",
-           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken", bytes,
-           (long long)memory.held, (long long)OWN_MEMORY);
+           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken",
+           bytes, (long long)memory.held, (long long)OWN_MEMORY);
 }
 
 static uint64_t mark_of(const void *block, size_t bytes)
@@ -96,10 +97,11 @@ static void must_be_within(const unsigned char *block, size_t bytes, size_t all)
 {
     for (size_t i = bytes; bytes < all && i < all - sizeof(uint64_t); i++)
         if (block[i] != UNTOUCHED && recorder_active())
-            misuse("make grade with SAN=1 names the line that does it",
-                   "%zu bytes of memory were taken, and more was written: what stands behind them is "
-                   "overwritten, as is seen where they are given back",
-                   bytes);
+            misuse(
+                "make grade with SAN=1 names the line that does it",
+                "%zu bytes of memory were taken, and more was written: what stands behind them is "
+                "overwritten, as is seen where they are given back",
+                bytes);
 }
 
 static void given_back(void *block)

@@ -12,35 +12,36 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
         charge_nothing();
 }
 
-#define POINT(name, describe, charged, share, type, call)                                                    \
-    comm = substituted(comm);                                                                                \
-    Call *this = call_of(name, comm, MESSAGE);                                                               \
-    describe;                                                                                                \
-    enter(this);                                                                                             \
-    charge_message(comm, charged, share, type);                                                              \
+#define POINT(name, describe, charged, share, type, call)                                          \
+    comm = substituted(comm);                                                                      \
+    Call *this = call_of(name, comm, MESSAGE);                                                     \
+    describe;                                                                                      \
+    enter(this);                                                                                   \
+    charge_message(comm, charged, share, type);                                                    \
     int result = call;
 
-#define SEND(name, ready, call)                                                                              \
-    POINT(name, sends_when(ready, this, comm, to, tag, count, type), to, count, type, call)                  \
+#define SEND(name, ready, call)                                                                    \
+    POINT(name, sends_when(ready, this, comm, to, tag, count, type), to, count, type, call)        \
     return leave(result)
 
-#define START_OF_SEND(name, ready, call)                                                                     \
-    POINT(name,                                                                                              \
-          (begins(this), sends_when(ready, this, comm, to, tag, count, type),                                \
-           x = departs(this, x, count, type)),                                                               \
-          to, count, type, call)                                                                             \
+#define START_OF_SEND(name, ready, call)                                                           \
+    POINT(name,                                                                                    \
+          (begins(this), sends_when(ready, this, comm, to, tag, count, type),                      \
+           x = departs(this, x, count, type)),                                                     \
+          to, count, type, call)                                                                   \
     return leave(request_started(this, result, comm, *request))
 
 /* A receive costs its sender. Where the message came from is told by the status, if need be by one of our own. */
-#define RECEIVE(name, describe, call)                                                                        \
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                                      \
-    POINT(name, describe, MPI_PROC_NULL, 0, MPI_DATATYPE_NULL, call)                                         \
-    came_from(this, comm, got);                                                                              \
+#define RECEIVE(name, describe, call)                                                              \
+    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \
+    POINT(name, describe, MPI_PROC_NULL, 0, MPI_DATATYPE_NULL, call)                               \
+    came_from(this, comm, got);                                                                    \
     return leave(result)
 
 enum { ANY_TIME, READY };
 
-static void sends_when(int ready, Call *call, MPI_Comm comm, int to, int tag, int count, MPI_Datatype type)
+static void sends_when(int ready, Call *call, MPI_Comm comm, int to, int tag, int count,
+                       MPI_Datatype type)
 {
     sends_message(call, comm, to, tag, count, type);
     if (call)
@@ -80,13 +81,15 @@ int MPI_Irsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI
     START_OF_SEND("ready send", READY, PMPI_Irsend(x, count, type, to, tag, comm, request));
 }
 
-int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
+int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+             MPI_Status *status)
 {
     RECEIVE("receive", receives_message(this, comm, from, tag, count, type),
             PMPI_Recv(x, count, type, from_whom(this, comm, from, tag), tag, comm, got));
 }
 
-int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request *request)
 {
     POINT("receive",
           (begins(this), receives_message(this, comm, from, tag, count, type),
@@ -124,18 +127,20 @@ int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, v
                  MPI_Datatype y_type, int from, int y_tag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT(N_("send and receive"), exchanges(this, comm, to, tag, from, y_tag, count, type, y_count, y_type),
-          to, count, type, PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got))
+    POINT(N_("send and receive"),
+          exchanges(this, comm, to, tag, from, y_tag, count, type, y_count, y_type), to, count,
+          type, PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got))
     came_from(this, comm, got);
     return leave(result);
 }
 
-int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag, int from, int y_tag,
-                         MPI_Comm comm, MPI_Status *status)
+int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag, int from,
+                         int y_tag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT(N_("send and receive"), exchanges(this, comm, to, tag, from, y_tag, count, type, count, type), to,
-          count, type, PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got))
+    POINT(N_("send and receive"),
+          exchanges(this, comm, to, tag, from, y_tag, count, type, count, type), to, count, type,
+          PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got))
     came_from(this, comm, got);
     return leave(result);
 }

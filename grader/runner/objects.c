@@ -51,7 +51,8 @@ void object_freed(const void *handle)
 
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
 {
-    static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"), "block of memory"};
+    static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
+                                                    "block of memory"};
     for (int i = 0; i < objects.count; i++) {
         const Object *first = &objects.object[i];
         int64_t count = 1;
@@ -67,9 +68,9 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
 
 /* ---- groups --------------------------------------------------------------------------------------------------------- */
 
-#define MADE(group, call)                                                                                    \
-    int result = call;                                                                                       \
-    object_made(GROUP, *(group), __builtin_return_address(0));                                               \
+#define MADE(group, call)                                                                          \
+    int result = call;                                                                             \
+    object_made(GROUP, *(group), __builtin_return_address(0));                                     \
     return result
 
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)

@@ -73,28 +73,29 @@ void has_root(Call *call, MPI_Comm comm, int root);
  *  also NULL: one count for each. This is Bcast: the root sends `count` to each. */
 void broadcasts(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int root);
 /** Allgather: every rank sends `count` to each, and expects `out_count` of it. */
-void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
-                 MPI_Datatype out_type);
+void gathers_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                 int out_count, MPI_Datatype out_type);
 /** Allgatherv: the parts are of several sizes. */
 void gathers_all_parts(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
                        const int counts[], MPI_Datatype out_type);
 /** Gather and Gatherv: the root expects of each rank `out_count`, or counts[i]. */
-void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count, const int counts[],
-             MPI_Datatype out_type, int root);
+void gathers(Call *call, MPI_Comm comm, int count, MPI_Datatype type, int out_count,
+             const int counts[], MPI_Datatype out_type, int root);
 /** Scatter and Scatterv: the root sends to each rank `count`, or counts[i]. */
-void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type, int out_count,
-              MPI_Datatype out_type, int root);
+void scatters(Call *call, MPI_Comm comm, int count, const int counts[], MPI_Datatype type,
+              int out_count, MPI_Datatype out_type, int root);
 /** Alltoall: every rank sends to each, and expects of each. */
-void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type, int out_count,
-                   MPI_Datatype out_type);
+void exchanges_all(Call *call, MPI_Comm comm, const void *in, int count, MPI_Datatype type,
+                   int out_count, MPI_Datatype out_type);
 /** Alltoallv: the parts are of several sizes. */
-void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[], MPI_Datatype type,
-                         const int out_counts[], MPI_Datatype out_type);
+void exchanges_all_parts(Call *call, MPI_Comm comm, const void *in, const int counts[],
+                         MPI_Datatype type, const int out_counts[], MPI_Datatype out_type);
 
 /** A message to or from one rank; MPI_ANY_SOURCE and MPI_ANY_TAG too. */
 void sends_message(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MPI_Datatype type);
 /** A message from one rank, or from MPI_ANY_SOURCE, with a tag or MPI_ANY_TAG. */
-void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type);
+void receives_message(Call *call, MPI_Comm comm, int from, int tag, int64_t count,
+                      MPI_Datatype type);
 
 /** What `count` of `type` stand for. */
 Signature signature_of(int64_t count, MPI_Datatype type);

@@ -88,9 +88,11 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     if (!header || recorder.depth > 0)
         return NULL;
     if (recorder.calls++ == MANY_CALLS)
-        misuse("look at the end of your loop", "%s: there is no end of calls to MPI in this pass", name);
+        misuse("look at the end of your loop", "%s: there is no end of calls to MPI in this pass",
+               name);
     Call *call = &recorder.rings->call[atomic_load(&recorder.rings->calls) % RING_CALLS];
-    *call = (Call){.rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
+    *call = (Call){
+        .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
     snprintf(call->name, sizeof call->name, "%s", name);
     call->where = header->where;
     call->address = callsite();
@@ -208,8 +210,8 @@ static void refused(MPI_Comm *comm, int *code, ...)
         PMPI_Abort(MPI_COMM_WORLD, 1);
     const char *name = recorder.current ? recorder.current->name : "MPI";
     if (class == MPI_ERR_RANK || class == MPI_ERR_ROOT)
-        misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d", name,
-               missing_rank(), size_of(*comm));
+        misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d",
+               name, missing_rank(), size_of(*comm));
     if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->from == ANYBODY)
         misuse("name the rank, or give each sender a tag of its own",
                "%s from any rank: what came first is longer than what this rank expects", name);

@@ -53,8 +53,8 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     }
     together_if_known(request, &flight);
     if (requests.count == KEPT)
-        misuse("wait for what was started before more is", "%s: %d exchanges are under way", call->name,
-               KEPT);
+        misuse("wait for what was started before more is", "%s: %d exchanges are under way",
+               call->name, KEPT);
     call->starts = 1;
     requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
     return result;
@@ -81,7 +81,8 @@ static void ended(MPI_Request request, const MPI_Status *status)
 static void waits_for(MPI_Request request, int64_t index)
 {
     for (int i = 0; i < requests.count; i++) {
-        Call *call = requests.started[i].request == request ? call_at(requests.started[i].index) : NULL;
+        Call *call =
+            requests.started[i].request == request ? call_at(requests.started[i].index) : NULL;
         if (call)
             call->waited_by = index;
     }

@@ -58,12 +58,13 @@ typedef struct Kind {
     const char *word, *what, *hint;
 } Kind;
 
-static const char range_hint[] =
-    N_("which is the last index that there is? Count from 0, and count numbers, not bytes"),
-                  free_hint[] = N_("free only what malloc() gave, and once; tensors belong to the tape"),
-                  freed[] = N_("free() is called for what malloc() did not give, or gave and took back"),
-                  life_hint[] =
-                      N_("declare it where all its uses can see it; what is returned belongs to the tape");
+static const char
+    range_hint[] =
+        N_("which is the last index that there is? Count from 0, and count numbers, not bytes"),
+    free_hint[] = N_("free only what malloc() gave, and once; tensors belong to the tape"),
+    freed[] = N_("free() is called for what malloc() did not give, or gave and took back"),
+    life_hint[] =
+        N_("declare it where all its uses can see it; what is returned belongs to the tape");
 
 /* Of the first sanitizer: how bytes are read or written, or what is done. */
 static const Kind kinds[] = {
@@ -74,13 +75,15 @@ static const Kind kinds[] = {
     {"heap-use-after-free", N_("in memory that was freed before"),
      N_("free a block after its last use, or let the tape own it")},
     {"stack-use-after-scope", N_("in a local variable whose block has ended"), life_hint},
-    {"stack-use-after-return", N_("in a local variable of a function that has returned"), life_hint},
+    {"stack-use-after-return", N_("in a local variable of a function that has returned"),
+     life_hint},
     {"double-free", freed, free_hint},
     {"not malloc()-ed", freed, free_hint},
     {"malloc_usable_size", freed, free_hint}, /* which the guard asks first */
     {"negative-size-param", N_("a negative number of bytes is copied"),
      N_("which of the sizes comes out below zero?")},
-    {"memcpy-param-overlap", N_("memcpy() is called for ranges that overlap"), N_("memmove() allows that")},
+    {"memcpy-param-overlap", N_("memcpy() is called for ranges that overlap"),
+     N_("memmove() allows that")},
 };
 static const Kind other_access = {"address", N_("where nothing of the lab is"),
                                   N_("look at each index and each pointer of this line")};
@@ -119,7 +122,8 @@ static void place_in_block(const char *report, char *text, size_t size)
     long away, bytes;
     char where[32];
     text[0] = '\0';
-    if (at && sscanf(at, " is located %ld bytes %31[^0-9]%ld-byte region", &away, where, &bytes) == 3) {
+    if (at &&
+        sscanf(at, " is located %ld bytes %31[^0-9]%ld-byte region", &away, where, &bytes) == 3) {
         bool behind = strstr(where, "right") || strstr(where, "after"),
              before = strstr(where, "left") || strstr(where, "before");
         snprintf(text, size,
@@ -181,8 +185,8 @@ void __ubsan_on_report(void)
     const Kind *known = undefined;
     while (strncmp(kind, known->word, strlen(known->word)) != 0)
         known++;
-    problem_set(&problem, NULL, known->hint, "sanitizer: %c%.300s (%.60s), at %.100s:%u", tolower(*message),
-                message + 1, kind, slash ? slash + 1 : file, line);
+    problem_set(&problem, NULL, known->hint, "sanitizer: %c%.300s (%.60s), at %.100s:%u",
+                tolower(*message), message + 1, kind, slash ? slash + 1 : file, line);
     say(&problem, NULL);
 }
 

@@ -17,13 +17,14 @@ static bool is_called_whole(const Tensor *x, const Tensor *gradient)
     return kind == WHOLE || kind == (gradient ? PARTIAL : COPIED);
 }
 
-static void see(void *context, const Tensor *x, const Tensor *gradient, const char *word, void *address)
+static void see(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+                void *address)
 {
     Rings *rings = context;
     const Tensor *numbers = gradient ? gradient : x;
     int64_t index = atomic_load(&rings->values);
-    if (index >= RING_VALUES || !address || !is_called_whole(x, gradient) || numbers->dtype != REAL ||
-        !numbers->buffer)
+    if (index >= RING_VALUES || !address || !is_called_whole(x, gradient) ||
+        numbers->dtype != REAL || !numbers->buffer)
         return;
     Value *value = &rings->value[index];
     *value = (Value){.address = address, .count = tensor_count(x), .gradient = gradient != NULL};

@@ -15,7 +15,8 @@ static uint64_t next(uint64_t *state)
     return *state >> 17;
 }
 
-static void fill(char *stream, Rings *rings, RankHeader *header, uint64_t *state, int kind, int number)
+static void fill(char *stream, Rings *rings, RankHeader *header, uint64_t *state, int kind,
+                 int number)
 {
     int64_t used = 0;
     for (int i = 0; i < 200; i++) {
@@ -30,7 +31,8 @@ static void fill(char *stream, Rings *rings, RankHeader *header, uint64_t *state
                                         : label_named("first.up.weight");
             entry->shape.rank = (int)(next(state) % 6) - 1;
             for (int d = 0; d < 4; d++)
-                entry->shape.size[d] = (int64_t)(next(state) % 50) * (next(state) % 7 ? 1 : 1000000007);
+                entry->shape.size[d] =
+                    (int64_t)(next(state) % 50) * (next(state) % 7 ? 1 : 1000000007);
             entry->placement_kind = (int32_t)(next(state) % 6);
             entry->placement_dim = (int32_t)(next(state) % 9) - 4;
             entry->begin = (int64_t)(next(state) % 60) - 10;
@@ -60,8 +62,8 @@ int main(int argc, char **argv)
             usleep(50);
         if (atomic_load(&launch->control.posted) < 0)
             return 0;
-        fill(base + LAUNCH_BYTES + (size_t)rank * STREAM_BYTES, rings_of(launch, rank), header, &state, kind,
-             done + 1);
+        fill(base + LAUNCH_BYTES + (size_t)rank * STREAM_BYTES, rings_of(launch, rank), header,
+             &state, kind, done + 1);
         if (kind == 3 && rank == 1)
             _exit(0);
         atomic_fetch_add(&header->done_cases, 1);

@@ -10,7 +10,11 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-enum { FLOAT_TYPE = BASIC(FLOATING, 4), DOUBLE_TYPE = BASIC(FLOATING, 8), INT_TYPE = BASIC(SIGNED, 4) };
+enum {
+    FLOAT_TYPE = BASIC(FLOATING, 4),
+    DOUBLE_TYPE = BASIC(FLOATING, 8),
+    INT_TYPE = BASIC(SIGNED, 4)
+};
 enum { WORLD = 1, OTHER = 7 };
 
 static Calls *calls;
@@ -52,8 +56,8 @@ static inline Call *new_call(int rank, const char *name, Rule rule)
     return call;
 }
 
-static inline Call *of_group(int rank, const char *name, Rule rule, uint64_t group, uint64_t members,
-                             int64_t number)
+static inline Call *of_group(int rank, const char *name, Rule rule, uint64_t group,
+                             uint64_t members, int64_t number)
 {
     Call *call = new_call(rank, name, rule);
     call->group = group;

@@ -25,7 +25,7 @@ def in_a_line(text):
 
 def sentences(which):
     """All of the catalogue's, in one text."""
-    found = re.findall(rf'^{which}(?:\[\d\])?((?: ".*"\n)(?:".*"\n)*)', text_of("common/base/fr.po"), re.M)
+    found = re.findall(rf'^{which}(?:\[\d\])?((?: ".*"\n)(?:".*"\n)*)', text_of("common/po/fr.po"), re.M)
     return "\n".join(in_a_line(re.sub(r'"\n"', "", text.strip())[1:-1].replace('\\"', '"').replace("\\n", " ")) for text in found)
 
 

@@ -32,19 +32,21 @@ static int writes(const char *path)
 
 static void try_files(void)
 {
-    static const char *const outside[] = {"/balise-was-here",         "/etc/balise-was-here",
-                                          "/usr/balise-was-here",     "/run/balise-was-here",
-                                          "/var/tmp/balise-was-here", "/dev/balise-was-here",
-                                          "/home/balise-was-here",    HOME "/balise-was-here",
-                                          "/sys/balise-was-here",     "/proc/sys/kernel/core_pattern",
-                                          "/proc/self/exe",           "/etc/passwd"};
+    static const char *const outside[] = {
+        "/balise-was-here",         "/etc/balise-was-here",
+        "/usr/balise-was-here",     "/run/balise-was-here",
+        "/var/tmp/balise-was-here", "/dev/balise-was-here",
+        "/home/balise-was-here",    HOME "/balise-was-here",
+        "/sys/balise-was-here",     "/proc/sys/kernel/core_pattern",
+        "/proc/self/exe",           "/etc/passwd"};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         reached(writes(outside[i]), "writes", outside[i]);
     DIR *root = opendir("/home");
     for (struct dirent *entry; root && (entry = readdir(root));)
         reached(entry->d_name[0] != '.', "sees in /home", entry->d_name);
     reached(access("/dev/tty", F_OK) == 0, "sees", "a terminal");
-    reached(access(KIT "/solutions", F_OK) == 0 || access(KIT "/grader", F_OK) == 0, "sees", "the kit");
+    reached(access(KIT "/solutions", F_OK) == 0 || access(KIT "/grader", F_OK) == 0, "sees",
+            "the kit");
     /* A place of its own it has, of a bounded size. */
     char block[1 << 16] = "x", path[64];
     long long kept = 0;
@@ -75,7 +77,9 @@ static void try_processes(void)
         reached(length > 0 && pid > 1 && !strstr(line, "prisoner") && !strstr(line, "mpirun"),
                 "sees the process", line);
         snprintf(path, sizeof path, "/proc/%d/mem", pid);
-        file = length > 0 && !strstr(line, "prisoner") && !strstr(line, "mpirun") ? open(path, O_RDONLY) : -1;
+        file = length > 0 && !strstr(line, "prisoner") && !strstr(line, "mpirun")
+                   ? open(path, O_RDONLY)
+                   : -1;
         reached(file >= 0, "opens the memory of", line);
         close(file);
     }
@@ -92,7 +96,8 @@ static void try_privileges(void)
     reached(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL) == 0, "remounts", "/");
     reached(setuid(0) == 0, "becomes", "root");
     reached(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1, "can gain", "privileges");
-    reached(setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) == 0, "lifts", "a limit");
+    reached(setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) == 0, "lifts",
+            "a limit");
 }
 
 static void try_network(void)
@@ -100,12 +105,14 @@ static void try_network(void)
     int internet = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in away = {.sin_family = AF_INET, .sin_port = htons(53)};
     inet_pton(AF_INET, "192.0.2.1", &away.sin_addr);
-    reached(connect(internet, (struct sockaddr *)&away, sizeof away) == 0, "finds a way to", "192.0.2.1");
+    reached(connect(internet, (struct sockaddr *)&away, sizeof away) == 0, "finds a way to",
+            "192.0.2.1");
 }
 
 static void try_environment(void)
 {
-    static const char *const told[] = {"SEED", "MAKEFLAGS", "MAKELEVEL", "BUILD", "ROOT", "PRISONER"};
+    static const char *const told[] = {"SEED",  "MAKEFLAGS", "MAKELEVEL",
+                                       "BUILD", "ROOT",      "PRISONER"};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         reached(getenv(told[i]) != NULL, "reads in its environment:", told[i]);
     for (int file = 3; file < 256; file++) {
@@ -113,7 +120,8 @@ static void try_environment(void)
         snprintf(path, sizeof path, "/proc/self/fd/%d", file);
         ssize_t length = readlink(path, where, sizeof where - 1);
         where[length > 0 ? length : 0] = '\0';
-        reached(length > 0 && (strstr(where, "balise") || strstr(where, ".log")), "has open:", where);
+        reached(length > 0 && (strstr(where, "balise") || strstr(where, ".log")),
+                "has open:", where);
     }
 }
 
@@ -131,8 +139,8 @@ static void try_numbers(void)
     for (int i = 0; i < count; i++)
         kill(children[i], SIGKILL);
     reached(count > 250, "makes", "hundreds of processes");
-    reached(mmap(NULL, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                 0) != MAP_FAILED,
+    reached(mmap(NULL, 100UL << 30, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED,
             "maps", "100 GB");
 }
 

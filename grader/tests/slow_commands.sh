@@ -31,7 +31,7 @@ elsewhere() {
     'make plot'*) echo common/train/tests/plot.py ;;
     'make layouts'*) echo common/train/tests/layouts.py ;;
     *DATA=data/imdb*) echo common/train/tests/slow_real_reviews.py ;;
-    'make test'* | 'make lint' | 'make bench'* | 'make model'*) echo common/base/tests/run.sh ;;
+    'make test'* | 'make lint' | 'make bench'* | 'make model'*) echo common/tests/run.sh ;;
     esac
 }
 commands_of() { # commands_of FILE

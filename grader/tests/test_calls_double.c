@@ -60,11 +60,12 @@ START_TEST(calls_that_met_stand_in_one_row)
     sum(1, 2, 5);
     waits(1);
     char *text = table();
-    ck_assert_str_eq(text, "\n"
-                           "   call                                  rank 0  rank 1\n"
-                           "-- \n"
-                           "   all_reduce #1 of {0,1}, 6 float, sum  (kit)   (kit)\n"
-                           ">> all_reduce #2 of {0,1}, 6 float, sum  (kit)   (kit): 5 float, sum, waits\n");
+    ck_assert_str_eq(
+        text, "\n"
+              "   call                                  rank 0  rank 1\n"
+              "-- \n"
+              "   all_reduce #1 of {0,1}, 6 float, sum  (kit)   (kit)\n"
+              ">> all_reduce #2 of {0,1}, 6 float, sum  (kit)   (kit): 5 float, sum, waits\n");
     free(text);
 }
 END_TEST

@@ -68,7 +68,8 @@ START_TEST(those_of_nvidia_and_of_wsl2_are_found_and_no_others)
 {
     const Gpus gpus = gpus_of(folder);
     ck_assert_int_eq(gpus.count, 5);
-    ck_assert(has(&gpus, "/dev/nvidia0") && has(&gpus, "/dev/nvidia1") && has(&gpus, "/dev/nvidiactl"));
+    ck_assert(has(&gpus, "/dev/nvidia0") && has(&gpus, "/dev/nvidia1") &&
+              has(&gpus, "/dev/nvidiactl"));
     ck_assert(has(&gpus, "/dev/nvidia-caps") && has(&gpus, "/dev/dxg"));
 }
 END_TEST
@@ -77,7 +78,8 @@ START_TEST(groups_of_files_that_are_not_everybodys_are_found_once)
 {
     const Gpus gpus = gpus_of(folder);
     if (geteuid() != 0) {
-        puts("skip - groups of files that are not everybody's are found once: only root makes such files");
+        puts(
+            "skip - groups of files that are not everybody's are found once: only root makes such files");
         return;
     }
     ck_assert_int_eq(gpus.groups, 2);

@@ -40,7 +40,8 @@ END_TEST
 /* As the kit joins matrices along their columns (comm/mpi.c). */
 START_TEST(columns_of_the_kit_are_its_numbers)
 {
-    MPI_Datatype real_type = sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, row, matrix, resized;
+    MPI_Datatype real_type = sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, row, matrix,
+                 resized;
     MPI_Type_contiguous(3, real_type, &row);
     MPI_Type_create_hvector(4, 1, 100, row, &matrix);
     MPI_Type_create_resized(matrix, 0, 12, &resized);

@@ -50,7 +50,8 @@ static void check_spreads(int rounded)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1};
     Expected expected = expect(&c, 0, NO_MISTAKE, rounded);
-    const double fifth = 5.0 / 3, spread = expected_spread(&expected, entry_called(&expected, "thirds"));
+    const double fifth = 5.0 / 3,
+                 spread = expected_spread(&expected, entry_called(&expected, "thirds"));
     ck_assert_double_eq(numbers_of(entry_called(&expected, "thirds"))[4], 5 * (1.0 / 3));
     ck_assert_double_eq(numbers_of(entry_called(&expected, "halves"))[69], 35);
     ck_assert_double_gt(spread, 0);

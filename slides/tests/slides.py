@@ -183,7 +183,7 @@ def check_tokens():
 
 def check_plan():
     """The chart of 64 GPUs is what make model says."""
-    run = said(sys.executable, "common/train/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
+    run = said(sys.executable, "common/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
                BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", WEAK="", AMP="", BACKEND="")
     numbers = compute.all_numbers()
     told = {int(tp): float(step.replace(",", "")) for tp, step in re.findall(r"tp=(\d+) dp=\d+ +([\d.,]+)", run.stdout)}

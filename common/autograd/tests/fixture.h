@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "autograd/operations.h"
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "model/model.h"
 
 enum { MOST_SAMPLES = 8 };
@@ -20,7 +20,9 @@ static const int64_t SAMPLES[MOST_SAMPLES] = {11, 3, 70000000000, 4, 0, 8, 12, 1
 
 static inline void next_step(int64_t step)
 {
-    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = SAMPLES, .training = true});
+    tape_reset(
+        tape,
+        (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = SAMPLES, .training = true});
 }
 
 /** As rank `rank` of `ranks`: what communicates must not be called. */
@@ -63,8 +65,8 @@ static inline Tensor *normal(const char *name, Shape shape, Placement placement)
 }
 
 /** Fails unless x holds `expected` up to `tolerance`; NaN fails. */
-static inline void assert_close(const char *what, int64_t count, const real *x, const real *expected,
-                                double tolerance)
+static inline void assert_close(const char *what, int64_t count, const real *x,
+                                const real *expected, double tolerance)
 {
     for (int64_t i = 0; i < count; i++)
         if (!(fabs((double)x[i] - (double)expected[i]) <= tolerance))

@@ -57,8 +57,8 @@ static int64_t index_in_larger(Shape shape, int dim, int k, int times, int64_t i
 
 static bool is_gathered(const Tensor *all, Shape shape, int dim)
 {
-    bool right =
-        all->shape.size[dim] == shape.size[dim] * size && tensor_count(all) == shape_count(shape) * size;
+    bool right = all->shape.size[dim] == shape.size[dim] * size &&
+                 tensor_count(all) == shape_count(shape) * size;
     for (int r = 0; right && r < size; r++)
         for (int64_t i = 0; i < shape_count(shape); i++)
             right = right && reals(all)[index_in_larger(shape, dim, r, size, i)] == number(r, i);
@@ -85,7 +85,8 @@ START_TEST(a_scatter_cuts_the_sum_along_any_dimension)
         Tensor *mine = group_reduce_scatter(group, tensor_of(rank, SHAPE(A, B, C), whole()), dim);
         bool right = mine->shape.size[along] * size == (const int[]){A, B, C}[along];
         for (int64_t i = 0; i < tensor_count(mine); i++)
-            right = right && reals(mine)[i] == sum_at(index_in_larger(mine->shape, along, rank, size, i));
+            right = right &&
+                    reals(mine)[i] == sum_at(index_in_larger(mine->shape, along, rank, size, i));
         ck_assert_msg(right, "along dimension %d", dim);
     }
     tape_down();
@@ -124,7 +125,9 @@ START_TEST(a_sum_and_its_argument_may_each_be_written_without_changing_the_other
         else
             pending_wait(group_all_reduce_start(group, sum));
         ck_assert(reals(sum)[0] == (way == 2 ? -1 : way == 3 ? (real)size * first : first));
-        ck_assert(reals(x)[0] == (way == 0 ? -1 : way == 1 ? 2 * number(rank, 0) : number(rank, 0)));
+        ck_assert(reals(x)[0] == (way == 0   ? -1
+                                  : way == 1 ? 2 * number(rank, 0)
+                                             : number(rank, 0)));
     }
     tape_down();
 }
@@ -238,11 +241,13 @@ START_TEST(the_gather_joins_forward_and_cuts_backward)
     group_up(_i);
     const Shape shape = SHAPE(2, 3, 5);
     for (int dim = 0; dim < 3; dim++) {
-        Tensor *x = tensor_of(rank, shape, size > 1 ? shard(dim) : whole()), *y = all_gather(x, dim, &mesh);
+        Tensor *x = tensor_of(rank, shape, size > 1 ? shard(dim) : whole()),
+               *y = all_gather(x, dim, &mesh);
         ck_assert(is_gathered(y, shape, dim));
         tape_backward(tape, y, tensor_of(7, y->shape, whole()));
         for (int64_t i = 0; i < 30; i++)
-            ck_assert_float_eq(reals(x->gradient)[i], number(7, index_in_larger(shape, dim, rank, size, i)));
+            ck_assert_float_eq(reals(x->gradient)[i],
+                               number(7, index_in_larger(shape, dim, rank, size, i)));
     }
     tape_down();
 }
@@ -260,12 +265,14 @@ static Tensor *cut(const char *name, int64_t rows, int64_t columns, int dim, boo
     real all[96], mine[96];
     int parts = split ? size : 1, part_held = split ? rank : 0;
     fill_normal(name, 96, all);
-    int64_t held_rows = dim == 0 ? rows / parts : rows, held_columns = dim == 1 ? columns / parts : columns;
+    int64_t held_rows = dim == 0 ? rows / parts : rows,
+            held_columns = dim == 1 ? columns / parts : columns;
     int64_t first = dim == 0 ? part_held * held_rows * columns : part_held * held_columns;
     for (int64_t r = 0; r < held_rows; r++)
         for (int64_t c = 0; c < held_columns; c++)
             mine[r * held_columns + c] = all[first + r * columns + c];
-    return tape_reals(tape, SHAPE(held_rows, held_columns), parts > 1 ? shard(dim) : whole(), mine, true);
+    return tape_reals(tape, SHAPE(held_rows, held_columns), parts > 1 ? shard(dim) : whole(), mine,
+                      true);
 }
 
 static void feed_forward(Pass *pass, bool split)
@@ -310,11 +317,13 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_gather_joins_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_scatter_cuts_the_sum_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
-    tcase_add_loop_test(tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);
+    tcase_add_loop_test(
+        tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_is_there_after_the_wait, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_of_a_gradient_leaves_the_other_holder_alone, 1, 5);
     tcase_add_loop_test(
-        tcase, what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else, 1, 5);
+        tcase, what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else, 1,
+        5);
     tcase_add_loop_test(tcase, what_is_still_being_summed_is_refused_and_so_is_a_second_wait, 1, 5);
     tcase_add_test(tcase, what_cannot_be_cut_or_does_not_exist_is_refused);
     tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);

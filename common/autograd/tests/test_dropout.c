@@ -8,10 +8,13 @@ enum { B = 3, S = 5, H = 12, COUNT = B * S * H };
 static const double probability = 0.25;
 
 /* The mask of `samples` as rank `rank` of `ranks` sees it: ones put through dropout. */
-static void draw(int rank, int ranks, const int64_t *samples, int64_t step, const char *name, real *kept)
+static void draw(int rank, int ranks, const int64_t *samples, int64_t step, const char *name,
+                 real *kept)
 {
     rank_up(rank, ranks);
-    tape_reset(tape, (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = samples, .training = true});
+    tape_reset(
+        tape,
+        (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = samples, .training = true});
     real ones[COUNT];
     for (int i = 0; i < COUNT; i++)
         ones[i] = 1;
@@ -102,7 +105,8 @@ START_TEST(the_gradient_passes_where_the_value_did)
     Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
     tape_backward(tape, y, dy);
     for (int i = 0; i < COUNT; i++)
-        ck_assert_float_eq_tol(reals(x->gradient)[i], reals(y)[i] == 0 ? 0 : reals(dy)[i] * 4 / 3, 1e-6);
+        ck_assert_float_eq_tol(reals(x->gradient)[i], reals(y)[i] == 0 ? 0 : reals(dy)[i] * 4 / 3,
+                               1e-6);
     tape_down();
 }
 END_TEST
@@ -114,7 +118,8 @@ START_TEST(a_tensor_without_positions_is_position_zero)
     for (int i = 0; i < S * H; i++)
         ones[i] = 1;
     Tensor *flat = dropout_with(tape_reals(tape, SHAPE(2, H), whole(), ones, true), "dropout", 0.5);
-    Tensor *deep = dropout_with(tape_reals(tape, SHAPE(2, 1, H), whole(), ones, true), "dropout", 0.5);
+    Tensor *deep =
+        dropout_with(tape_reals(tape, SHAPE(2, 1, H), whole(), ones, true), "dropout", 0.5);
     assert_close("[B,H]", 2 * H, reals(flat), reals(deep), 0);
     tape_down();
 }

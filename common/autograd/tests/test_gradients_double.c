@@ -201,7 +201,8 @@ static Tensor *forward(const Net *net, Tensor *x[INPUTS])
 {
     next_step(1);
     for (int i = 0; i < INPUTS; i++)
-        x[i] = net->shape[i].rank ? tape_reals(tape, net->shape[i], whole(), numbers[i], true) : NULL;
+        x[i] =
+            net->shape[i].rank ? tape_reals(tape, net->shape[i], whole(), numbers[i], true) : NULL;
     return ready(net->forward(x));
 }
 
@@ -251,8 +252,9 @@ START_TEST(the_gradient_is_that_of_central_differences)
         for (int64_t k = 0; k < shape_count(net->shape[i]); k++) {
             double expected = difference(net, &numbers[i][k]);
             if (!(fabs(gradient[i][k] - expected) <= tolerance))
-                ck_abort_msg("%s: the gradient of number %ld of input %d is %.12g, by differences %.12g",
-                             net->name, (long)k, i, gradient[i][k], expected);
+                ck_abort_msg(
+                    "%s: the gradient of number %ld of input %d is %.12g, by differences %.12g",
+                    net->name, (long)k, i, gradient[i][k], expected);
         }
 }
 END_TEST
@@ -265,14 +267,15 @@ START_TEST(only_what_needs_a_gradient_gets_one)
         next_step(1);
         Tensor *x[INPUTS];
         for (int i = 0; i < INPUTS; i++)
-            x[i] = net->shape[i].rank ? tape_reals(tape, net->shape[i], whole(), numbers[i], i != missing)
-                                      : NULL;
+            x[i] = net->shape[i].rank
+                       ? tape_reals(tape, net->shape[i], whole(), numbers[i], i != missing)
+                       : NULL;
         Tensor *y = net->forward(x);
         if (y->producer)
             tape_backward(tape, y, tape_reals(tape, y->shape, whole(), upstream, false));
         for (int i = 0; i < INPUTS && x[i]; i++)
-            ck_assert_msg(!x[i]->gradient == (i == missing), "%s: input %d without a gradient", net->name,
-                          missing);
+            ck_assert_msg(!x[i]->gradient == (i == missing), "%s: input %d without a gradient",
+                          net->name, missing);
     }
 }
 END_TEST

@@ -58,8 +58,10 @@ Suite *suite(void)
     Suite *s = suite_create("tape: gradients in place");
     TCase *tcase = tcase_create("in place");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
-    tcase_add_loop_test(tcase, a_gradient_that_nobody_else_holds_is_written_over, 0, OPERATION_COUNT);
-    tcase_add_loop_test(tcase, a_gradient_that_another_tensor_holds_stays_as_it_is, 0, OPERATION_COUNT);
+    tcase_add_loop_test(tcase, a_gradient_that_nobody_else_holds_is_written_over, 0,
+                        OPERATION_COUNT);
+    tcase_add_loop_test(tcase, a_gradient_that_another_tensor_holds_stays_as_it_is, 0,
+                        OPERATION_COUNT);
     suite_add_tcase(s, tcase);
     return s;
 }

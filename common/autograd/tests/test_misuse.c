@@ -28,7 +28,8 @@ START_TEST(linear_wants_the_sizes_of_its_weight)
     ASSERT_MISUSE(linear(x, matrix(5, 4)), "[5,4]");
     ASSERT_MISUSE(linear(x, normal("w", SHAPE(5), whole())), "[5] whole");
     ASSERT_MISUSE(linear(ids_of(SHAPE(2, 5), 1), matrix(4, 5)), "[2,5]");
-    ASSERT_MISUSE(linear_with_bias(x, matrix(4, 5), normal("b", SHAPE(5), whole())), "bias [5]", "[4,5]");
+    ASSERT_MISUSE(linear_with_bias(x, matrix(4, 5), normal("b", SHAPE(5), whole())), "bias [5]",
+                  "[4,5]");
     ASSERT_MISUSE(linear_with_bias(x, matrix(4, 5), matrix(4, 1)), "bias [4,1]");
 }
 END_TEST
@@ -101,7 +102,8 @@ START_TEST(cross_entropy_wants_a_label_a_row)
 {
     Tensor *logits = matrix(2, 3);
     ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(3), 0), 2, NULL), "[2,3]", "labels [3]");
-    ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(2), 3), 2, NULL), "label 3 with 3 classes");
+    ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(2), 3), 2, NULL),
+                  "label 3 with 3 classes");
     ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(2), -1), 2, NULL), "label -1");
     ASSERT_MISUSE(cross_entropy_mean(reals_of(2, 3, 1), ids_of(SHAPE(2), 0), 2, NULL), "[2,3,1]");
 }
@@ -131,8 +133,9 @@ START_TEST(a_part_is_its_slice)
             for (int64_t a = 0; a < size[0]; a++)
                 for (int64_t b = 0; b < size[1]; b++)
                     for (int64_t c = 0; c < size[2]; c++)
-                        ck_assert_float_eq(reals(y)[(a * size[1] + b) * size[2] + c],
-                                           reals(x)[((a + begin[0]) * 3 + b + begin[1]) * 6 + c + begin[2]]);
+                        ck_assert_float_eq(
+                            reals(y)[(a * size[1] + b) * size[2] + c],
+                            reals(x)[((a + begin[0]) * 3 + b + begin[1]) * 6 + c + begin[2]]);
         }
 }
 END_TEST
@@ -183,7 +186,8 @@ static Tensor *its_first_row(Tensor *x, const Mesh *of)
 START_TEST(an_own_operation_returns_tensors_of_the_right_shape)
 {
     const Op no_forward = {"mine", nothing, itself}, no_backward = {"mine", itself, nothing},
-             wrong = {"mine", itself, its_first_row}, wrong_forward = {"mine", its_first_row, itself};
+             wrong = {"mine", itself, its_first_row},
+             wrong_forward = {"mine", its_first_row, itself};
     Tensor *x = reals_of(2, 3, 4), *dy = reals_of(2, 3, 4);
     ASSERT_MISUSE(apply(&no_forward, x, &mesh), "mine, forward: it returned NULL");
     next_step(1);

@@ -8,33 +8,33 @@ Suite *suite(void);
 
 enum { B = 2, S = 3, H = 4, OTHER = -1 };
 
-#define W                                                                                                    \
-    {                                                                                                        \
-        WHOLE, 0                                                                                             \
+#define W                                                                                          \
+    {                                                                                              \
+        WHOLE, 0                                                                                   \
     }
-#define C                                                                                                    \
-    {                                                                                                        \
-        COPIED, 0                                                                                            \
+#define C                                                                                          \
+    {                                                                                              \
+        COPIED, 0                                                                                  \
     }
-#define S0                                                                                                   \
-    {                                                                                                        \
-        SHARD, 0                                                                                             \
+#define S0                                                                                         \
+    {                                                                                              \
+        SHARD, 0                                                                                   \
     }
-#define S1                                                                                                   \
-    {                                                                                                        \
-        SHARD, 1                                                                                             \
+#define S1                                                                                         \
+    {                                                                                              \
+        SHARD, 1                                                                                   \
     }
-#define S2                                                                                                   \
-    {                                                                                                        \
-        SHARD, 2                                                                                             \
+#define S2                                                                                         \
+    {                                                                                              \
+        SHARD, 2                                                                                   \
     }
-#define P                                                                                                    \
-    {                                                                                                        \
-        PARTIAL, 0                                                                                           \
+#define P                                                                                          \
+    {                                                                                              \
+        PARTIAL, 0                                                                                 \
     }
-#define U                                                                                                    \
-    {                                                                                                        \
-        UNKNOWN, 0                                                                                           \
+#define U                                                                                          \
+    {                                                                                              \
+        UNKNOWN, 0                                                                                 \
     }
 
 typedef struct Rule {
@@ -142,7 +142,8 @@ static Placement placement_of_pair(const char *word, Tensor *x)
 {
     if (strcmp(word, "duplication") == 0)
         return place_duplication(tape, x);
-    return strcmp(word, "all_reduce") == 0 ? place_all_reduce(tape, x) : place_all_gather(tape, x, 2);
+    return strcmp(word, "all_reduce") == 0 ? place_all_reduce(tape, x)
+                                           : place_all_gather(tape, x, 2);
 }
 
 static Tensor *two_arguments(const char *word, const Rule *rule, Tensor *x)
@@ -167,7 +168,8 @@ static Tensor *one_argument(const char *word, const Rule *rule, Tensor *x)
     if (strcmp(word, "first_token") == 0)
         return first_token(x);
     if (strcmp(word, "layer_norm") == 0)
-        return layer_norm_with(x, normal("w", SHAPE(H), whole()), normal("b", SHAPE(H), whole()), 1e-5);
+        return layer_norm_with(x, normal("w", SHAPE(H), whole()), normal("b", SHAPE(H), whole()),
+                               1e-5);
     if (strcmp(word, "add_positions") == 0)
         return add_positions(x, normal("table", SHAPE(S, H), whole()));
     if (strcmp(word, "cross entropy") == 0)
@@ -213,7 +215,8 @@ START_TEST(a_word_takes_what_fits_and_names_what_does_not)
     if (rule->says) { /* the sentence, and in it the word and the argument with its shape and placement */
         char shape[32];
         assert_says(&expectation.problem, (const char *const[]){rule->says, rule->word, NULL});
-        snprintf(shape, sizeof shape, "[2,%s4] %s", strcmp(rule->word, "cross entropy") == 0 ? "" : "3,",
+        snprintf(shape, sizeof shape, "[2,%s4] %s",
+                 strcmp(rule->word, "cross entropy") == 0 ? "" : "3,",
                  placement_text(rule->x, result));
         assert_says(&expectation.problem, (const char *const[]){shape, NULL});
     }
@@ -295,8 +298,8 @@ START_TEST(a_shard_that_was_noted_keeps_its_dropout)
     for (int i = 0; i < B * S * H; i++)
         ones[i] = 1;
     /* without f: noted, but its columns are still the second half */
-    Tensor *y =
-        linear(with_placement("x", SHAPE(B, S, H), whole()), with_placement("w", SHAPE(H, H), shard(0)));
+    Tensor *y = linear(with_placement("x", SHAPE(B, S, H), whole()),
+                       with_placement("w", SHAPE(H, H), shard(0)));
     memcpy(reals(y), ones, sizeof ones);
     real mine[B * S * H];
     memcpy(mine, reals(dropout_with(y, "dropout", 0.5)), sizeof mine);
@@ -309,9 +312,9 @@ END_TEST
 START_TEST(a_bias_is_refused_where_it_would_be_added_once_a_rank)
 {
     Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)S2);
-    ASSERT_MISUSE(
-        linear_with_bias(x, with_placement("w", SHAPE(5, H), shard(1)), normal("b", SHAPE(5), whole())),
-        "bias would be added once a rank");
+    ASSERT_MISUSE(linear_with_bias(x, with_placement("w", SHAPE(5, H), shard(1)),
+                                   normal("b", SHAPE(5), whole())),
+                  "bias would be added once a rank");
 }
 END_TEST
 

@@ -14,8 +14,8 @@ enum { PATTERNS_TRIED = sizeof PATTERNS / sizeof *PATTERNS };
 static void gradients(const real *upstream, real *dx, real *dw, real *db)
 {
     tape_up();
-    Tensor *x = normal("x", SHAPE(3, 8, IN), whole()), *weight = normal("w", SHAPE(OUT, IN), whole()),
-           *bias = normal("b", SHAPE(OUT), whole());
+    Tensor *x = normal("x", SHAPE(3, 8, IN), whole()),
+           *weight = normal("w", SHAPE(OUT, IN), whole()), *bias = normal("b", SHAPE(OUT), whole());
     Tensor *y = add(linear_with_bias(x, weight, bias), linear_with_bias(x, weight, bias));
     tape_backward(tape, y, tape_reals(tape, y->shape, whole(), upstream, false));
     memcpy(dx, reals(x->gradient), ROWS * IN * sizeof *dx);
@@ -44,8 +44,8 @@ static void expect_gradients(const real *upstream, double *dx, double *dw, doubl
 static void must_be_close(const char *what, int count, const real *is, const double *expected)
 {
     for (int i = 0; i < count; i++)
-        ck_assert_msg(fabs((double)is[i] - expected[i]) <= 1e-5, "%s: number %d is %g instead of %g", what, i,
-                      (double)is[i], expected[i]);
+        ck_assert_msg(fabs((double)is[i] - expected[i]) <= 1e-5,
+                      "%s: number %d is %g instead of %g", what, i, (double)is[i], expected[i]);
 }
 
 START_TEST(rows_of_zeros_may_be_left_out)

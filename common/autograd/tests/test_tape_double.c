@@ -100,7 +100,8 @@ START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
     for (int k = 0; k < 2; k++) {
         real losses[2];
         Tensor *half = tape_reals(tape, SHAPE(2, 3), whole(), logits + 6 * k, true);
-        Tensor *part_of_mean = cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
+        Tensor *part_of_mean =
+            cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
         tape_backward(tape, part_of_mean, NULL);
         assert_close("logits", 6, reals(half->gradient), reals(x->gradient) + 6 * k, 1e-16);
         ck_assert_double_eq_tol(reals(part_of_mean)[0], (losses[0] + losses[1]) / 4, 1e-15);
@@ -121,7 +122,8 @@ START_TEST(a_backward_pass_starts_from_any_tensor)
     for (int row = 0; row < 6; row++)
         for (int out = 0; out < 4; out++)
             for (int in = 0; in < 5; in++)
-                expected[row * 5 + in] += reals(dmiddle)[row * 4 + out] * reals(weight)[out * 5 + in];
+                expected[row * 5 + in] +=
+                    reals(dmiddle)[row * 4 + out] * reals(weight)[out * 5 + in];
     assert_close("x", 30, reals(x->gradient), expected, 1e-14);
 }
 END_TEST
@@ -236,7 +238,8 @@ END_TEST
 
 START_TEST(the_result_can_be_read_after_the_backward_pass)
 {
-    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *y = net(x); /* gelu: put off until somebody reads it */
+    Tensor *x = normal("x", SHAPE(2, 3, 5), whole()),
+           *y = net(x); /* gelu: put off until somebody reads it */
     tape_backward(tape, y, upstream_of("dy", y));
     Tensor *again = net(x);
     assert_close("y", 24, reals(ready(y)), reals(ready(again)), 0);
@@ -275,7 +278,8 @@ START_TEST(a_watcher_is_told_when_a_gradient_has_its_last_addend)
     tape_watch(tape, (GradientWatch){0});
     ck_assert_int_eq(told.complete, 1);
     ck_assert_int_eq(told.operations, 4);
-    ck_assert_int_eq(told.operations_before, 2); /* the sum and one of the products; the gelu comes after */
+    ck_assert_int_eq(told.operations_before,
+                     2); /* the sum and one of the products; the gelu comes after */
     assert_close("weight", 20, told.gradient, reals(weight->gradient), 0);
 }
 END_TEST
@@ -288,7 +292,8 @@ START_TEST(no_step_after_the_first_allocates)
         model_clear_gradients(model);
         Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
         Tensor *y = dropout_with(gelu(linear(x, weight)), "dropout", 0.3);
-        y = add(y, layer_norm_with(y, normal("w", SHAPE(4), whole()), normal("b", SHAPE(4), whole()), 1e-5));
+        y = add(y, layer_norm_with(y, normal("w", SHAPE(4), whole()),
+                                   normal("b", SHAPE(4), whole()), 1e-5));
         tape_backward(tape, y, upstream_of("dy", y));
         if (step == 1)
             allocations = pool_use(pool).allocations;

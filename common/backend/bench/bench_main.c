@@ -47,8 +47,8 @@ static void measure(const Call *call, const char *precision, Bench *bench)
     qsort(seconds, (size_t)times, sizeof *seconds, by_value);
     const double median = seconds[times / 2];
     snprintf(name, sizeof name, "%s%s%s", call->name, *precision ? " " : "", precision);
-    printf("%-27s %6ld %10.1f %10.1f %9.1f %s\n", name, (long)bench->hidden, 1e6 * seconds[0], 1e6 * median,
-           1e-9 * call->work / median, call->unit);
+    printf("%-27s %6ld %10.1f %10.1f %9.1f %s\n", name, (long)bench->hidden, 1e6 * seconds[0],
+           1e6 * median, 1e-9 * call->work / median, call->unit);
 }
 
 /* Memory for kernels with these contents, of the host. */
@@ -130,7 +130,8 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     b.ids = integers(rows, 7919, VOCABULARY);
     b.shown = integers(rows, 0, 2);
     measure_all(&b);
-    void *const taken[] = {b.table, b.squares, b.highest, b.sums, b.work, b.kept, b.narrow, b.ids, b.shown};
+    void *const taken[] = {b.table, b.squares, b.highest, b.sums, b.work,
+                           b.kept,  b.narrow,  b.ids,     b.shown};
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         backend_memory_free(taken[i], DEVICE_MEMORY);
     for (int i = 0; i < BUFFERS; i++)
@@ -146,13 +147,15 @@ int main(int argc, char **argv)
     for (int model = 0; argc < 5 && model < 2; model++)
         measure_model(sizes[model][0], sizes[model][1], sizes[model][2]);
     for (int i = 2; i + 2 < argc; i += 3) {
-        const int64_t hidden = atol(argv[i]), positions = atol(argv[i + 1]), samples = atol(argv[i + 2]);
+        const int64_t hidden = atol(argv[i]), positions = atol(argv[i + 1]),
+                      samples = atol(argv[i + 2]);
         if (hidden < HEAD_SIZE || hidden % HEAD_SIZE || positions < 1 || samples < 1 ||
             samples > MOST_SAMPLES) {
-            fprintf(stderr,
-                    "error: no kernels of hidden %s, %s positions, %s samples\n  HINT: a multiple of %d, 1 "
-                    "or more, 1 to %d\n",
-                    argv[i], argv[i + 1], argv[i + 2], HEAD_SIZE, MOST_SAMPLES);
+            fprintf(
+                stderr,
+                "error: no kernels of hidden %s, %s positions, %s samples\n  HINT: a multiple of %d, 1 "
+                "or more, 1 to %d\n",
+                argv[i], argv[i + 1], argv[i + 2], HEAD_SIZE, MOST_SAMPLES);
             return 2;
         }
         measure_model(hidden, positions, samples);

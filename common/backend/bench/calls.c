@@ -6,54 +6,61 @@
 #include "backend/cpu/kernel.h"
 
 /* A function of this name that calls a kernel on what a Bench holds. */
-#define CALL(name, call)                                                                                     \
-    static void name(Bench *b)                                                                               \
-    {                                                                                                        \
-        call;                                                                                                \
+#define CALL(name, call)                                                                           \
+    static void name(Bench *b)                                                                     \
+    {                                                                                              \
+        call;                                                                                      \
     }
 
-CALL(up, kernel_linear_forward(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1], b->buffer[2],
-                               b->buffer[3]))
-CALL(up_backward_input, kernel_linear_backward_input(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1],
-                                                     b->buffer[3], false))
+CALL(up, kernel_linear_forward(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1],
+                               b->buffer[2], b->buffer[3]))
+CALL(up_backward_input, kernel_linear_backward_input(b->rows, b->hidden, b->inner, b->buffer[0],
+                                                     b->buffer[1], b->buffer[3], false))
 CALL(up_backward_weight, kernel_linear_backward_weight(b->rows, b->hidden, b->inner, b->buffer[0],
                                                        b->buffer[1], b->buffer[3], false))
-CALL(square, kernel_linear_forward(b->rows, b->hidden, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2],
-                                   b->buffer[3]))
+CALL(square, kernel_linear_forward(b->rows, b->hidden, b->hidden, b->buffer[0], b->buffer[1],
+                                   b->buffer[2], b->buffer[3]))
 CALL(bias, kernel_linear_backward_bias(b->rows, b->inner, b->buffer[0], b->buffer[1]))
 CALL(look_up, kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, b->buffer[0]))
 CALL(look_up_backward, kernel_lookup_backward(b->rows, b->hidden, b->ids, b->buffer[0], b->table))
-CALL(layer_norm, kernel_layer_norm_forward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], 1e-5,
-                                           b->buffer[3], b->buffer[4], b->buffer[5]))
+CALL(layer_norm,
+     kernel_layer_norm_forward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], 1e-5,
+                               b->buffer[3], b->buffer[4], b->buffer[5]))
 CALL(layer_norm_backward,
-     kernel_layer_norm_backward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->buffer[4],
-                                b->buffer[5], b->buffer[3], true, b->buffer[6], b->buffer[7]))
+     kernel_layer_norm_backward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2],
+                                b->buffer[4], b->buffer[5], b->buffer[3], true, b->buffer[6],
+                                b->buffer[7]))
 CALL(gelu, kernel_gelu_forward(b->rows * b->inner, b->buffer[0], b->buffer[1]))
-CALL(gelu_backward, kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(gelu_backward,
+     kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]))
 CALL(dropout_draw, kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept))
-CALL(dropout, kernel_dropout(DROPOUT, b->rows, b->hidden, b->mask.probability, b->kept, NULL, b->buffer[0],
-                             b->buffer[1]))
-CALL(gelu_dropout, kernel_dropout(GELU_DROPOUT, b->rows, b->inner, b->mask.probability, b->kept, NULL,
-                                  b->buffer[0], b->buffer[1]))
-CALL(gelu_dropout_backward, kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, b->mask.probability,
-                                           b->kept, b->buffer[0], b->buffer[1], b->buffer[2]))
-CALL(attention, kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown,
-                                         b->buffer[3], b->highest, b->sums, b->work))
+CALL(dropout, kernel_dropout(DROPOUT, b->rows, b->hidden, b->mask.probability, b->kept, NULL,
+                             b->buffer[0], b->buffer[1]))
+CALL(gelu_dropout, kernel_dropout(GELU_DROPOUT, b->rows, b->inner, b->mask.probability, b->kept,
+                                  NULL, b->buffer[0], b->buffer[1]))
+CALL(gelu_dropout_backward,
+     kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, b->mask.probability, b->kept,
+                    b->buffer[0], b->buffer[1], b->buffer[2]))
+CALL(attention, kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2],
+                                         b->shown, b->buffer[3], b->highest, b->sums, b->work))
 CALL(attention_backward,
-     kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown, b->highest,
-                               b->sums, b->buffer[3], b->buffer[4], b->buffer[5], b->buffer[6], b->work))
+     kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown,
+                               b->highest, b->sums, b->buffer[3], b->buffer[4], b->buffer[5],
+                               b->buffer[6], b->work))
 CALL(loss, kernel_cross_entropy(b->samples, 2, b->buffer[0], b->shown, b->buffer[1], b->buffer[2]))
 CALL(fill, kernel_vector_fill(b->count, 0, b->buffer[0]))
 CALL(copy, kernel_vector_copy(b->count, b->buffer[0], b->buffer[1]))
 CALL(add, kernel_vector_add(b->count, b->buffer[0], b->buffer[1], b->buffer[2]))
 CALL(scale, kernel_vector_scale(b->count, -1.0, b->buffer[0]))
-CALL(columns, kernel_copy_rows(b->rows, b->hidden / 2, b->buffer[0], b->hidden, b->buffer[1], b->hidden / 2))
+CALL(columns,
+     kernel_copy_rows(b->rows, b->hidden / 2, b->buffer[0], b->hidden, b->buffer[1], b->hidden / 2))
 CALL(sgd, kernel_sgd_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], 1e-3, 0.01))
 
 static void adamw(Bench *b)
 {
     const AdamW step = {1e-3, 0.9, 0.999, 1e-8, 0.01, 10, NULL};
-    kernel_adamw_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->squares, &step);
+    kernel_adamw_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->squares,
+                      &step);
 }
 
 /* The peak: multiply-adds on numbers that stay in registers, 24 chains of them, since each waits for the one
@@ -82,7 +89,8 @@ CALL(memory, kernel_vector_scale(VOCABULARY * b->hidden, -1.0, b->table))
 int calls_rounded(const Bench *b, Call calls[MOST_CALLS])
 {
     const double product = 2.0 * (double)(b->rows * b->inner * b->hidden);
-    const double scores = 2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
+    const double scores =
+        2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
     const Call all[] = {{"linear_forward up", up, product, "GFLOP/s"},
                         {"linear_backward_input", up_backward_input, product, "GFLOP/s"},
                         {"linear_backward_weight", up_backward_weight, product, "GFLOP/s"},
@@ -99,7 +107,8 @@ int calls_not_rounded(const Bench *b, bool on_host, Call calls[MOST_CALLS])
     const double weights = 4.0 * (double)(b->inner * b->hidden);
     const Call all[] = {
         {"peak of one core", peak, 2.0 * CHAINS * LANES * TURNS, "GFLOP/s"},
-        {on_host ? "memory of one core" : "memory", memory, 8.0 * VOCABULARY * (double)b->hidden, "GB/s"},
+        {on_host ? "memory of one core" : "memory", memory, 8.0 * VOCABULARY * (double)b->hidden,
+         "GB/s"},
         {"linear_backward_bias", bias, large, "GB/s"},
         {"lookup_forward", look_up, 2 * small, "GB/s"},
         {"lookup_backward", look_up_backward, 3 * small, "GB/s"},

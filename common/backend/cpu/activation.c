@@ -33,8 +33,9 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
 }
 
 enum {
-    COLUMNS_AT_ONCE = 256, /**< whose random numbers are drawn before they are used, in the L1 cache */
-    BLOCKS_AT_ONCE = 16,   /**< counters that are worked on together; each gives four numbers */
+    COLUMNS_AT_ONCE =
+        256, /**< whose random numbers are drawn before they are used, in the L1 cache */
+    BLOCKS_AT_ONCE = 16, /**< counters that are worked on together; each gives four numbers */
 };
 
 /** The number of a row, and of its first block of four columns, in the words of philox. */
@@ -83,7 +84,8 @@ KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const 
     for (int64_t r = begin; r < end; r++) {
         const uint64_t sample = (uint64_t)mask->samples[r / mask->positions];
         for (int64_t first = 0; first < columns; first += COLUMNS_AT_ONCE) {
-            const int64_t count = columns - first < COLUMNS_AT_ONCE ? columns - first : COLUMNS_AT_ONCE;
+            const int64_t count =
+                columns - first < COLUMNS_AT_ONCE ? columns - first : COLUMNS_AT_ONCE;
             const int64_t global = mask->column_begin + first;
             const Counter counter = {(uint32_t)sample, (uint32_t)(sample >> 32),
                                      (uint32_t)(r % mask->positions), (uint32_t)(global / 4)};
@@ -109,8 +111,9 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 }
 
 /** `rows` rows of each of the operations with dropout; dy for the backward one only. */
-KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                                const uint32_t *kept, const real *dy, const real *x, real *y)
+KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns,
+                                double probability, const uint32_t *kept, const real *dy,
+                                const real *x, real *y)
 {
     const real factor = (real)(1 / (1 - probability));
     for (int64_t r = 0; r < rows; r++) {
@@ -129,15 +132,17 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
                                    : operation == GELU_DROPOUT ? gelu(x[at + c])
                                                                : dy[at + c];
                 const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
-                y[at + c] = operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * scaled : scaled;
+                y[at + c] =
+                    operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * scaled : scaled;
             }
         }
     }
 }
 
 /** Of each operation in a loop of its own. */
-KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                                const uint32_t *kept, const real *dy, const real *x, real *y)
+KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns,
+                                double probability, const uint32_t *kept, const real *dy,
+                                const real *x, real *y)
 {
     if (operation == DROPOUT)
         dropout_rows(DROPOUT, rows, columns, probability, kept, NULL, x, y);
@@ -151,6 +156,7 @@ void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, d
                     const uint32_t *kept, const real *dy, const real *x, real *y)
 {
     FOR_PARTS(rows * columns, rows, 1)
-    dropout_part(operation, end - begin, columns, probability, kept + begin * dropout_words(columns),
-                 dy ? dy + begin * columns : NULL, x + begin * columns, y + begin * columns);
+    dropout_part(operation, end - begin, columns, probability,
+                 kept + begin * dropout_words(columns), dy ? dy + begin * columns : NULL,
+                 x + begin * columns, y + begin * columns);
 }

@@ -43,7 +43,8 @@ KERNEL static void masked_exponents(int64_t rows, int64_t keys, const int32_t *m
 }
 
 /** Divides each row of y [rows,size] by its sum. */
-KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, real *y, int64_t stride)
+KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, real *y,
+                               int64_t stride)
 {
     for (int64_t i = 0; i < rows; i++, y += stride) {
         const real inverse = 1 / sums[i];
@@ -54,8 +55,8 @@ KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, rea
 }
 
 /** Scores become probabilities p again, and dp becomes ds = p (dp - sum of dp p over the row). */
-KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *mask, const real *highest,
-                                    const real *sums, real *p, real *dp)
+KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *mask,
+                                    const real *highest, const real *sums, real *p, real *dp)
 {
     for (int64_t i = 0; i < rows; i++, p += keys, dp += keys) {
         const real most = highest[i], inverse = 1 / sums[i];
@@ -76,7 +77,8 @@ KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *m
 static int threads_for_heads(const AttentionShape *shape)
 {
     const int64_t heads = shape->batch * shape->heads;
-    const int threads = threads_for(heads * shape->positions * (shape->positions + shape->head_size));
+    const int threads =
+        threads_for(heads * shape->positions * (shape->positions + shape->head_size));
     return heads < threads ? (int)heads : threads;
 }
 
@@ -85,8 +87,8 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
                      int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
                      int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
-    cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a, (int)a_stride,
-                b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
+    cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a,
+                (int)a_stride, b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
 }
 
 /** Where one head of one sample lies. */
@@ -101,8 +103,8 @@ static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
 {
     const int64_t b = n / shape->heads, width = shape->heads * shape->head_size;
     const int32_t *shown = mask + b * shape->positions;
-    return (Head){b * shape->positions * width + n % shape->heads * shape->head_size, n * shape->positions,
-                  keys_seen(shape->positions, shown), shown};
+    return (Head){b * shape->positions * width + n % shape->heads * shape->head_size,
+                  n * shape->positions, keys_seen(shape->positions, shown), shown};
 }
 
 int64_t kernel_attention_work(const AttentionShape *shape)
@@ -110,10 +112,12 @@ int64_t kernel_attention_work(const AttentionShape *shape)
     return omp_get_max_threads() * 2 * rows_of_tile(shape) * shape->positions;
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work)
 {
-    const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t positions = shape->positions, size = shape->head_size,
+                  width = shape->heads * size;
     const int64_t tile = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
@@ -121,12 +125,14 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         const Head head = head_of(shape, n, mask);
         real *p = work + omp_get_thread_num() * 2 * tile * positions;
         for (int64_t i = 0; i < positions; i += tile) {
-            const int64_t rows = positions - i < tile ? positions - i : tile, at = head.first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, head.keys, size, (real)shape->factor, q + at, width,
-                     k + head.first, width, false, p, head.keys);
-            masked_exponents(rows, head.keys, head.mask, p, highest + head.row + i, sums + head.row + i);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, head.keys, 1, p, head.keys, v + head.first,
-                     width, false, y + at, width);
+            const int64_t rows = positions - i < tile ? positions - i : tile,
+                          at = head.first + i * width;
+            multiply(CblasNoTrans, CblasTrans, rows, head.keys, size, (real)shape->factor, q + at,
+                     width, k + head.first, width, false, p, head.keys);
+            masked_exponents(rows, head.keys, head.mask, p, highest + head.row + i,
+                             sums + head.row + i);
+            multiply(CblasNoTrans, CblasNoTrans, rows, size, head.keys, 1, p, head.keys,
+                     v + head.first, width, false, y + at, width);
             divide_rows(rows, size, sums + head.row + i, y + at, width);
         }
     }
@@ -151,11 +157,13 @@ static int64_t queries_used(const AttentionShape *shape, const real *dy)
     return end;
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
-                               real *dq, real *dk, real *dv, real *work)
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work)
 {
-    const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t positions = shape->positions, size = shape->head_size,
+                  width = shape->heads * size;
     const int64_t tile = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
     const real factor = (real)shape->factor;
@@ -167,15 +175,16 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         real *p = work + omp_get_thread_num() * 2 * tile * positions, *ds = p + tile * positions;
         for (int64_t i = 0; i < queries; i += tile) {
             const int64_t rows = queries - i < tile ? queries - i : tile, at = first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, keys, size, factor, q + at, width, k + first, width,
-                     false, p, keys);
-            multiply(CblasNoTrans, CblasTrans, rows, keys, size, 1, dy + at, width, v + first, width, false,
-                     ds, keys);
-            softmax_backward(rows, keys, head.mask, highest + head.row + i, sums + head.row + i, p, ds);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, keys, factor, ds, keys, k + first, width, false,
-                     dq + at, width);
-            multiply(CblasTrans, CblasNoTrans, keys, size, rows, factor, ds, keys, q + at, width, i > 0,
-                     dk + first, width);
+            multiply(CblasNoTrans, CblasTrans, rows, keys, size, factor, q + at, width, k + first,
+                     width, false, p, keys);
+            multiply(CblasNoTrans, CblasTrans, rows, keys, size, 1, dy + at, width, v + first,
+                     width, false, ds, keys);
+            softmax_backward(rows, keys, head.mask, highest + head.row + i, sums + head.row + i, p,
+                             ds);
+            multiply(CblasNoTrans, CblasNoTrans, rows, size, keys, factor, ds, keys, k + first,
+                     width, false, dq + at, width);
+            multiply(CblasTrans, CblasNoTrans, keys, size, rows, factor, ds, keys, q + at, width,
+                     i > 0, dk + first, width);
             multiply(CblasTrans, CblasNoTrans, keys, size, rows, 1, p, keys, dy + at, width, i > 0,
                      dv + first, width);
         }

@@ -31,7 +31,8 @@ const char *backend_description(void)
         sscanf(openblas_get_config(), "OpenBLAS %15s",
                version + snprintf(version, sizeof version, "OpenBLAS "));
     const int threads = omp_get_max_threads();
-    snprintf(text, sizeof text, "cpu (%s%s%s%s, %d thread%s)", version, openblas_get_corename ? ", " : "",
+    snprintf(text, sizeof text, "cpu (%s%s%s%s, %d thread%s)", version,
+             openblas_get_corename ? ", " : "",
              openblas_get_corename ? openblas_get_corename() : "", products_description(), threads,
              threads == 1 ? "" : "s");
     return text;
@@ -82,13 +83,15 @@ bool backend_check(Problem *problem)
     const int core_bits = vector_bits_of_core(core), machine_bits = vector_bits_of_machine();
     if (forced && core_bits < machine_bits)
         return problem_set(
-            problem, "environment variable OPENBLAS_CORETYPE", "unset OPENBLAS_CORETYPE, then start again",
+            problem, "environment variable OPENBLAS_CORETYPE",
+            "unset OPENBLAS_CORETYPE, then start again",
             "OPENBLAS_CORETYPE=%s makes OpenBLAS use its %s kernels with %d-bit vectors, but this "
             "machine has %d-bit ones: matrix products may take twice as long",
             forced, core, core_bits, machine_bits);
     if (core_bits < 256 && core_bits < machine_bits)
         return problem_set(
-            problem, NULL, "install a newer OpenBLAS, or set OPENBLAS_CORETYPE to a similar machine it knows",
+            problem, NULL,
+            "install a newer OpenBLAS, or set OPENBLAS_CORETYPE to a similar machine it knows",
             "OpenBLAS does not know this machine and uses its %s kernels with %d-bit vectors, but "
             "the machine has %d-bit ones",
             core, core_bits, machine_bits);
@@ -102,6 +105,7 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return products_check(problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
+    return products_check(
+        problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
 }
 #endif

@@ -7,7 +7,8 @@
 #include "backend/cpu/products.h"
 
 enum {
-    PRODUCTS_OF_A_NUMBER = 64, /**< multiply-adds that take as long as one number of a pass over memory */
+    PRODUCTS_OF_A_NUMBER =
+        64, /**< multiply-adds that take as long as one number of a pass over memory */
     ALIGNMENT = 64,
 };
 
@@ -104,7 +105,8 @@ bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner)
 void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     static Room room_of_a, room_of_b;
-    product.threads = threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
+    product.threads =
+        threads_for(product.rows * product.columns * product.inner / PRODUCTS_OF_A_NUMBER);
     products_in_bf16()->multiply(&product, rounded(product.rows * product.inner, a, &room_of_a),
                                  rounded(product.inner * product.columns, b, &room_of_b), bias, c);
 }

@@ -30,6 +30,6 @@ void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, con
                           real *losses, real *dlogits)
 {
     FOR_PARTS(rows * classes, rows, 1)
-    rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin, losses + begin,
-                          dlogits + begin * classes);
+    rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin,
+                          losses + begin, dlogits + begin * classes);
 }

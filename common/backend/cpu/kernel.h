@@ -18,10 +18,11 @@
  * program loads. By level or feature, since gcc takes arch=haswell and arch=skylake-avx512 for the makes of
  * one vendor only, and clang 14 does not know the levels. Sanitizers cannot run that early. The function must
  * not hold a parallel region: its body would be taken out before the clones are made. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) || !defined(__ELF__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) ||       \
+    !defined(__ELF__)
 #define KERNEL
 #elif defined(__clang__)
-#if __has_attribute(target_clones) && !__has_feature(address_sanitizer) &&                                   \
+#if __has_attribute(target_clones) && !__has_feature(address_sanitizer) &&                         \
     !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
 #define KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -60,11 +61,12 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
 
 /** FOR_PARTS(work, count, unit) statement: does it for the items [begin, end) of each part of `count`. A thread takes a part; as many as
  * are worth it share `work` numbers. */
-#define FOR_PARTS(work, count, unit)                                                                         \
-    const int parts = threads_for(work);                                                                     \
-    IN_PARALLEL(parts)                                                                                       \
-    for (int t = 0; t < parts; t++)                                                                          \
-        for (int64_t begin = part_begin(count, unit, t, parts), end = part_begin(count, unit, t + 1, parts); \
+#define FOR_PARTS(work, count, unit)                                                               \
+    const int parts = threads_for(work);                                                           \
+    IN_PARALLEL(parts)                                                                             \
+    for (int t = 0; t < parts; t++)                                                                \
+        for (int64_t begin = part_begin(count, unit, t, parts),                                    \
+                     end = part_begin(count, unit, t + 1, parts);                                  \
              begin >= 0; begin = -1)
 
 /** Does a row hold nothing but zeros? Ends at the first number that is none: of most rows it reads one. */

@@ -30,8 +30,8 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
                                const real *bias, double epsilon, real *y, real *mean, real *rstd)
 {
     FOR_PARTS(rows * columns, rows, 1)
-    rows_forward(end - begin, columns, x + begin * columns, weight, bias, (real)epsilon, y + begin * columns,
-                 mean + begin, rstd + begin);
+    rows_forward(end - begin, columns, x + begin * columns, weight, bias, (real)epsilon,
+                 y + begin * columns, mean + begin, rstd + begin);
 }
 
 /** With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias
@@ -60,11 +60,13 @@ KERNEL static void rows_backward(int64_t rows, int64_t columns, const real *dy, 
         if (accumulate) {
 #pragma omp simd
             for (int64_t c = 0; c < columns; c++)
-                dx[c] += row_rstd * (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
+                dx[c] += row_rstd *
+                         (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
         } else {
 #pragma omp simd
             for (int64_t c = 0; c < columns; c++)
-                dx[c] = row_rstd * (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
+                dx[c] = row_rstd *
+                        (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
         }
     }
 }
@@ -82,12 +84,14 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
     }
 #pragma omp parallel for num_threads(threads) ordered schedule(static, 1)
     for (int t = 0; t < threads; t++) {
-        const int64_t begin = part_begin(rows, 1, t, threads), end = part_begin(rows, 1, t + 1, threads);
+        const int64_t begin = part_begin(rows, 1, t, threads),
+                      end = part_begin(rows, 1, t + 1, threads);
         real sums[2][COLUMNS_ON_THE_STACK];
         kernel_vector_fill(columns, 0, sums[0]);
         kernel_vector_fill(columns, 0, sums[1]);
-        rows_backward(end - begin, columns, dy + begin * columns, x + begin * columns, weight, mean + begin,
-                      rstd + begin, dx + begin * columns, accumulate, sums[0], sums[1]);
+        rows_backward(end - begin, columns, dy + begin * columns, x + begin * columns, weight,
+                      mean + begin, rstd + begin, dx + begin * columns, accumulate, sums[0],
+                      sums[1]);
 #pragma omp ordered
         {
             kernel_vector_accumulate(columns, sums[0], dweight);

@@ -7,15 +7,17 @@
 #include "backend/cpu/products.h"
 
 enum {
-    PRODUCTS_OF_A_NUMBER = 32, /**< multiply-adds that take as long as one number of a pass over memory */
-    ROWS_OF_A_BLOCK = 16,      /**< of the result, as the library's kernels take them */
+    PRODUCTS_OF_A_NUMBER =
+        32, /**< multiply-adds that take as long as one number of a pass over memory */
+    ROWS_OF_A_BLOCK = 16, /**< of the result, as the library's kernels take them */
 };
 
 /** c [rows,columns] = a · b, each transposed by its flag; added to c if `accumulate`, to `bias` in each row
  * if not NULL. The threads share the rows of c, and the library multiplies with one thread in each: two kinds
  * of threads, its and ours, would wait for each other's processors. */
 static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
-                     int64_t inner, const real *a, const real *b, const real *bias, bool accumulate, real *c)
+                     int64_t inner, const real *a, const real *b, const real *bias, bool accumulate,
+                     real *c)
 {
     if (bf16_multiplies(rows, columns, inner)) {
         const Product shape = {
@@ -38,12 +40,13 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
         const real factor = bias || accumulate ? 1 : 0;
         if (large)
-            large(a_flag == CblasTrans ? 'T' : 'N', b_flag == CblasTrans ? 'T' : 'N', end - begin, columns,
-                  inner, a + begin * a_row, a_stride, b, b_stride, factor, c + begin * columns, columns);
+            large(a_flag == CblasTrans ? 'T' : 'N', b_flag == CblasTrans ? 'T' : 'N', end - begin,
+                  columns, inner, a + begin * a_row, a_stride, b, b_stride, factor,
+                  c + begin * columns, columns);
         else
-            cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner, 1,
-                        a + begin * a_row, (int)a_stride, b, (int)b_stride, factor, c + begin * columns,
-                        (int)columns);
+            cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner,
+                        1, a + begin * a_row, (int)a_stride, b, (int)b_stride, factor,
+                        c + begin * columns, (int)columns);
     }
 }
 
@@ -53,22 +56,22 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
     multiply(CblasNoTrans, CblasTrans, rows, out, in, x, weight, bias, false, y);
 }
 
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
-                                  real *dx, bool accumulate)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                  const real *weight, real *dx, bool accumulate)
 {
     multiply(CblasNoTrans, CblasNoTrans, rows, in, out, dy, weight, NULL, accumulate, dx);
 }
 
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
-                                   real *dweight, bool accumulate)
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                   const real *x, real *dweight, bool accumulate)
 {
     multiply(CblasTrans, CblasNoTrans, out, in, rows, dy, x, NULL, accumulate, dweight);
 }
 
 /** Adds the column sums of dy to dbias, for columns begin..end-1; four rows at a time, to touch dbias less
  * often. */
-KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end, const real *dy,
-                                   real *dbias)
+KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end,
+                                   const real *dy, real *dbias)
 {
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4) {

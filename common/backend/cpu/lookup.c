@@ -4,7 +4,8 @@
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y)
 {
     const int threads = threads_for(count * columns);
     const size_t bytes = (size_t)columns * sizeof *y;
@@ -19,8 +20,8 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
 
 /** Columns begin..end-1 of lookup_backward: the threads share the columns, so that each table row is summed
  * in order. */
-KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end, const int32_t *ids,
-                            const real *dy, real *dtable)
+KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end,
+                            const int32_t *ids, const real *dy, real *dtable)
 {
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] == NO_ID)
@@ -32,7 +33,8 @@ KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64
     }
 }
 
-void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable)
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable)
 {
     FOR_PARTS(count * columns, columns, CACHE_LINE)
     add_rows(count, columns, begin, end, ids, dy, dtable);

@@ -15,7 +15,8 @@ void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double 
     sgd_part(end - begin, w + begin, g + begin, (real)rate, (real)weight_decay);
 }
 
-KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v, AdamWFactors f)
+KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v,
+                               AdamWFactors f)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) {

@@ -34,13 +34,15 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
         return true;
     }
     if (!library)
-        return problem_set(problem, NULL,
-                           "make setup installs it (libdnnl-dev), then make train again; or AMP=off",
-                           "AMP=bf16 needs oneDNN, which this machine does not have (%.300s)", dlerror());
+        return problem_set(
+            problem, NULL,
+            "make setup installs it (libdnnl-dev), then make train again; or AMP=off",
+            "AMP=bf16 needs oneDNN, which this machine does not have (%.300s)", dlerror());
     support = library->start();
     if (support == BF16_NONE)
         return problem_set(problem, NULL, "train with AMP=off, or on another machine",
-                           "AMP=bf16: oneDNN %s cannot multiply in bf16 on this processor", library->version);
+                           "AMP=bf16: oneDNN %s cannot multiply in bf16 on this processor",
+                           library->version);
     in_bf16 = library;
     return true;
 }
@@ -52,16 +54,19 @@ const OneDnn *products_in_bf16(void)
 
 SingleMultiply *products_of_large(int64_t rows, int64_t columns, int64_t inner)
 {
-    return of_large && rows >= LARGE && columns >= LARGE && inner >= LARGE ? of_large->multiply_single : NULL;
+    return of_large && rows >= LARGE && columns >= LARGE && inner >= LARGE
+               ? of_large->multiply_single
+               : NULL;
 }
 
 bool products_check(Problem *problem)
 {
     return !in_bf16 || support == BF16_FAST ||
-           problem_set(problem, NULL, "AMP=off is faster here",
-                       "AMP=bf16 on a processor without instructions for it (avx512_bf16 or amx_bf16): "
-                       "oneDNN imitates them "
-                       "slowly");
+           problem_set(
+               problem, NULL, "AMP=off is faster here",
+               "AMP=bf16 on a processor without instructions for it (avx512_bf16 or amx_bf16): "
+               "oneDNN imitates them "
+               "slowly");
 }
 
 const char *products_description(void)

@@ -59,8 +59,9 @@ typedef struct Samples {
 } Samples;
 
 /* A thread draws the bits of a word; philox gives four numbers for four neighbouring columns of the whole tensor. */
-__global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key, uint32_t threshold,
-                                    Samples samples, int64_t positions, int64_t column_begin, uint32_t *kept)
+__global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key,
+                                    uint32_t threshold, Samples samples, int64_t positions,
+                                    int64_t column_begin, uint32_t *kept)
 {
     const int64_t words = dropout_words(columns);
     FOR_EACH(i, rows * words)
@@ -85,7 +86,9 @@ __global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key
 __device__ static bool is_kept(int64_t columns, const uint32_t *kept, int64_t i)
 {
     const int64_t column = i % columns;
-    return kept[i / columns * dropout_words(columns) + column / DROPOUT_BITS] >> column % DROPOUT_BITS & 1;
+    return kept[i / columns * dropout_words(columns) + column / DROPOUT_BITS] >>
+               column % DROPOUT_BITS &
+           1;
 }
 
 template <DropoutOperation OPERATION>
@@ -96,7 +99,10 @@ __global__ static void dropout(int64_t rows, int64_t columns, float factor, cons
     {
         float scaled = 0;
         if (is_kept(columns, kept, i))
-            scaled = (OPERATION == DROPOUT ? x[i] : OPERATION == GELU_DROPOUT ? gelu(x[i]) : dy[i]) * factor;
+            scaled = (OPERATION == DROPOUT        ? x[i]
+                      : OPERATION == GELU_DROPOUT ? gelu(x[i])
+                                                  : dy[i]) *
+                     factor;
         y[i] = OPERATION == GELU_DROPOUT_BACKWARD ? gelu_slope(x[i]) * scaled : scaled;
     }
 }
@@ -110,8 +116,8 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
         Samples samples = {};
         for (int64_t s = 0; s * mask->positions < count; s++)
             samples.of[s] = mask->samples[first / mask->positions + s];
-        launch_for("dropout_draw", count * dropout_words(columns), dropout_draw, count, columns, mask->key,
-                   threshold, samples, mask->positions, mask->column_begin,
+        launch_for("dropout_draw", count * dropout_words(columns), dropout_draw, count, columns,
+                   mask->key, threshold, samples, mask->positions, mask->column_begin,
                    kept + first * dropout_words(columns));
     }
 }

@@ -27,7 +27,8 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
         for (int j = 0; j < TILE / PARTS; j++) {
             const int column = part + j * PARTS;
             const bool shown = key + column < shape.positions && head.shown[key + column];
-            score[j] = shown ? shape.factor * dot(shape.size, queries + row * stride, keys + column * stride)
+            score[j] = shown ? shape.factor *
+                                   dot(shape.size, queries + row * stride, keys + column * stride)
                              : -INFINITY;
             tile_most = higher(tile_most, score[j]);
         }
@@ -60,8 +61,8 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
  * dk = factor ds^T q, dv = p^T dy. Scores are made again by a tile of queries (dq), then by a tile of keys (dk and dv), so that each
  * result has one block that sums it. */
 
-__device__ static float probability(const Shape &shape, const Query &query, const float *q, const float *k,
-                                    bool shown)
+__device__ static float probability(const Shape &shape, const Query &query, const float *q,
+                                    const float *k, bool shown)
 {
     return shown ? expf(shape.factor * dot(shape.size, q, k) - query.highest) * query.inverse : 0;
 }
@@ -73,7 +74,8 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
 {
     DYNAMIC_SHARED(float, shared);
     const int64_t stride = shape.size + 1, first = (int64_t)blockIdx.x * TILE;
-    float *queries = shared, *gradients = queries + TILE * stride, *keys = gradients + TILE * stride;
+    float *queries = shared, *gradients = queries + TILE * stride,
+          *keys = gradients + TILE * stride;
     float *values = keys + TILE * stride, *ds = values + TILE * stride;
     const Head head = head_of(shape, mask);
     const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
@@ -82,7 +84,8 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
     float share[SIZE / PARTS] = {};
     load<TILE>(shape, head, NULL, first, q, queries);
     const bool any = load<TILE>(shape, head, NULL, first, dy, gradients);
-    const bool used = __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
+    const bool used =
+        __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
     /* The row's sum of p dp first, then what needs it. */
     for (int pass = 0; used && pass < 2; pass++) {
         float sum = 0;
@@ -94,9 +97,10 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
             for (int j = 0; j < TILE / PARTS; j++) {
                 const int column = part + j * PARTS;
                 const bool shown = key + column < shape.positions && head.shown[key + column];
-                const float p =
-                    probability(shape, query, queries + row * stride, keys + column * stride, shown);
-                const float dp = dot(shape.size, gradients + row * stride, values + column * stride);
+                const float p = probability(shape, query, queries + row * stride,
+                                            keys + column * stride, shown);
+                const float dp =
+                    dot(shape.size, gradients + row * stride, values + column * stride);
                 sum += p * dp;
                 ds[row * (TILE + 1) + column] = p * (dp - query.delta);
             }
@@ -120,7 +124,8 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
     DYNAMIC_SHARED(float, shared);
     const int64_t stride = shape.size + 1, first = (int64_t)blockIdx.x * TILE;
     float *keys = shared, *values = keys + TILE * stride, *queries = values + TILE * stride;
-    float *gradients = queries + TILE * stride, *p = gradients + TILE * stride, *ds = p + TILE * (TILE + 1);
+    float *gradients = queries + TILE * stride, *p = gradients + TILE * stride,
+          *ds = p + TILE * (TILE + 1);
     const Head head = head_of(shape, mask);
     const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
     const int64_t position = first + row;
@@ -138,7 +143,8 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
         for (int j = 0; j < TILE / PARTS; j++) {
             const int column = part + j * PARTS;
             const Query of = query_at(shape, head, query + column, highest, sums, delta);
-            const float p_ij = probability(shape, of, queries + column * stride, keys + row * stride, shown);
+            const float p_ij =
+                probability(shape, of, queries + column * stride, keys + row * stride, shown);
             const float dp = dot(shape.size, gradients + column * stride, values + row * stride);
             p[row * (TILE + 1) + column] = p_ij;
             ds[row * (TILE + 1) + column] = p_ij * (dp - of.delta);
@@ -155,16 +161,16 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
 
 template <int TILE, int SIZE> static void launch_forward(const Arguments &a)
 {
-    launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q, a.k, a.v, a.mask, a.y,
-                 a.highest, a.sums);
+    launch_tiles("attention_forward", forward<TILE, SIZE>, a.shape, TILE, 3, 1, a.q, a.k, a.v,
+                 a.mask, a.y, a.highest, a.sums);
 }
 
 template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 {
-    launch_tiles("attention_backward", query_gradient<TILE, SIZE>, a.shape, TILE, 4, 1, a.q, a.k, a.v, a.mask,
-                 a.highest, a.sums, a.dy, a.dq, a.work);
-    launch_tiles("attention_backward", key_gradients<TILE, SIZE>, a.shape, TILE, 4, 2, a.q, a.k, a.v, a.mask,
-                 a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
+    launch_tiles("attention_backward", query_gradient<TILE, SIZE>, a.shape, TILE, 4, 1, a.q, a.k,
+                 a.v, a.mask, a.highest, a.sums, a.dy, a.dq, a.work);
+    launch_tiles("attention_backward", key_gradients<TILE, SIZE>, a.shape, TILE, 4, 2, a.q, a.k,
+                 a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
 }
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: a grid's second dimension */ };
@@ -176,11 +182,13 @@ static void launch_by_size(Arguments a, bool backward)
     if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
         return;
     if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
-        misuse(size > LARGEST_HEAD ? N_("more HEADS make smaller ones") : N_("take a smaller BATCH_SIZE"),
-               "attention: on a GPU heads have up to %d numbers, and there are up to %d of them: %lld "
-               "samples with %lld of %lld",
-               LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
-               (long long)size);
+        misuse(
+            size > LARGEST_HEAD ? N_("more HEADS make smaller ones")
+                                : N_("take a smaller BATCH_SIZE"),
+            "attention: on a GPU heads have up to %d numbers, and there are up to %d of them: %lld "
+            "samples with %lld of %lld",
+            LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
+            (long long)size);
     a.mask = brought_near(a.mask, a.shape->batch * a.shape->positions);
     if (attention_16_bits(a, backward, products_precision()))
         return;
@@ -196,22 +204,25 @@ static void launch_by_size(Arguments a, bool backward)
         (backward ? launch_backward<8, 1024> : launch_forward<8, 1024>)(a);
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work)
 {
     (void)work;
     Arguments a = {};
-    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest, a.sums = sums;
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest,
+    a.sums = sums;
     launch_by_size(a, false);
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
-                               real *dq, real *dk, real *dv, real *work)
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work)
 {
     Arguments a = {};
-    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk, a.dv = dv,
-    a.work = work;
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk,
+    a.dv = dv, a.work = work;
     a.highest = (real *)highest, a.sums = (real *)sums;
     launch_by_size(a, true);
 }

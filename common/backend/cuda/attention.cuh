@@ -19,7 +19,8 @@ static inline Shape shape_of(const AttentionShape *shape)
 /* A block for each `rows` positions of each head of each sample. */
 static inline dim3 grid_of(const AttentionShape *shape, int rows)
 {
-    return dim3((unsigned)((shape->positions + rows - 1) / rows), (unsigned)(shape->batch * shape->heads));
+    return dim3((unsigned)((shape->positions + rows - 1) / rows),
+                (unsigned)(shape->batch * shape->heads));
 }
 
 /* What a kernel of attention was called with; a null pointer for what it does not take. */
@@ -44,8 +45,8 @@ typedef struct Head {
 __device__ static Head head_of(const Shape &shape, const int32_t *mask)
 {
     const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size;
-    return {width, sample * shape.positions * width + n % shape.heads * shape.size, n * shape.positions,
-            mask + sample * shape.positions};
+    return {width, sample * shape.positions * width + n % shape.heads * shape.size,
+            n * shape.positions, mask + sample * shape.positions};
 }
 
 /* What the forward pass kept of a query; nothing flows where there is none. */
@@ -53,8 +54,8 @@ typedef struct Query {
     float highest, inverse, delta;
 } Query;
 
-__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position, const float *highest,
-                                 const float *sums, const float *delta)
+__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position,
+                                 const float *highest, const float *sums, const float *delta)
 {
     if (position >= shape.positions)
         return {INFINITY, 0, 0};

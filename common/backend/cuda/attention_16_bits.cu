@@ -35,8 +35,8 @@ __device__ static int column_of_lane(void)
 }
 
 /* Number d of a row of x; 0 behind its last one, and in a row that is hidden or not there. */
-__device__ static float number_at(const Shape &shape, const Head &head, const float *x, int64_t position,
-                                  bool there, int64_t d)
+__device__ static float number_at(const Shape &shape, const Head &head, const float *x,
+                                  int64_t position, bool there, int64_t d)
 {
     return there && d < shape.size ? x[head.first + position * head.width + d] : 0;
 }
@@ -48,8 +48,9 @@ __device__ static bool is_there(const Shape &shape, const int32_t *shown, int64_
 
 /* Rows first.. of one head into a tile. Returns whether this thread met a number other than zero. */
 template <bool FP16, int TILE, int SIZE>
-__device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head, const int32_t *shown,
-                                          int64_t first, const float *x, uint16_t *tile)
+__device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head,
+                                          const int32_t *shown, int64_t first, const float *x,
+                                          uint16_t *tile)
 {
     bool any = false;
     for (int i = threadIdx.x; i < TILE * SIZE / 2; i += WARPS * WARP) {
@@ -57,7 +58,8 @@ __device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head, 
         const bool there = is_there(shape, shown, first + row);
         const float lower = number_at(shape, head, x, first + row, there, d);
         const float upper = number_at(shape, head, x, first + row, there, d + 1);
-        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] = pair_of<FP16>(lower, upper);
+        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] =
+            pair_of<FP16>(lower, upper);
         any = any || lower != 0 || upper != 0;
     }
     return any;
@@ -65,8 +67,8 @@ __device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head, 
 
 /* Likewise; where rows begin at multiples of four, four numbers at once, and all reads are under way before the first number is rounded. */
 template <bool FP16, int TILE, int SIZE>
-__device__ static bool load_tile(const Shape &shape, const Head &head, const int32_t *shown, int64_t first,
-                                 const float *x, uint16_t *tile)
+__device__ static bool load_tile(const Shape &shape, const Head &head, const int32_t *shown,
+                                 int64_t first, const float *x, uint16_t *tile)
 {
     enum { LANES = SIZE / 4, STEP = WARPS * WARP / LANES };
     if (shape.size % 4 != 0)
@@ -93,8 +95,8 @@ __device__ static bool load_tile(const Shape &shape, const Head &head, const int
 
 /* The warp's own rows of x, as the left side of products. */
 template <bool FP16, int SIZE>
-__device__ static bool load_rows(const Shape &shape, const Head &head, const int32_t *shown, int64_t first,
-                                 const float *x, uint32_t (&rows)[SIZE / 16][4])
+__device__ static bool load_rows(const Shape &shape, const Head &head, const int32_t *shown,
+                                 int64_t first, const float *x, uint32_t (&rows)[SIZE / 16][4])
 {
     bool any = false;
 #pragma unroll
@@ -143,7 +145,8 @@ struct Running {
 
 /* Scores to exponents beside the highest score so far. Returns what those summed before are worth now. */
 template <int TILE>
-__device__ static float soften(Results<TILE> &scores, int half, float factor, const int *shown, Running &row)
+__device__ static float soften(Results<TILE> &scores, int half, float factor, const int *shown,
+                               Running &row)
 {
     float most = row.most, sum = 0;
 #pragma unroll
@@ -172,8 +175,8 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, co
 
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
-    forward(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask, float *y,
-            float *highest, float *sums)
+    forward(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
+            float *y, float *highest, float *sums)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -223,7 +226,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     query_gradient(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
-                   const float *highest, const float *sums, const float *dy, float *dq, float *delta)
+                   const float *highest, const float *sums, const float *dy, float *dq,
+                   float *delta)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -233,7 +237,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     uint32_t queries[SIZE / 16][4], gradients[SIZE / 16][4];
     load_rows<FP16, SIZE>(shape, head, NULL, first, q, queries);
     const bool any = load_rows<FP16, SIZE>(shape, head, NULL, first, dy, gradients);
-    const bool used = __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
+    const bool used =
+        __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
     Query row[2] = {query_at(shape, head, first + row_of_lane(0), highest, sums, NULL),
                     query_at(shape, head, first + row_of_lane(1), highest, sums, NULL)};
     Results<SIZE> share = {};
@@ -282,8 +287,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
     key_gradients(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
-                  const float *highest, const float *sums, const float *dy, const float *delta, float *dk,
-                  float *dv)
+                  const float *highest, const float *sums, const float *dy, const float *delta,
+                  float *dk, float *dv)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -319,7 +324,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
                 const int column = 8 * n + column_of_lane() + i % 2;
                 const float score = shape.factor * p.block[n][i];
                 p.block[n][i] =
-                    shown[i / 2] ? exponent(score - tiles.highest[column]) * tiles.inverse[column] : 0;
+                    shown[i / 2] ? exponent(score - tiles.highest[column]) * tiles.inverse[column]
+                                 : 0;
                 ds.block[n][i] = p.block[n][i] * (ds.block[n][i] - tiles.delta[column]);
             }
         multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(key_share, ds, tiles.first);
@@ -338,14 +344,14 @@ template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments &
     const Shape shape = shape_of(a.shape);
     const dim3 grid = grid_of(a.shape, BLOCK_ROWS);
     if (!backward) {
-        launch("attention_forward", forward<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape, a.q, a.k,
-               a.v, a.mask, a.y, a.highest, a.sums);
+        launch("attention_forward", forward<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape,
+               a.q, a.k, a.v, a.mask, a.y, a.highest, a.sums);
         return;
     }
-    launch("attention_backward", query_gradient<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape, a.q,
-           a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.dq, a.work);
-    launch("attention_backward", key_gradients<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape, a.q, a.k,
-           a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
+    launch("attention_backward", query_gradient<FP16, TILE, SIZE>, grid, WARPS * WARP, shared,
+           shape, a.q, a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.dq, a.work);
+    launch("attention_backward", key_gradients<FP16, TILE, SIZE>, grid, WARPS * WARP, shared, shape,
+           a.q, a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
 }
 
 template <bool FP16> static void launch_size(const Arguments &a, bool backward)

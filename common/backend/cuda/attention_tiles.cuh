@@ -13,8 +13,8 @@ enum { PARTS = 8 };
 /* Rows first.. of one head into a tile whose rows lie size + 1 apart; zeros for positions that are hidden or not there.
  * Returns whether this thread met a number other than zero. */
 template <int TILE>
-__device__ static bool load(const Shape &shape, const Head &head, const int32_t *shown, int64_t first,
-                            const float *x, float *tile)
+__device__ static bool load(const Shape &shape, const Head &head, const int32_t *shown,
+                            int64_t first, const float *x, float *tile)
 {
     bool any = false;
     for (int64_t i = threadIdx.x; i < TILE * shape.size; i += TILE * PARTS) {
@@ -73,13 +73,15 @@ static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
 
 /* More than 48 KiB of shared memory has to be asked for; not every GPU has as much. */
 template <typename... P, typename... A>
-static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape, int tile,
-                         int tiles, int squares, A... arguments)
+static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape,
+                         int tile, int tiles, int squares, A... arguments)
 {
-    const int64_t bytes = numbers_of_tiles(tile, shape->head_size, tiles, squares) * (int64_t)sizeof(float);
+    const int64_t bytes =
+        numbers_of_tiles(tile, shape->head_size, tiles, squares) * (int64_t)sizeof(float);
     device_stream();
-    if (bytes > 48 << 10 && cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                 (int)bytes) != cudaSuccess) {
+    if (bytes > 48 << 10 &&
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
+            cudaSuccess) {
         cudaGetLastError(); /* it is told here */
         misuse("more HEADS make smaller ones",
                "attention: this GPU has too little shared memory for heads of %lld numbers",

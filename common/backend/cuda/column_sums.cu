@@ -44,7 +44,8 @@ __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy
         normed[chunk * columns + column] = normed_sum;
 }
 
-__global__ static void add_chunks(int64_t chunks, int64_t columns, const float *of_chunks, float *sums)
+__global__ static void add_chunks(int64_t chunks, int64_t columns, const float *of_chunks,
+                                  float *sums)
 {
     FOR_EACH(column, columns)
     {
@@ -55,12 +56,13 @@ __global__ static void add_chunks(int64_t chunks, int64_t columns, const float *
     }
 }
 
-static void sum_chunks(int64_t rows, int64_t columns, const real *dy, const real *x, const real *mean,
-                       const real *rstd, real *plain)
+static void sum_chunks(int64_t rows, int64_t columns, const real *dy, const real *x,
+                       const real *mean, const real *rstd, real *plain)
 {
     const dim3 grid((unsigned)chunks_of(rows), (unsigned)((columns + COLUMNS - 1) / COLUMNS));
-    launch("column sums", chunk_sums, grid, dim3(COLUMNS, LANES), COLUMNS * LANES * (int64_t)sizeof(float),
-           rows, columns, dy, x, mean, rstd, plain, plain + chunks_of(rows) * columns);
+    launch("column sums", chunk_sums, grid, dim3(COLUMNS, LANES),
+           COLUMNS * LANES * (int64_t)sizeof(float), rows, columns, dy, x, mean, rstd, plain,
+           plain + chunks_of(rows) * columns);
 }
 
 void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
@@ -72,8 +74,8 @@ void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
     launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, sums);
 }
 
-void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x, const real *mean,
-                         const real *rstd, real *dweight, real *dbias)
+void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
+                         const real *mean, const real *rstd, real *dweight, real *dbias)
 {
     if (rows * columns == 0)
         return;

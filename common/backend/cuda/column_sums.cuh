@@ -9,5 +9,5 @@
 void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
 
 /** Likewise of dy, into dbias, and of dy · n, n = (x - mean) rstd of each row, into dweight. */
-void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x, const real *mean,
-                         const real *rstd, real *dweight, real *dbias);
+void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
+                         const real *mean, const real *rstd, real *dweight, real *dbias);

@@ -21,5 +21,6 @@ __global__ static void cross_entropy(int64_t rows, int64_t classes, const float 
 void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
                           real *losses, real *dlogits)
 {
-    launch_for("cross_entropy", rows, cross_entropy, rows, classes, logits, labels, losses, dlogits);
+    launch_for("cross_entropy", rows, cross_entropy, rows, classes, logits, labels, losses,
+               dlogits);
 }

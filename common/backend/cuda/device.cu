@@ -41,14 +41,16 @@ static bool driver_suffices(Problem *problem)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0)
-        return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: this machine has no NVIDIA driver");
+        return problem_set(problem, NULL, no_gpu,
+                           "BACKEND=cuda: this machine has no NVIDIA driver");
     if (driver / 1000 < runtime / 1000)
-        return problem_set(problem, NULL,
-                           "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
-                           "BACKEND=cpu computes without a GPU",
-                           "BACKEND=cuda: the driver knows CUDA up to %d.%d and is older than the toolkit "
-                           "that the kit was built with, CUDA %d.%d",
-                           driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        return problem_set(
+            problem, NULL,
+            "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
+            "BACKEND=cpu computes without a GPU",
+            "BACKEND=cuda: the driver knows CUDA up to %d.%d and is older than the toolkit "
+            "that the kit was built with, CUDA %d.%d",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     return true;
 }
 
@@ -63,9 +65,10 @@ static bool count_gpus(int *count, Problem *problem)
     const char *what = error == cudaSuccess ? _("there is no GPU") : cudaGetErrorString(error);
     if (!visible)
         return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s", what);
-    return problem_set(problem, NULL, no_gpu,
-                       "BACKEND=cuda: %s (CUDA_VISIBLE_DEVICES='%s' hides those that it does not name)", what,
-                       visible);
+    return problem_set(
+        problem, NULL, no_gpu,
+        "BACKEND=cuda: %s (CUDA_VISIBLE_DEVICES='%s' hides those that it does not name)", what,
+        visible);
 }
 
 static bool open_device(Problem *problem)
@@ -81,11 +84,12 @@ static bool open_device(Problem *problem)
         opened = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
     device.open = opened == cudaSuccess;
     return device.open ||
-           problem_set(problem, NULL,
-                       "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 "
-                       "takes another one, BACKEND=cpu none",
-                       "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
-                       cudaGetErrorString(opened));
+           problem_set(
+               problem, NULL,
+               "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 "
+               "takes another one, BACKEND=cpu none",
+               "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
+               cudaGetErrorString(opened));
 }
 
 cudaStream_t device_stream(void)
@@ -103,8 +107,9 @@ cudaStream_t device_stream(void)
 void device_check(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess)
-        misuse("compute-sanitizer names the line of a kernel that reads or writes what is not its own",
-               "%s failed on GPU %d: %s", what, device.number, cudaGetErrorString(error));
+        misuse(
+            "compute-sanitizer names the line of a kernel that reads or writes what is not its own",
+            "%s failed on GPU %d: %s", what, device.number, cudaGetErrorString(error));
 }
 
 void device_started(const char *kernel)
@@ -190,7 +195,8 @@ void *device_room(DeviceRoom *room, int64_t bytes)
     *room = {};
     room->memory = backend_memory(bytes, DEVICE_MEMORY);
     if (!room->memory)
-        memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS, _("kernels to work in"), "");
+        memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS,
+                      _("kernels to work in"), "");
     room->bytes = bytes;
     return room->memory;
 }
@@ -220,8 +226,8 @@ const char *backend_device(void)
 {
     static char text[128];
     const cudaDeviceProp properties = properties_of_device();
-    snprintf(text, sizeof text, "%.80s, compute capability %d.%d", properties.name, properties.major,
-             properties.minor);
+    snprintf(text, sizeof text, "%.80s, compute capability %d.%d", properties.name,
+             properties.major, properties.minor);
     return text;
 }
 
@@ -261,8 +267,8 @@ const char *backend_memory_place(MemoryKind kind)
     if (kind == HOST_MEMORY)
         return _("what this machine has of memory that a GPU reaches");
     device_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    snprintf(text, sizeof text, _("GPU %d (%.80s), of whose %.0f MB %.0f MB are free"), device.number,
-             properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
+    snprintf(text, sizeof text, _("GPU %d (%.80s), of whose %.0f MB %.0f MB are free"),
+             device.number, properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
     return text;
 }
 
@@ -272,9 +278,10 @@ void *backend_memory(int64_t bytes, MemoryKind kind)
     device_stream();
     const size_t size = bytes ? (size_t)bytes : 1;
     const DeviceCall call;
-    const cudaError_t error = kind == DEVICE_MEMORY
-                                  ? cudaMalloc(&memory, size)
-                                  : cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped);
+    const cudaError_t error =
+        kind == DEVICE_MEMORY
+            ? cudaMalloc(&memory, size)
+            : cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped);
     if (error == cudaSuccess)
         return memory;
     cudaGetLastError(); /* the caller tells of it */

@@ -72,8 +72,8 @@ static inline unsigned blocks_for(int64_t threads)
     const int64_t blocks = (threads + THREADS - 1) / THREADS;
     return (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
 }
-#define FOR_EACH(i, count)                                                                                   \
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (count);                            \
+#define FOR_EACH(i, count)                                                                         \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (count);                  \
          i += (int64_t)gridDim.x * blockDim.x)
 
 /** Shared memory whose size the launch says: DYNAMIC_SHARED(float, name). */
@@ -83,7 +83,8 @@ static inline unsigned blocks_for(int64_t threads)
 
 /** kernel<<<grid, block, shared>>>(arguments...) on the stream. */
 template <typename... P, typename... A>
-void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64_t shared, A... arguments)
+void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64_t shared,
+            A... arguments)
 {
     cudaStream_t stream = device_stream();
     {

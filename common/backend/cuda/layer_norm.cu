@@ -14,8 +14,9 @@ __device__ static int64_t row_of_warp(void)
     return (int64_t)blockIdx.x * ROWS_OF_A_BLOCK + threadIdx.x / WARP;
 }
 
-__global__ static void layer_norm(int64_t rows, int64_t columns, const float *x, const float *weight,
-                                  const float *bias, float epsilon, float *y, float *mean, float *rstd)
+__global__ static void layer_norm(int64_t rows, int64_t columns, const float *x,
+                                  const float *weight, const float *bias, float epsilon, float *y,
+                                  float *mean, float *rstd)
 {
     const int64_t row = row_of_warp(), lane = threadIdx.x % WARP;
     if (row >= rows)
@@ -38,9 +39,9 @@ __global__ static void layer_norm(int64_t rows, int64_t columns, const float *x,
 }
 
 /* With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)). */
-__global__ static void layer_norm_gradient(int64_t rows, int64_t columns, const float *dy, const float *x,
-                                           const float *weight, const float *mean, const float *rstd,
-                                           float *dx, bool accumulate)
+__global__ static void layer_norm_gradient(int64_t rows, int64_t columns, const float *dy,
+                                           const float *x, const float *weight, const float *mean,
+                                           const float *rstd, float *dx, bool accumulate)
 {
     const int64_t row = row_of_warp(), lane = threadIdx.x % WARP;
     if (row >= rows)
@@ -55,9 +56,11 @@ __global__ static void layer_norm_gradient(int64_t rows, int64_t columns, const 
         g_sum += g;
         gn_sum += g * ((x[c] - row_mean) * row_rstd);
     }
-    const float g_mean = lanes_sum(g_sum) / (float)columns, gn_mean = lanes_sum(gn_sum) / (float)columns;
+    const float g_mean = lanes_sum(g_sum) / (float)columns,
+                gn_mean = lanes_sum(gn_sum) / (float)columns;
     for (int64_t c = lane; c < columns; c += WARP) {
-        const float d = row_rstd * (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
+        const float d =
+            row_rstd * (dy[c] * weight[c] - g_mean - (x[c] - row_mean) * row_rstd * gn_mean);
         dx[c] = accumulate ? dx[c] + d : d;
     }
 }
@@ -66,8 +69,8 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
                                const real *bias, double epsilon, real *y, real *mean, real *rstd)
 {
     if (rows > 0)
-        launch("layer_norm_forward", layer_norm, blocks_of_rows(rows), THREADS, 0, rows, columns, x, weight,
-               bias, (float)epsilon, y, mean, rstd);
+        launch("layer_norm_forward", layer_norm, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
+               weight, bias, (float)epsilon, y, mean, rstd);
 }
 
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
@@ -76,7 +79,8 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
 {
     if (rows == 0)
         return;
-    add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight, dbias); /* first: dx may lie over dy */
-    launch("layer_norm_backward", layer_norm_gradient, blocks_of_rows(rows), THREADS, 0, rows, columns, dy, x,
-           weight, mean, rstd, dx, accumulate);
+    add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight,
+                        dbias); /* first: dx may lie over dy */
+    launch("layer_norm_backward", layer_norm_gradient, blocks_of_rows(rows), THREADS, 0, rows,
+           columns, dy, x, weight, mean, rstd, dx, accumulate);
 }

@@ -39,9 +39,10 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
         return problem_set(problem, NULL, "AMP=off runs here",
                            "AMP=fp16 needs a GPU of compute capability 7.5 or later");
     if ((wanted == BF16 || wanted == TF32) && device_generation() < 80)
-        return problem_set(problem, NULL,
-                           device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
-                           "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
+        return problem_set(
+            problem, NULL,
+            device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
+            "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
     precision = wanted;
     device_changed(); /* copies in the old one */
     return true;
@@ -63,8 +64,8 @@ typedef struct Matrix {
 static int checked(int64_t size)
 {
     if (size > INT_MAX)
-        misuse("take a smaller BATCH_SIZE", "a matrix of %lld rows or columns is more than cuBLAS counts",
-               (long long)size);
+        misuse("take a smaller BATCH_SIZE",
+               "a matrix of %lld rows or columns is more than cuBLAS counts", (long long)size);
     return (int)size;
 }
 
@@ -75,8 +76,8 @@ static int64_t stride_of(Matrix matrix)
 }
 
 /* c [columns,rows] by rows (so [rows,columns] by columns) = a · b, added to c if `accumulate`. */
-static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b, bool accumulate,
-                     real *c)
+static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b,
+                     bool accumulate, real *c)
 {
     const float one = 1, kept = accumulate ? 1 : 0;
     const void *left = a.numbers, *right = b.numbers;
@@ -94,10 +95,11 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Mat
     cublasHandle_t handle = library();
     {
         const DeviceCall call;
-        check(cublasGemmEx(
-            handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner), &one, left, type,
-            checked(stride_of(a)), right, type, checked(stride_of(b)), &kept, c, CUDA_R_32F, checked(rows),
-            precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+        check(cublasGemmEx(handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner),
+                           &one, left, type, checked(stride_of(a)), right, type,
+                           checked(stride_of(b)), &kept, c, CUDA_R_32F, checked(rows),
+                           precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                           CUBLAS_GEMM_DEFAULT));
     }
     device_started("matrix product");
     rounded_copies_outlive(before, c, rows * columns);
@@ -127,19 +129,22 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
         launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
         rounded_copies_outlive(before, y, rows * out);
     }
-    multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N}, bias != NULL, y);
+    multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
+             bias != NULL, y);
 }
 
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
-                                  real *dx, bool accumulate)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                  const real *weight, real *dx, bool accumulate)
 {
-    multiply(in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N}, accumulate, dx);
+    multiply(in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
+             accumulate, dx);
 }
 
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
-                                   real *dweight, bool accumulate)
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                   const real *x, real *dweight, bool accumulate)
 {
-    multiply(in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T}, accumulate, dweight);
+    multiply(in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T}, accumulate,
+             dweight);
 }
 
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)

@@ -1,7 +1,7 @@
 #include "backend/cuda/near.cuh"
 
-__global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids, const float *table,
-                              float *y)
+__global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids,
+                              const float *table, float *y)
 {
     FOR_EACH(i, count * columns)
     {
@@ -40,18 +40,21 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
         dtable[id * columns + column] = sum;
 }
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y)
 {
-    launch_for("lookup_forward", count * columns, lookup, count, columns, brought_near(ids, count), table, y);
+    launch_for("lookup_forward", count * columns, lookup, count, columns, brought_near(ids, count),
+               table, y);
 }
 
-void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable)
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable)
 {
     if (count * columns == 0)
         return;
     const dim3 grid((unsigned)count, (unsigned)((columns + THREADS - 1) / THREADS));
-    launch("lookup_backward", add_rows, grid, THREADS, THREADS * (int64_t)sizeof(int), count, columns,
-           brought_near(ids, count), dy, dtable);
+    launch("lookup_backward", add_rows, grid, THREADS, THREADS * (int64_t)sizeof(int), count,
+           columns, brought_near(ids, count), dy, dtable);
 }
 
 /* A look at the numbers would have to be waited for. */

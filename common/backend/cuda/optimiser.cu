@@ -41,5 +41,6 @@ void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, 
 {
     if (adamw->seen)
         launch_for("adamw_step", count, mark_seen, count, g, adamw->seen);
-    launch_for("adamw_step", count, adamw_step, count, w, g, m, v, adamw->seen, adamw_factors(adamw));
+    launch_for("adamw_step", count, adamw_step, count, w, g, m, v, adamw->seen,
+               adamw_factors(adamw));
 }

@@ -25,7 +25,7 @@ within() {
     timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"
 }
 bench() { # bench NAME=VALUE...
-    within 300 env BACKEND="$backend" ROUNDS=1 "$@" common/train/bench/bench.py "$build" || failed "the bench: $*"
+    within 300 env BACKEND="$backend" ROUNDS=1 "$@" common/bench/bench.py "$build" || failed "the bench: $*"
 }
 
 section machine

@@ -14,7 +14,10 @@ typedef struct Copy {
     uint64_t good_at, waited, used;
 } Copy;
 
-enum { COPIES = 3, ALIGNED = 128 /* numbers: tensor cores want rows to begin at lines of memory */ };
+enum {
+    COPIES = 3,
+    ALIGNED = 128 /* numbers: tensor cores want rows to begin at lines of memory */
+};
 static struct {
     DeviceRoom room;
     int64_t each; /* numbers between two copies in it */
@@ -79,7 +82,8 @@ const uint16_t *rounded_copy(const real *x, int64_t count)
     if (weights.begin && x >= weights.begin && x + count <= weights.end)
         return weights.rounded + (x - weights.begin);
     Copy *copy = copy_for(x, count);
-    uint16_t *room = static_cast<uint16_t *>(copies.room.memory) + (copy - copies.copy) * copies.each;
+    uint16_t *room =
+        static_cast<uint16_t *>(copies.room.memory) + (copy - copies.copy) * copies.each;
     if (!is_good(copy, x, count)) {
         const uint64_t before = device_changes();
         copy->x = NULL;

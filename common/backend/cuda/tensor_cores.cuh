@@ -78,7 +78,8 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
 
 /** Reads four matrices [8,8] of 16-bit numbers from shared memory: lane 8m + r says where row r of matrix m lies, at a multiple of 16
  *  bytes. Word m of the lane is then of matrix m: row g, columns 2t and 2t+1; if TRANSPOSED, column g, rows 2t and 2t+1. */
-template <bool TRANSPOSED> __device__ inline void load_matrices(uint32_t (&word)[4], const uint16_t *row)
+template <bool TRANSPOSED>
+__device__ inline void load_matrices(uint32_t (&word)[4], const uint16_t *row)
 {
 #ifndef __CUDACC__
     emulated_load_matrices(TRANSPOSED, word, row);
@@ -133,7 +134,8 @@ __device__ inline void multiply_by_columns(Results<SIZE> &c, const Results<ROWS>
     for (int k = 0; k < ROWS / 16; k++) {
         const float(&left)[4] = weights.block[2 * k], (&right)[4] = weights.block[2 * k + 1];
         const uint32_t a[4] = {pair_of<FP16>(left[0], left[1]), pair_of<FP16>(left[2], left[3]),
-                               pair_of<FP16>(right[0], right[1]), pair_of<FP16>(right[2], right[3])};
+                               pair_of<FP16>(right[0], right[1]),
+                               pair_of<FP16>(right[2], right[3])};
 #pragma unroll
         for (int n = 0; n < SIZE / 16; n++) {
             uint32_t b[4];

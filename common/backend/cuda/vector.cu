@@ -15,8 +15,8 @@ __global__ static void scale(int64_t count, float factor, float *x)
     FOR_EACH(i, count) x[i] *= factor;
 }
 
-__global__ static void copy_rows(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y,
-                                 int64_t y_stride)
+__global__ static void copy_rows(int64_t rows, int64_t columns, const float *x, int64_t x_stride,
+                                 float *y, int64_t y_stride)
 {
     FOR_EACH(i, rows * columns)
     y[i / columns * y_stride + i % columns] = x[i / columns * x_stride + i % columns];

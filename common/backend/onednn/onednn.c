@@ -24,8 +24,10 @@ static void must(dnnl_status_t status)
 {
     if (status == dnnl_success)
         return;
-    fprintf(stderr, _("error: oneDNN failed with status %d\n  HINT: report it with your processor (lscpu)\n"),
-            (int)status);
+    fprintf(
+        stderr,
+        _("error: oneDNN failed with status %d\n  HINT: report it with your processor (lscpu)\n"),
+        (int)status);
     abort();
 }
 
@@ -38,9 +40,11 @@ typedef dnnl_memory_desc_t *Layout;
 enum { SRC, WEIGHTS, BIAS, DST, MATRICES }; /* oneDNN's names: a, b, bias, c */
 
 /** Of a matrix [rows,columns], or of one that lies there as its transpose does. `step` leads from row to row of what lies there. */
-static Layout layout_of(dnnl_data_type_t type, int64_t rows, int64_t columns, bool transposed, int64_t step)
+static Layout layout_of(dnnl_data_type_t type, int64_t rows, int64_t columns, bool transposed,
+                        int64_t step)
 {
-    const dnnl_dims_t sizes = {rows, columns}, strides = {transposed ? 1 : step, transposed ? step : 1};
+    const dnnl_dims_t sizes = {rows, columns},
+                      strides = {transposed ? 1 : step, transposed ? step : 1};
 #if DNNL_VERSION_MAJOR >= 3
     Layout layout;
     must(dnnl_memory_desc_create_with_strides(&layout, 2, sizes, type, strides));
@@ -64,8 +68,8 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *description, const Layout l
                               dnnl_primitive_attr_t attributes)
 {
 #if DNNL_VERSION_MAJOR >= 3
-    return dnnl_matmul_primitive_desc_create(description, engine, layout[SRC], layout[WEIGHTS], layout[BIAS],
-                                             layout[DST], attributes);
+    return dnnl_matmul_primitive_desc_create(description, engine, layout[SRC], layout[WEIGHTS],
+                                             layout[BIAS], layout[DST], attributes);
 #else
     dnnl_matmul_desc_t product;
     must(dnnl_matmul_desc_init(&product, layout[SRC], layout[WEIGHTS], layout[BIAS], layout[DST]));
@@ -93,10 +97,10 @@ static dnnl_primitive_attr_t attributes_of(const Product *product)
 /** Of the matrices of a product; of its kind where the sizes are DNNL_RUNTIME_DIM_VAL. */
 static void describe_matrices(const Product *p, Layout layout[MATRICES])
 {
-    layout[SRC] =
-        layout_of(dnnl_bf16, p->rows, p->inner, p->a_transposed, p->a_transposed ? p->rows : p->inner);
-    layout[WEIGHTS] =
-        layout_of(dnnl_bf16, p->inner, p->columns, p->b_transposed, p->b_transposed ? p->inner : p->columns);
+    layout[SRC] = layout_of(dnnl_bf16, p->rows, p->inner, p->a_transposed,
+                            p->a_transposed ? p->rows : p->inner);
+    layout[WEIGHTS] = layout_of(dnnl_bf16, p->inner, p->columns, p->b_transposed,
+                                p->b_transposed ? p->inner : p->columns);
     layout[BIAS] = p->bias ? layout_of(dnnl_f32, 1, p->columns, false, p->columns) : NULL;
     layout[DST] = layout_of(dnnl_f32, p->rows, p->columns, false, p->columns);
 }
@@ -129,8 +133,8 @@ static dnnl_primitive_t prepare(const Product *product)
 
 static bool is_same_kind(const Product *p, const Product *q)
 {
-    return p->a_transposed == q->a_transposed && p->b_transposed == q->b_transposed && p->bias == q->bias &&
-           p->accumulate == q->accumulate && p->threads == q->threads;
+    return p->a_transposed == q->a_transposed && p->b_transposed == q->b_transposed &&
+           p->bias == q->bias && p->accumulate == q->accumulate && p->threads == q->threads;
 }
 
 /** NULL where this processor cannot multiply bf16. */
@@ -145,11 +149,12 @@ static dnnl_primitive_t prepared_for(const Product *product)
     return prepared->primitive;
 }
 
-static void multiply(const Product *product, const uint16_t *a, const uint16_t *b, const float *bias,
-                     float *c)
+static void multiply(const Product *product, const uint16_t *a, const uint16_t *b,
+                     const float *bias, float *c)
 {
     void *const numbers[MATRICES] = {(void *)a, (void *)b, (void *)bias, c};
-    static const int names[MATRICES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST};
+    static const int names[MATRICES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
+                                        DNNL_ARG_DST};
     /* oneDNN takes as many threads as OpenMP would. */
     const int threads = omp_get_max_threads();
     omp_set_num_threads(product->threads);
@@ -176,7 +181,8 @@ static Bf16Support start(void)
         must(dnnl_engine_create(&engine, dnnl_cpu, 0));
         must(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags));
     }
-    const int instructions = (int)dnnl_get_effective_cpu_isa(), wanted = dnnl_cpu_isa_avx512_core_bf16;
+    const int instructions = (int)dnnl_get_effective_cpu_isa(),
+              wanted = dnnl_cpu_isa_avx512_core_bf16;
     if (!prepared_for(&(Product){.threads = 1}))
         return BF16_NONE;
     return (instructions & wanted) == wanted ? BF16_FAST : BF16_SLOW;
@@ -194,15 +200,17 @@ static bool has_avx512(void)
 }
 
 static void multiply_single(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
-                            const float *a, int64_t a_step, const float *b, int64_t b_step, float factor,
-                            float *c, int64_t c_step)
+                            const float *a, int64_t a_step, const float *b, int64_t b_step,
+                            float factor, float *c, int64_t c_step)
 {
-    must(dnnl_sgemm(a_flag, b_flag, rows, columns, inner, 1, a, a_step, b, b_step, factor, c, c_step));
+    must(dnnl_sgemm(a_flag, b_flag, rows, columns, inner, 1, a, a_step, b, b_step, factor, c,
+                    c_step));
 }
 
 #define TEXT_OF(number)                 #number
 #define VERSION_OF(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
 extern const OneDnn balise_onednn;
-const OneDnn balise_onednn = {VERSION_OF(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH), start,
-                              multiply, has_avx512, multiply_single};
+const OneDnn balise_onednn = {
+    VERSION_OF(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH), start, multiply,
+    has_avx512, multiply_single};

@@ -26,8 +26,8 @@ typedef enum Bf16Support {
 /** c [rows,columns] = a · b + factor · c, row-major, in single precision. Flags 'T': what lies there is the transpose; 'N'. Steps
  *  lead from row to row of what lies there. With as many threads as OpenMP would take; one in a parallel region. */
 typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
-                            const float *a, int64_t a_step, const float *b, int64_t b_step, float factor,
-                            float *c, int64_t c_step);
+                            const float *a, int64_t a_step, const float *b, int64_t b_step,
+                            float factor, float *c, int64_t c_step);
 
 /** What the shared object gives. */
 typedef struct OneDnn {
@@ -36,8 +36,8 @@ typedef struct OneDnn {
     Bf16Support (*start)(void);
     /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares is kept for the next product that is alike
      *  but for its sizes. */
-    void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b, const float *bias,
-                     float *c);
+    void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
+                     const float *bias, float *c);
     /** Is oneDNN's single precision better than a BLAS for large matrices here? */
     bool (*has_avx512)(void);
     SingleMultiply *multiply_single; /**< products in single precision */

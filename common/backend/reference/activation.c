@@ -58,8 +58,8 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
 }
 
 /** Element (row, column) after dropout: x divided by what is kept on average, or 0. */
-static real dropped(int64_t columns, double probability, const uint32_t *kept, int64_t row, int64_t column,
-                    real x)
+static real dropped(int64_t columns, double probability, const uint32_t *kept, int64_t row,
+                    int64_t column, real x)
 {
     const uint32_t word = kept[row * dropout_words(columns) + column / DROPOUT_BITS];
     return word >> column % DROPOUT_BITS & 1 ? rounded(x / rounded(1 - probability)) : 0;
@@ -71,8 +71,11 @@ void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, d
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             const int64_t i = r * columns + c;
-            const real from = operation == DROPOUT ? x[i] : operation == GELU_DROPOUT ? gelu(x[i]) : dy[i];
+            const real from = operation == DROPOUT        ? x[i]
+                              : operation == GELU_DROPOUT ? gelu(x[i])
+                                                          : dy[i];
             const real kept_of_it = dropped(columns, probability, kept, r, c, from);
-            y[i] = operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(x[i]) * kept_of_it) : kept_of_it;
+            y[i] = operation == GELU_DROPOUT_BACKWARD ? rounded(gelu_slope(x[i]) * kept_of_it)
+                                                      : kept_of_it;
         }
 }

@@ -14,7 +14,8 @@ static void scores_of(const AttentionShape *shape, const real *q, const real *k,
 }
 
 /** The highest of one row of scores over the keys that `mask` does not hide, and the sum of exp(score - highest). */
-static void measure_row(Order order, const int32_t *mask, const real *scores, real *highest, real *sum)
+static void measure_row(Order order, const int32_t *mask, const real *scores, real *highest,
+                        real *sum)
 {
     *highest = -INFINITY;
     *sum = 0;
@@ -27,10 +28,12 @@ static void measure_row(Order order, const int32_t *mask, const real *scores, re
 }
 
 /** The softmax of the row, in place. */
-static void masked_softmax(int64_t positions, const int32_t *mask, real highest, real sum, real *scores)
+static void masked_softmax(int64_t positions, const int32_t *mask, real highest, real sum,
+                           real *scores)
 {
     for (int64_t j = 0; j < positions; j++)
-        scores[j] = mask[j] ? rounded(reference_inexact(exp(rounded(scores[j] - highest))) / sum) : 0;
+        scores[j] =
+            mask[j] ? rounded(reference_inexact(exp(rounded(scores[j] - highest))) / sum) : 0;
 }
 
 int64_t kernel_attention_work(const AttentionShape *shape)
@@ -38,10 +41,12 @@ int64_t kernel_attention_work(const AttentionShape *shape)
     return 2 * shape->positions * shape->positions;
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                              const int32_t *mask, real *y, real *highest, real *sums, real *work)
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work)
 {
-    const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t positions = shape->positions, size = shape->head_size,
+                  width = shape->heads * size;
     const Order by_key = reference_order(positions);
     for (int64_t b = 0; b < shape->batch; b++)
         for (int64_t a = 0; a < shape->heads; a++) {
@@ -64,20 +69,23 @@ static void scores_backward(const AttentionShape *shape, const real *dy, const r
 {
     const int64_t positions = shape->positions, width = shape->heads * shape->head_size;
     const Order by_size = reference_order(shape->head_size), by_key = reference_order(positions);
-    reference_product(by_size, (Factor){dy, positions, width, 1}, (Factor){v, positions, width, 1}, ds,
-                      positions);
+    reference_product(by_size, (Factor){dy, positions, width, 1}, (Factor){v, positions, width, 1},
+                      ds, positions);
     for (int64_t i = 0; i < positions; i++, ds += positions, probabilities += positions) {
         const real mean = reference_dot(by_key, ds, 1, probabilities, 1);
         for (int64_t j = 0; j < positions; j++)
-            ds[j] = rounded(rounded(shape->factor) * rounded(probabilities[j] * rounded(ds[j] - mean)));
+            ds[j] =
+                rounded(rounded(shape->factor) * rounded(probabilities[j] * rounded(ds[j] - mean)));
     }
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k, const real *v,
-                               const int32_t *mask, const real *highest, const real *sums, const real *dy,
-                               real *dq, real *dk, real *dv, real *work)
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work)
 {
-    const int64_t positions = shape->positions, size = shape->head_size, width = shape->heads * size;
+    const int64_t positions = shape->positions, size = shape->head_size,
+                  width = shape->heads * size;
     real *probabilities = work, *ds = work + positions * positions;
     for (int64_t b = 0; b < shape->batch; b++)
         for (int64_t a = 0; a < shape->heads; a++) {
@@ -91,8 +99,9 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
             const Factor keys = {k + head, size, 1, width}, queries = {q + head, size, 1, width},
                          gradients = {dy + head, size, 1, width};
             reference_product(order, (Factor){ds, positions, positions, 1}, keys, dq + head, width);
-            reference_product(order, (Factor){ds, positions, 1, positions}, queries, dk + head, width);
-            reference_product(order, (Factor){probabilities, positions, 1, positions}, gradients, dv + head,
+            reference_product(order, (Factor){ds, positions, 1, positions}, queries, dk + head,
                               width);
+            reference_product(order, (Factor){probabilities, positions, 1, positions}, gradients,
+                              dv + head, width);
         }
 }

@@ -26,8 +26,8 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
 }
 
 /** One row of dx. With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)). */
-static void row_backward(Order order, const real *dy, const real *x, const real *weight, real mean, real rstd,
-                         real *dx, bool accumulate)
+static void row_backward(Order order, const real *dy, const real *x, const real *weight, real mean,
+                         real rstd, real *dx, bool accumulate)
 {
     const real columns = (real)order.count;
     real g_sum = 0, gn_sum = 0;
@@ -58,6 +58,6 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
             dbias[c] = rounded(dbias[c] + dy[r * columns + c]);
         }
     for (int64_t r = 0; r < rows; r++) /* last, since dx may lie over dy */
-        row_backward(by_column, dy + r * columns, x + r * columns, weight, mean[r], rstd[r], dx + r * columns,
-                     accumulate);
+        row_backward(by_column, dy + r * columns, x + r * columns, weight, mean[r], rstd[r],
+                     dx + r * columns, accumulate);
 }

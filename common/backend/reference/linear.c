@@ -39,7 +39,8 @@ typedef struct Taken {
     real *copies; /**< to be freed */
 } Taken;
 
-static Taken take(int64_t multiply_adds, int64_t a_count, const real *a, int64_t b_count, const real *b)
+static Taken take(int64_t multiply_adds, int64_t a_count, const real *a, int64_t b_count,
+                  const real *b)
 {
     if (products == FP32 || multiply_adds < BF16_LEAST)
         return (Taken){a, b, NULL};
@@ -55,8 +56,8 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
                            const real *bias, real *y)
 {
     const Taken taken = take(rows * in * out, rows * in, x, in * out, weight);
-    reference_product(reference_order(in), (Factor){taken.a, rows, in, 1}, (Factor){taken.b, out, in, 1}, y,
-                      out);
+    reference_product(reference_order(in), (Factor){taken.a, rows, in, 1},
+                      (Factor){taken.b, out, in, 1}, y, out);
     free(taken.copies);
     for (int64_t r = 0; bias && r < rows; r++)
         for (int64_t o = 0; o < out; o++)
@@ -74,21 +75,21 @@ static void set_or_add(Order order, Factor a, Factor b, real *y, bool accumulate
         free(sums);
 }
 
-void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy, const real *weight,
-                                  real *dx, bool accumulate)
+void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                  const real *weight, real *dx, bool accumulate)
 {
     const Taken taken = take(rows * in * out, rows * out, dy, in * out, weight);
-    set_or_add(reference_order(out), (Factor){taken.a, rows, out, 1}, (Factor){taken.b, in, 1, in}, dx,
-               accumulate);
+    set_or_add(reference_order(out), (Factor){taken.a, rows, out, 1}, (Factor){taken.b, in, 1, in},
+               dx, accumulate);
     free(taken.copies);
 }
 
-void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy, const real *x,
-                                   real *dweight, bool accumulate)
+void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
+                                   const real *x, real *dweight, bool accumulate)
 {
     const Taken taken = take(rows * in * out, rows * out, dy, rows * in, x);
-    set_or_add(reference_order(rows), (Factor){taken.a, out, 1, out}, (Factor){taken.b, in, 1, in}, dweight,
-               accumulate);
+    set_or_add(reference_order(rows), (Factor){taken.a, out, 1, out}, (Factor){taken.b, in, 1, in},
+               dweight, accumulate);
     free(taken.copies);
 }
 

@@ -1,14 +1,16 @@
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table, real *y)
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y)
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t c = 0; c < columns; c++)
             y[i * columns + c] = ids[i] == NO_ID ? 0 : table[ids[i] * columns + c];
 }
 
-void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy, real *dtable)
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable)
 {
     const Order order = reference_order(count);
     for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) {

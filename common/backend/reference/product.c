@@ -14,41 +14,44 @@ static int64_t tiles_of(int64_t rows, int64_t high)
 /* For floats and for doubles: single precision need not be emulated where numbers are floats already (see `rounded`).
  * pack_: the rows of a factor, `high` of them side by side, in the order of the sum; what is missing of the last is 0.
  * tile_: ROWS by COLUMNS sums. multiply_: all of them. */
-#define PRODUCT(type)                                                                                        \
-    static type *pack_##type(Order order, Factor factor, int64_t high)                                       \
-    {                                                                                                        \
-        type *packed =                                                                                       \
-            malloc((size_t)(tiles_of(factor.rows, high) * high * order.count + 1) * sizeof *packed);         \
-        type *to = packed;                                                                                   \
-        for (int64_t first = 0; first < factor.rows; first += high)                                          \
-            for (int64_t n = 0, i = order.first; n < order.count; n++, i = order_next(order, i))             \
-                for (int64_t row = first; row < first + high; row++)                                         \
-                    *to++ = row < factor.rows ? (type)factor.at[row * factor.next + i * factor.step] : 0;    \
-        return packed;                                                                                       \
-    }                                                                                                        \
-                                                                                                             \
-    static void tile_##type(int64_t count, const type *a, const type *b, type sums[ROWS][COLUMNS])           \
-    {                                                                                                        \
-        type sum[ROWS][COLUMNS] = {{0}}; /* in registers */                                                  \
-        for (int64_t n = 0; n < count; n++, a += ROWS, b += COLUMNS)                                         \
-            for (int r = 0; r < ROWS; r++)                                                                   \
-                for (int c = 0; c < COLUMNS; c++)                                                            \
-                    sum[r][c] += a[r] * b[c];                                                                \
-        memcpy(sums, sum, sizeof sum);                                                                       \
-    }                                                                                                        \
-                                                                                                             \
-    static void multiply_##type(Order order, Factor a, Factor b, real *y, int64_t y_next)                    \
-    {                                                                                                        \
-        type *as = pack_##type(order, a, ROWS), *bs = pack_##type(order, b, COLUMNS), sum[ROWS][COLUMNS];    \
-        for (int64_t row = 0; row < a.rows; row += ROWS)                                                     \
-            for (int64_t column = 0; column < b.rows; column += COLUMNS) {                                   \
-                tile_##type(order.count, as + row * order.count, bs + column * order.count, sum);            \
-                for (int64_t r = row; r < a.rows && r < row + ROWS; r++)                                     \
-                    for (int64_t c = column; c < b.rows && c < column + COLUMNS; c++)                        \
-                        y[r * y_next + c] = sum[r - row][c - column];                                        \
-            }                                                                                                \
-        free(as);                                                                                            \
-        free(bs);                                                                                            \
+#define PRODUCT(type)                                                                              \
+    static type *pack_##type(Order order, Factor factor, int64_t high)                             \
+    {                                                                                              \
+        type *packed = malloc((size_t)(tiles_of(factor.rows, high) * high * order.count + 1) *     \
+                              sizeof *packed);                                                     \
+        type *to = packed;                                                                         \
+        for (int64_t first = 0; first < factor.rows; first += high)                                \
+            for (int64_t n = 0, i = order.first; n < order.count; n++, i = order_next(order, i))   \
+                for (int64_t row = first; row < first + high; row++)                               \
+                    *to++ = row < factor.rows                                                      \
+                                ? (type)factor.at[row * factor.next + i * factor.step]             \
+                                : 0;                                                               \
+        return packed;                                                                             \
+    }                                                                                              \
+                                                                                                   \
+    static void tile_##type(int64_t count, const type *a, const type *b, type sums[ROWS][COLUMNS]) \
+    {                                                                                              \
+        type sum[ROWS][COLUMNS] = {{0}}; /* in registers */                                        \
+        for (int64_t n = 0; n < count; n++, a += ROWS, b += COLUMNS)                               \
+            for (int r = 0; r < ROWS; r++)                                                         \
+                for (int c = 0; c < COLUMNS; c++)                                                  \
+                    sum[r][c] += a[r] * b[c];                                                      \
+        memcpy(sums, sum, sizeof sum);                                                             \
+    }                                                                                              \
+                                                                                                   \
+    static void multiply_##type(Order order, Factor a, Factor b, real *y, int64_t y_next)          \
+    {                                                                                              \
+        type *as = pack_##type(order, a, ROWS), *bs = pack_##type(order, b, COLUMNS),              \
+             sum[ROWS][COLUMNS];                                                                   \
+        for (int64_t row = 0; row < a.rows; row += ROWS)                                           \
+            for (int64_t column = 0; column < b.rows; column += COLUMNS) {                         \
+                tile_##type(order.count, as + row * order.count, bs + column * order.count, sum);  \
+                for (int64_t r = row; r < a.rows && r < row + ROWS; r++)                           \
+                    for (int64_t c = column; c < b.rows && c < column + COLUMNS; c++)              \
+                        y[r * y_next + c] = sum[r - row][c - column];                              \
+            }                                                                                      \
+        free(as);                                                                                  \
+        free(bs);                                                                                  \
     }
 PRODUCT(float)
 PRODUCT(double)

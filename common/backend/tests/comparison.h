@@ -105,7 +105,8 @@ static inline double emulation_error(const Twin *twin)
     return error;
 }
 
-static inline void compare_twin(const Comparison *comparison, int t, const float *single, double error)
+static inline void compare_twin(const Comparison *comparison, int t, const float *single,
+                                double error)
 {
     const Twin *twin = &comparison->twins[t];
     double highest = 0;
@@ -183,8 +184,9 @@ static inline void make_zeros(Twin *twin, int pattern, int64_t rows, int64_t pos
 
 static inline Comparison comparison_of(const char *kernel, int size)
 {
-    return (Comparison){
-        .kernel = kernel, .rows = ROWS[size / COLUMN_SIZES], .columns = COLUMNS[size % COLUMN_SIZES]};
+    return (Comparison){.kernel = kernel,
+                        .rows = ROWS[size / COLUMN_SIZES],
+                        .columns = COLUMNS[size % COLUMN_SIZES]};
 }
 
 /* Fixtures: every kernel is tried with one thread and with two. */

@@ -22,11 +22,11 @@ static inline void call_linear_backward_input(const Comparison *c, bool referenc
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
-                                        c->accumulate);
+        reference_linear_backward_input(c->rows, c->columns, c->inner, t[0].number, t[1].number,
+                                        t[2].number, c->accumulate);
     else
-        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
-                                     c->accumulate);
+        kernel_linear_backward_input(c->rows, c->columns, c->inner, t[0].single, t[1].single,
+                                     t[2].single, c->accumulate);
 }
 
 /** The sizes are those of the result, a gradient. */
@@ -34,11 +34,11 @@ static inline void call_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number, t[2].number,
-                                         c->accumulate);
+        reference_linear_backward_weight(c->inner, c->columns, c->rows, t[0].number, t[1].number,
+                                         t[2].number, c->accumulate);
     else
-        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single, t[2].single,
-                                      c->accumulate);
+        kernel_linear_backward_weight(c->inner, c->columns, c->rows, t[0].single, t[1].single,
+                                      t[2].single, c->accumulate);
 }
 
 /* What each product is called with: random numbers, and where a result is written, not added, junk before it. */

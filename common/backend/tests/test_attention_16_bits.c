@@ -72,10 +72,10 @@ static void release(Attention *a)
 
 static void run_kernels(Attention *a)
 {
-    kernel_attention_forward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->y, a->highest, a->sums,
-                             a->work);
-    kernel_attention_backward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->highest, a->sums, a->x[DY],
-                              a->dx[Q], a->dx[K], a->dx[V], a->work);
+    kernel_attention_forward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->y, a->highest,
+                             a->sums, a->work);
+    kernel_attention_backward(&a->shape, a->x[Q], a->x[K], a->x[V], a->mask, a->highest, a->sums,
+                              a->x[DY], a->dx[Q], a->dx[K], a->dx[V], a->work);
 }
 
 /* A sum of products, and of the sizes of those whose left factor is rounded. */
@@ -93,10 +93,12 @@ static void must_be(const char *name, const Attention *a, int64_t at, const floa
 {
     const double roundoff = !kernels_run_on_the_host() ? precision == BF16 ? 0x1p-8 : 0x1p-11 : 0,
                  smallest = !kernels_run_on_the_host() && precision == FP16 ? 0x1p-25 : 0;
-    const double tolerance = (roundoff + 0x1p-17) * sum.size + (double)a->shape.positions * 4 * smallest;
+    const double tolerance =
+        (roundoff + 0x1p-17) * sum.size + (double)a->shape.positions * 4 * smallest;
     ck_assert_msg(fabs(single[at] - sum.value) <= tolerance,
-                  "S=%ld, D=%ld: %s[%ld] is %.9g instead of %.9g (tolerance %.3g)", (long)a->shape.positions,
-                  (long)a->shape.head_size, name, (long)at, (double)single[at], sum.value, tolerance);
+                  "S=%ld, D=%ld: %s[%ld] is %.9g instead of %.9g (tolerance %.3g)",
+                  (long)a->shape.positions, (long)a->shape.head_size, name, (long)at,
+                  (double)single[at], sum.value, tolerance);
 }
 
 /* One head of one sample: where its position i, number d is in the matrices. */
@@ -169,7 +171,8 @@ START_TEST(attention_errs_by_a_unit_roundoff_of_what_is_rounded)
         return;
     Attention a = attention_of(_i / MASKS, _i % MASKS, true);
     const int64_t positions = a.shape.positions;
-    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p), *ds = p + positions * positions;
+    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p),
+           *ds = p + positions * positions;
     run_kernels(&a);
     for (int64_t n = 0; n < a.shape.batch * a.shape.heads; n++) {
         const Head head = {&a, n / a.shape.heads, n % a.shape.heads};
@@ -191,7 +194,8 @@ START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
     Attention a = attention_of(5, _i % MASKS, true);
     const Head head = {&a, 0, 0};
     const int64_t positions = a.shape.positions;
-    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p), *ds = p + positions * positions;
+    double *p = malloc(2 * (size_t)(positions * positions) * sizeof *p),
+           *ds = p + positions * positions;
     for (int64_t i = 0; i < positions; i++)
         for (int64_t d = 0; i != 70 && d < a.shape.head_size; d++)
             a.x[DY][index_of(&head, i, d)] = 0;
@@ -242,8 +246,10 @@ static TCase *all_of(const char *name, void (*choose_it)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, attention_errs_by_a_unit_roundoff_of_what_is_rounded, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others, 0, MASKS);
+    tcase_add_loop_test(tests, attention_errs_by_a_unit_roundoff_of_what_is_rounded, 0,
+                        SHAPES * MASKS);
+    tcase_add_loop_test(tests, a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others, 0,
+                        MASKS);
     tcase_add_test(tests, arguments_are_rounded_as_those_of_other_products);
     return tests;
 }

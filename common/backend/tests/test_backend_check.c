@@ -70,8 +70,8 @@ START_TEST(a_forced_slow_kernel_is_a_problem_with_a_hint)
     if (!openblas_get_corename || !__builtin_cpu_supports("avx512f"))
         return; /* nothing here is slower than what the machine can do */
     ask("Haswell", said, sizeof said);
-    ck_assert_msg(strstr(said, "OPENBLAS_CORETYPE=Haswell makes OpenBLAS use its Haswell kernels"), "%s",
-                  said);
+    ck_assert_msg(strstr(said, "OPENBLAS_CORETYPE=Haswell makes OpenBLAS use its Haswell kernels"),
+                  "%s", said);
     ck_assert_msg(strstr(said, "HINT: unset OPENBLAS_CORETYPE"), "%s", said);
     ask("SkylakeX", said, sizeof said);
     ck_assert_msg(strncmp(said, "fine\n", 5) == 0, "%s", said);
@@ -94,7 +94,8 @@ Suite *suite(void)
 {
     Suite *s = suite_create("backend check");
     TCase *tests = tcase_create("cpu");
-    tcase_add_test(tests, kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it);
+    tcase_add_test(tests,
+                   kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it);
     tcase_add_test(tests, a_forced_slow_kernel_is_a_problem_with_a_hint);
     tcase_add_test(tests, the_description_names_the_threads);
     suite_add_tcase(s, tests);

@@ -8,9 +8,10 @@
 #include "backend/tests/twin.h"
 
 /* The declarations of twin.h are those of backend.h: here real is double. */
-#define SAME(name)                                                                                           \
-    _Static_assert(__builtin_types_compatible_p(__typeof__(reference_##name), __typeof__(kernel_##name)),    \
-                   #name)
+#define SAME(name)                                                                                 \
+    _Static_assert(                                                                                \
+        __builtin_types_compatible_p(__typeof__(reference_##name), __typeof__(kernel_##name)),     \
+        #name)
 SAME(linear_forward);
 SAME(linear_backward_input);
 SAME(linear_backward_weight);
@@ -55,7 +56,8 @@ static void linear(double *const x[ARGUMENTS], double *y)
     kernel_linear_forward(5, 3, 4, x[0], x[1], x[2], y);
 }
 
-static void linear_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void linear_gradient(double *const x[ARGUMENTS], const double *dy,
+                            double *const dx[ARGUMENTS])
 {
     kernel_linear_backward_input(5, 3, 4, dy, x[1], dx[0], false);
     kernel_linear_backward_weight(5, 3, 4, dy, x[0], dx[1], false);
@@ -68,7 +70,8 @@ static void lookup(double *const x[ARGUMENTS], double *y)
     kernel_lookup_forward(5, 3, IDS, x[0], y);
 }
 
-static void lookup_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void lookup_gradient(double *const x[ARGUMENTS], const double *dy,
+                            double *const dx[ARGUMENTS])
 {
     (void)x;
     kernel_vector_fill(4 * 3, 0, dx[0]);
@@ -81,7 +84,8 @@ static void layer_norm(double *const x[ARGUMENTS], double *y)
     kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
 }
 
-static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy,
+                                double *const dx[ARGUMENTS])
 {
     double y[5 * 7], mean[5], rstd[5];
     kernel_layer_norm_forward(5, 7, x[0], x[1], x[2], 1e-5, y, mean, rstd);
@@ -113,7 +117,8 @@ static void dropout(double *const x[ARGUMENTS], double *y)
     kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
 }
 
-static void dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void dropout_gradient(double *const x[ARGUMENTS], const double *dy,
+                             double *const dx[ARGUMENTS])
 {
     (void)x;
     kernel_dropout(DROPOUT, 5, 7, 0.4, kept(), NULL, dy, dx[0]);
@@ -124,7 +129,8 @@ static void gelu_dropout(double *const x[ARGUMENTS], double *y)
     kernel_dropout(GELU_DROPOUT, 5, 7, 0.4, kept(), NULL, x[0], y);
 }
 
-static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy,
+                                  double *const dx[ARGUMENTS])
 {
     kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, x[0], dx[0]);
 }
@@ -136,12 +142,13 @@ static void attention(double *const x[ARGUMENTS], double *y)
     kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
 }
 
-static void attention_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void attention_gradient(double *const x[ARGUMENTS], const double *dy,
+                               double *const dx[ARGUMENTS])
 {
     double y[MOST], highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
     kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
-    kernel_attention_backward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, highest, sums, dy, dx[0], dx[1], dx[2],
-                              work);
+    kernel_attention_backward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, highest, sums, dy, dx[0], dx[1],
+                              dx[2], work);
 }
 
 static void cross_entropy(double *const x[ARGUMENTS], double *y)
@@ -151,7 +158,8 @@ static void cross_entropy(double *const x[ARGUMENTS], double *y)
     kernel_cross_entropy(5, 7, x[0], labels, y, dlogits);
 }
 
-static void cross_entropy_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+static void cross_entropy_gradient(double *const x[ARGUMENTS], const double *dy,
+                                   double *const dx[ARGUMENTS])
 {
     static const int32_t labels[] = {0, 6, 3, 3, 1};
     double losses[5];
@@ -208,15 +216,16 @@ START_TEST(backward_is_the_derivative_of_forward)
             const double slope = (above - weighted(operation, x, dy)) / (2 * h);
             x[a][i] = kept;
             ck_assert_msg(fabs(slope - dx[a][i]) <= 1e-8 * fmax(1, fabs(slope)),
-                          "operation %d, argument %d, number %ld: %.12g instead of %.12g", _i, a, (long)i,
-                          dx[a][i], slope);
+                          "operation %d, argument %d, number %ld: %.12g instead of %.12g", _i, a,
+                          (long)i, dx[a][i], slope);
         }
 }
 END_TEST
 
 START_TEST(accumulate_adds_to_what_was_there)
 {
-    const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {1, -1, 2, 0, 3, 1}, weight[] = {2, 1, -1, 0.5, 3, 1};
+    const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {1, -1, 2, 0, 3, 1},
+                 weight[] = {2, 1, -1, 0.5, 3, 1};
     double written[9], added[9];
     kernel_linear_backward_input(3, 3, 2, dy, weight, written, false);
     kernel_vector_fill(9, 10, added);
@@ -274,7 +283,8 @@ START_TEST(forward_gives_the_numbers_of_pytorch)
     check_numbers(2, each, losses);
     check_numbers(6, y, dlogits);
 
-    const double matrix[] = {1, 2, -1, 0.5, 0, 3}, shift[] = {0.25, -1}, products[] = {1.25, 11.5, -1.5, 0};
+    const double matrix[] = {1, 2, -1, 0.5, 0, 3}, shift[] = {0.25, -1},
+                 products[] = {1.25, 11.5, -1.5, 0};
     kernel_linear_forward(2, 3, 2, x, matrix, shift, y);
     check_numbers(4, y, products);
 }
@@ -285,7 +295,8 @@ START_TEST(attention_gives_the_numbers_of_pytorch)
 {
     const AttentionShape shape = {1, 3, 1, 2, 0.5};
     const int32_t shown[] = {1, 0, 1};
-    const double q[] = {1, 0, 0.5, -1, 2, 1}, k[] = {0.5, 1, 3e5, 3e5, -1, 0.25}, v[] = {1, 2, 7, 7, -3, 4};
+    const double q[] = {1, 0, 0.5, -1, 2, 1}, k[] = {0.5, 1, 3e5, 3e5, -1, 0.25},
+                 v[] = {1, 2, 7, 7, -3, 4};
     const double values[] = {-0.2832852032984281, 2.641642601649214, -1, 3,
                              0.46814303920868294, 2.265928480395658};
     double y[6], highest[3], sums[3], work[2 * 3 * 3];

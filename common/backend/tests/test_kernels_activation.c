@@ -25,17 +25,19 @@ static void call_dropout_apply(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number, t[1].number);
+        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number,
+                          t[1].number);
     else
-        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single, t[1].single);
+        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single,
+                       t[1].single);
 }
 
 static void call_gelu_dropout_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number,
-                          t[1].number);
+        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
+                          t[0].number, t[1].number);
     else
         kernel_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single,
                        t[1].single);
@@ -45,11 +47,11 @@ static void call_gelu_dropout_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept, t[0].number,
-                          t[1].number, t[2].number);
+        reference_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
+                          t[0].number, t[1].number, t[2].number);
     else
-        kernel_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept, t[0].single,
-                       t[1].single, t[2].single);
+        kernel_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
+                       t[0].single, t[1].single, t[2].single);
 }
 
 /* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
@@ -158,8 +160,8 @@ END_TEST
 
 START_TEST(nan_stays_nan_and_does_not_spread)
 {
-    Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply, call_gelu_dropout_forward,
-                     call_gelu_dropout_backward};
+    Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply,
+                     call_gelu_dropout_forward, call_gelu_dropout_backward};
     const int arguments[] = {1, 2, 1, 1, 2};
     for (int k = 0; k < 5; k++) {
         Comparison c = case_of("with NaN", _i, arguments[k]);
@@ -192,7 +194,8 @@ START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
             if (!(fabs(y[i] - exact) <= 0x1p-23 * fmax(1, fabs(exact))))
                 ck_abort_msg("gelu(%.9g) is %.9g instead of %.9g", a, (double)y[i], exact);
             if (!(fabs(slope[i] - exact_slope) <= 0x1p-22))
-                ck_abort_msg("gelu'(%.9g) is %.9g instead of %.9g", a, (double)slope[i], exact_slope);
+                ck_abort_msg("gelu'(%.9g) is %.9g instead of %.9g", a, (double)slope[i],
+                             exact_slope);
         }
     }
     tensor_memory_free(x);
@@ -232,7 +235,8 @@ START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
     enum { ROWS_HERE = 15, COLUMNS_HERE = 701 };
     static const double probabilities[] = {0, 0x1p-24, 0.1, 0.5, 1 - 0x1p-24, 1};
     static const int64_t begins[] = {0, 1, 2, 3, 4, 255, 768};
-    float *x = tensor_memory(2 * ROWS_HERE * COLUMNS_HERE * sizeof *x), *y = x + ROWS_HERE * COLUMNS_HERE;
+    float *x = tensor_memory(2 * ROWS_HERE * COLUMNS_HERE * sizeof *x),
+          *y = x + ROWS_HERE * COLUMNS_HERE;
     int64_t samples[SAMPLES], wrong = 0, zeros = 0;
     const DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
     const float factor = (float)(1 / (1 - mask.probability));
@@ -259,7 +263,8 @@ START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
     DropoutMask mask = mask_of(0, 0, samples);
     uint32_t *kept = tensor_memory(sizeof *kept);
     for (int column = 0; column < 4; column++) {
-        const Philox4 drawn = philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
+        const Philox4 drawn =
+            philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
         mask.probability = philox_uniform(drawn.word[column]);
         kernel_dropout_draw(1, 4, &mask, kept);
         ck_assert(*kept >> column & 1);
@@ -277,7 +282,8 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
     enum { WIDTH = 103, HEIGHT = 3 };
     static const int64_t first[] = {0, 37, 70, WIDTH};
     enum { ALL = HEIGHT * WIDTH };
-    float *x = tensor_memory(4 * ALL * sizeof *x), *y = x + ALL, *shard = y + ALL, *together = shard + ALL;
+    float *x = tensor_memory(4 * ALL * sizeof *x), *y = x + ALL, *shard = y + ALL,
+          *together = shard + ALL;
     int64_t samples[SAMPLES];
     DropoutMask mask = mask_of(0.4, 0, samples);
     for (int i = 0; i < HEIGHT * WIDTH; i++)

@@ -6,13 +6,13 @@ static void call_forward(const Comparison *c, bool reference)
     const Twin *t = c->twins;
     if (reference) {
         double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
-        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[3].number,
-                                    t[4].number, t[5].number, work);
+        reference_attention_forward(c->shape, t[0].number, t[1].number, t[2].number, c->ids,
+                                    t[3].number, t[4].number, t[5].number, work);
         free(work);
     } else {
         float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
-        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[3].single,
-                                 t[4].single, t[5].single, work);
+        kernel_attention_forward(c->shape, t[0].single, t[1].single, t[2].single, c->ids,
+                                 t[3].single, t[4].single, t[5].single, work);
         tensor_memory_free(work);
     }
 }
@@ -24,13 +24,15 @@ static void call_backward(const Comparison *c, bool reference)
     call_forward(c, reference);
     if (reference) {
         double *work = malloc((size_t)reference_attention_work(c->shape) * sizeof *work);
-        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, c->ids, t[4].number,
-                                     t[5].number, t[6].number, t[7].number, t[8].number, t[9].number, work);
+        reference_attention_backward(c->shape, t[0].number, t[1].number, t[2].number, c->ids,
+                                     t[4].number, t[5].number, t[6].number, t[7].number,
+                                     t[8].number, t[9].number, work);
         free(work);
     } else {
         float *work = tensor_memory((size_t)kernel_attention_work(c->shape) * sizeof *work);
-        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, c->ids, t[4].single,
-                                  t[5].single, t[6].single, t[7].single, t[8].single, t[9].single, work);
+        kernel_attention_backward(c->shape, t[0].single, t[1].single, t[2].single, c->ids,
+                                  t[4].single, t[5].single, t[6].single, t[7].single, t[8].single,
+                                  t[9].single, work);
         tensor_memory_free(work);
     }
 }
@@ -64,9 +66,11 @@ static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);
     fill_mask(shape, i % MASKS, mask);
-    const int64_t keys = shape->batch * shape->positions, count = keys * shape->heads * shape->head_size;
+    const int64_t keys = shape->batch * shape->positions,
+                  count = keys * shape->heads * shape->head_size;
     ck_assert_int_le(keys, MOST_KEYS);
-    Comparison c = {.kernel = "attention", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
+    Comparison c = {
+        .kernel = "attention", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
     c.shape = shape;
     c.ids = mask;
     for (int t = 0; t < 3; t++)
@@ -228,7 +232,8 @@ START_TEST(each_thread_has_work_space_of_its_own)
     kernel_attention_forward(&shape, x, x, x, mask, dx[0], kept[0], kept[1], work);
     ck_assert(work[0] == 1 && work[EACH] == 1);
     kernel_vector_fill(COUNT, 1, dy);
-    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], dy, dx[0], dx[1], dx[2], work);
+    kernel_attention_backward(&shape, x, x, x, mask, kept[0], kept[1], dy, dx[0], dx[1], dx[2],
+                              work);
     ck_assert(work[0] == 1.0f / 128 && work[EACH] == 1.0f / 128);
 }
 END_TEST
@@ -282,12 +287,15 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, attention_forward_is_its_definition, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, hidden_keys_and_values_change_nothing_and_get_no_gradient, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, hidden_keys_and_values_change_nothing_and_get_no_gradient, 0,
+                        SHAPES * MASKS);
     tcase_add_loop_test(tests, probabilities_are_at_most_1_and_add_up_to_1, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0,
+                        SHAPES * MASKS);
     tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, attention_backward_of_queries_of_which_nothing_depends_is_its_definition, 0,
+    tcase_add_loop_test(tests,
+                        attention_backward_of_queries_of_which_nothing_depends_is_its_definition, 0,
                         ZERO_PATTERNS * SHAPES);
     tcase_add_loop_test(tests, cross_entropy_is_its_definition, 0, 3 * SIZES);
     tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);

@@ -5,11 +5,11 @@ static void call_linear_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_linear_backward_weight(c->rows, c->columns, c->inner, t[0].number, t[1].number, t[2].number,
-                                         c->accumulate);
+        reference_linear_backward_weight(c->rows, c->columns, c->inner, t[0].number, t[1].number,
+                                         t[2].number, c->accumulate);
     else
-        kernel_linear_backward_weight(c->rows, c->columns, c->inner, t[0].single, t[1].single, t[2].single,
-                                      c->accumulate);
+        kernel_linear_backward_weight(c->rows, c->columns, c->inner, t[0].single, t[1].single,
+                                      t[2].single, c->accumulate);
 }
 
 /* Every size of the result but the largest, and one that threads share; each with two inner sizes, with and
@@ -136,8 +136,8 @@ static void call_layer_norm_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_layer_norm_forward(c->rows, c->columns, t[0].number, t[1].number, t[2].number, 1e-5,
-                                     t[3].number, t[4].number, t[5].number);
+        reference_layer_norm_forward(c->rows, c->columns, t[0].number, t[1].number, t[2].number,
+                                     1e-5, t[3].number, t[4].number, t[5].number);
     else
         kernel_layer_norm_forward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, 1e-5,
                                   t[3].single, t[4].single, t[5].single);
@@ -162,11 +162,13 @@ static void call_layer_norm_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_layer_norm_backward(c->rows, c->columns, t[0].number, t[1].number, t[2].number, t[3].number,
-                                      t[4].number, t[5].number, c->accumulate, t[6].number, t[7].number);
+        reference_layer_norm_backward(c->rows, c->columns, t[0].number, t[1].number, t[2].number,
+                                      t[3].number, t[4].number, t[5].number, c->accumulate,
+                                      t[6].number, t[7].number);
     else
-        kernel_layer_norm_backward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, t[3].single,
-                                   t[4].single, t[5].single, c->accumulate, t[6].single, t[7].single);
+        kernel_layer_norm_backward(c->rows, c->columns, t[0].single, t[1].single, t[2].single,
+                                   t[3].single, t[4].single, t[5].single, c->accumulate,
+                                   t[6].single, t[7].single);
 }
 
 static Comparison layer_norm_backward_of(int size, bool accumulate)
@@ -207,7 +209,8 @@ START_TEST(rows_in_use_are_those_that_are_not_zeros)
         return;
     Comparison c = {.kernel = "rows in use"};
     make_zeros(add_twin(&c, ROWS_HERE * COLUMNS_HERE, NORMAL), _i, ROWS_HERE, 43);
-    int64_t found = kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, c.twins[0].start, index), expected = 0;
+    int64_t found = kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, c.twins[0].start, index),
+            expected = 0;
     for (int64_t r = 0; r < ROWS_HERE; r++)
         if (is_in_use(_i, ROWS_HERE, 43, r)) {
             ck_assert_int_lt(expected, found);
@@ -247,7 +250,8 @@ START_TEST(one_nan_makes_nan_of_what_depends_on_it)
 
     Comparison product = comparison_of("linear_forward", _i);
     product.inner = 36;
-    add_twin(&product, product.rows * product.inner, NORMAL)->start[product.rows * product.inner / 2] = NAN;
+    add_twin(&product, product.rows * product.inner, NORMAL)
+        ->start[product.rows * product.inner / 2] = NAN;
     add_twin(&product, product.columns * product.inner, NORMAL);
     add_twin(&product, product.columns, NORMAL);
     add_twin(&product, product.rows * product.columns, JUNK);
@@ -261,15 +265,20 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, linear_forward_is_its_definition_with_and_without_bias, 0, PRODUCTS);
-    tcase_add_loop_test(tests, linear_backward_input_is_its_definition_written_or_added, 0, PRODUCTS);
-    tcase_add_loop_test(tests, linear_backward_weight_is_its_definition_written_or_added, 0, PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_input_is_its_definition_written_or_added, 0,
+                        PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_weight_is_its_definition_written_or_added, 0,
+                        PRODUCTS);
     tcase_add_loop_test(tests, linear_backward_bias_adds_column_sums, 0, SIZES);
     tcase_add_loop_test(tests, lookup_forward_copies_rows_and_gives_zeros_for_no_id, 0, SIZES);
-    tcase_add_loop_test(tests, lookup_backward_adds_to_the_rows_looked_up_and_to_no_other, 0, SIZES);
+    tcase_add_loop_test(tests, lookup_backward_adds_to_the_rows_looked_up_and_to_no_other, 0,
+                        SIZES);
     tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
     tcase_add_loop_test(tests, layer_norm_forward_is_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_is_its_definition_written_or_added, 0, 2 * SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_is_its_definition, 0, 2 * ZERO_PATTERNS);
+    tcase_add_loop_test(tests, layer_norm_backward_is_its_definition_written_or_added, 0,
+                        2 * SIZES);
+    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_is_its_definition, 0,
+                        2 * ZERO_PATTERNS);
     tcase_add_loop_test(tests, rows_in_use_are_those_that_are_not_zeros, 0, ZERO_PATTERNS);
     tcase_add_test(tests, where_nearly_all_rows_are_in_use_none_is_left_out);
     tcase_add_loop_test(tests, one_nan_makes_nan_of_what_depends_on_it, 0, SIZES);

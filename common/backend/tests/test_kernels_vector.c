@@ -61,7 +61,8 @@ static void call_adamw_step(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_adamw_step(t[0].count, t[0].number, t[1].number, t[2].number, t[3].number, &ADAMW);
+        reference_adamw_step(t[0].count, t[0].number, t[1].number, t[2].number, t[3].number,
+                             &ADAMW);
     else
         kernel_adamw_step(t[0].count, t[0].single, t[1].single, t[2].single, t[3].single, &ADAMW);
 }
@@ -142,7 +143,8 @@ END_TEST
  * three steps. */
 START_TEST(adamw_makes_the_steps_of_pytorch)
 {
-    static const float gradients[3][4] = {{0.5f, -2, 0, 1e-4f}, {-0.25f, 1, 0.125f, 3e-4f}, {1, 1, -4, 0}};
+    static const float gradients[3][4] = {
+        {0.5f, -2, 0, 1e-4f}, {-0.25f, 1, 0.125f, 3e-4f}, {1, 1, -4, 0}};
     static const double weights[3][4] = {
         {0.9890000002, -0.48950000005, 0.24975, 2.98700099990001},
         {0.9853476298705847, -0.48634712967019317, 0.2420588826060143, 2.9748365980540488},
@@ -160,7 +162,8 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
         kernel_adamw_step(4, w, g, m, v, &adamw);
         reference_adamw_step(4, w2, g2, m2, v2, &adamw);
         for (int i = 0; i < 4; i++) {
-            ck_assert_double_eq_tol(w2[i], weights[step][i], 1e-9); /* 1e-4 and 3e-4 are floats here */
+            ck_assert_double_eq_tol(w2[i], weights[step][i],
+                                    1e-9); /* 1e-4 and 3e-4 are floats here */
             ck_assert_double_eq_tol(w[i], weights[step][i], 3e-7 * fabs(weights[step][i]));
         }
     }
@@ -180,7 +183,8 @@ START_TEST(adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits)
 {
     enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };
     float *all = tensor_memory(7 * COUNT * sizeof *all), *w[] = {all, all + COUNT},
-          *m[] = {w[1] + COUNT, w[1] + 2 * COUNT}, *v[] = {m[1] + COUNT, m[1] + 2 * COUNT}, *g = v[1] + COUNT;
+          *m[] = {w[1] + COUNT, w[1] + 2 * COUNT}, *v[] = {m[1] + COUNT, m[1] + 2 * COUNT},
+          *g = v[1] + COUNT;
     uint8_t *seen = tensor_memory(BLOCKS);
     memset(seen, 0, BLOCKS);
     const PhiloxKey key = philox_key(1, "numbers", 0);
@@ -208,8 +212,8 @@ START_TEST(adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits)
     }
     ck_assert(isnan(w[0][5 * ADAMW_BLOCK + 7]));
     for (int i = 0; i < COUNT; i++)
-        ck_assert_msg(isnan(w[0][i]) ? isnan(w[1][i]) : w[0][i] == w[1][i], "number %d: %.9g and %.9g", i,
-                      w[0][i], w[1][i]);
+        ck_assert_msg(isnan(w[0][i]) ? isnan(w[1][i]) : w[0][i] == w[1][i],
+                      "number %d: %.9g and %.9g", i, w[0][i], w[1][i]);
     for (int block = 0; block < BLOCKS; block++)
         ck_assert_int_eq(seen[block], block == 1 || block == 3 || block == 4 || block == 5);
     tensor_memory_free(all);

@@ -98,7 +98,8 @@ Suite *suite(void)
     tcase_add_loop_test(tests, what_kernels_write_is_read, 0, 2);
     tcase_add_loop_test(tests, what_is_written_kernels_read, 0, 2);
     tcase_add_loop_test(tests, bytes_are_set_in_the_order_of_the_kernels, 0, 2);
-    tcase_add_loop_test(tests, a_view_shows_what_kernels_wrote_and_what_is_stored_in_it_they_read, 0, 2);
+    tcase_add_loop_test(tests, a_view_shows_what_kernels_wrote_and_what_is_stored_in_it_they_read,
+                        0, 2);
     tcase_add_test(tests, the_host_reaches_its_own_memory_in_place);
     tcase_add_loop_test(tests, more_memory_than_there_is_is_none, 0, 2);
     suite_add_tcase(s, tests);

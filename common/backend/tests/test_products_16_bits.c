@@ -53,8 +53,11 @@ static void back_to_fp32(void)
 static Comparison product_of(const char *kernel, int test)
 {
     const int64_t *size = PRODUCTS[test / 2];
-    return (Comparison){
-        .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
+    return (Comparison){.kernel = kernel,
+                        .rows = size[0],
+                        .columns = size[1],
+                        .inner = size[2],
+                        .accumulate = test % 2 == 1};
 }
 
 START_TEST(forward_is_its_definition_with_and_without_bias)
@@ -117,7 +120,8 @@ START_TEST(numbers_between_two_become_the_nearest_and_ties_the_even_one)
     kernel_linear_forward(COUNT, 1, 1, x, one, NULL, y);
     reference_linear_forward(COUNT, 1, 1, exact, &exact_one, NULL, defined);
     for (int i = 0; i < COUNT; i++)
-        ck_assert_msg(isnan(defined[i]) ? isnan(y[i]) : fabs(exact[i]) < 0x1p-126 || y[i] == defined[i],
+        ck_assert_msg(isnan(defined[i]) ? isnan(y[i])
+                                        : fabs(exact[i]) < 0x1p-126 || y[i] == defined[i],
                       "%a becomes %a instead of %a", exact[i], (double)y[i], defined[i]);
     tensor_memory_free(x);
 }

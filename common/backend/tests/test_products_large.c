@@ -2,7 +2,8 @@
 #include "backend/tests/products.h"
 
 /* rows, columns of the result, inner size: on both sides of where a product is large; the last ones are not. */
-static const int64_t PRODUCTS[][3] = {{384, 384, 384}, {401, 387, 385}, {384, 515, 384}, {384, 384, 383}};
+static const int64_t PRODUCTS[][3] = {
+    {384, 384, 384}, {401, 387, 385}, {384, 515, 384}, {384, 384, 383}};
 enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, WIDE = 768 };
 
 static void choose_wide(void)
@@ -20,8 +21,11 @@ static void back(void)
 static Comparison product_of(const char *kernel, int test)
 {
     const int64_t *size = PRODUCTS[test / 2];
-    return (Comparison){
-        .kernel = kernel, .rows = size[0], .columns = size[1], .inner = size[2], .accumulate = test % 2 == 1};
+    return (Comparison){.kernel = kernel,
+                        .rows = size[0],
+                        .columns = size[1],
+                        .inner = size[2],
+                        .accumulate = test % 2 == 1};
 }
 
 START_TEST(forward_is_its_definition_with_and_without_bias)
@@ -68,7 +72,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(products, choose_wide, back);
     tcase_add_loop_test(products, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
     tcase_add_loop_test(products, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
-    tcase_add_loop_test(products, backward_weight_is_its_definition_written_or_added, 0, EACH_TWICE);
+    tcase_add_loop_test(products, backward_weight_is_its_definition_written_or_added, 0,
+                        EACH_TWICE);
     tcase_add_test(products, only_wide_models_load_another_library);
     suite_add_tcase(s, products);
     return s;

@@ -51,7 +51,8 @@ START_TEST(products_of_every_shape_are_whole_in_both_modes)
         w[i] = i * 3 % 11 - 5;
     }
     for (int shape = 0; shape < MOST * MOST * 6; shape++) {
-        const int rows = 1 + shape % MOST, out = 1 + shape / MOST % MOST, in = 1 + 3 * (shape / MOST / MOST);
+        const int rows = 1 + shape % MOST, out = 1 + shape / MOST % MOST,
+                  in = 1 + 3 * (shape / MOST / MOST);
         for (uint64_t seed = 0; seed < 2; seed++) {
             bool whole = true;
             reference_round_like_fp32(seed);

@@ -8,45 +8,48 @@
 #include "backend/backend.h"
 #include "backend/reference/rounding.h"
 
-void reference_linear_forward(int64_t rows, int64_t in, int64_t out, const double *x, const double *weight,
-                              const double *bias, double *y);
+void reference_linear_forward(int64_t rows, int64_t in, int64_t out, const double *x,
+                              const double *weight, const double *bias, double *y);
 void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, const double *dy,
                                      const double *weight, double *dx, bool accumulate);
 void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const double *dy,
                                       const double *x, double *dweight, bool accumulate);
 void reference_linear_backward_bias(int64_t rows, int64_t out, const double *dy, double *dbias);
-void reference_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const double *table,
-                              double *y);
+void reference_lookup_forward(int64_t count, int64_t columns, const int32_t *ids,
+                              const double *table, double *y);
 void reference_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const double *dy,
                                double *dtable);
-void reference_layer_norm_forward(int64_t rows, int64_t columns, const double *x, const double *weight,
-                                  const double *bias, double epsilon, double *y, double *mean, double *rstd);
+void reference_layer_norm_forward(int64_t rows, int64_t columns, const double *x,
+                                  const double *weight, const double *bias, double epsilon,
+                                  double *y, double *mean, double *rstd);
 void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
-                                   const double *weight, const double *mean, const double *rstd, double *dx,
-                                   bool accumulate, double *dweight, double *dbias);
+                                   const double *weight, const double *mean, const double *rstd,
+                                   double *dx, bool accumulate, double *dweight, double *dbias);
 void reference_gelu_forward(int64_t count, const double *x, double *y);
 void reference_gelu_backward(int64_t count, const double *dy, const double *x, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
-void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
-                       const uint32_t *kept, const double *dy, const double *x, double *y);
+void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns,
+                       double probability, const uint32_t *kept, const double *dy, const double *x,
+                       double *y);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
                                  const double *v, const int32_t *mask, double *y, double *highest,
                                  double *sums, double *work);
 void reference_attention_backward(const AttentionShape *shape, const double *q, const double *k,
                                   const double *v, const int32_t *mask, const double *highest,
-                                  const double *sums, const double *dy, double *dq, double *dk, double *dv,
-                                  double *work);
+                                  const double *sums, const double *dy, double *dq, double *dk,
+                                  double *dv, double *work);
 int64_t reference_attention_work(const AttentionShape *shape);
-void reference_cross_entropy(int64_t rows, int64_t classes, const double *logits, const int32_t *labels,
-                             double *losses, double *dlogits);
+void reference_cross_entropy(int64_t rows, int64_t classes, const double *logits,
+                             const int32_t *labels, double *losses, double *dlogits);
 void reference_vector_fill(int64_t count, double value, double *y);
 void reference_vector_copy(int64_t count, const double *x, double *y);
 void reference_vector_add(int64_t count, const double *x, const double *y, double *z);
 void reference_vector_accumulate(int64_t count, const double *x, double *y);
 void reference_vector_scale(int64_t count, double factor, double *x);
 double reference_vector_square_sum(int64_t count, const double *x);
-void reference_copy_rows(int64_t rows, int64_t columns, const double *x, int64_t x_stride, double *y,
-                         int64_t y_stride);
-void reference_sgd_step(int64_t count, double *w, const double *g, double rate, double weight_decay);
+void reference_copy_rows(int64_t rows, int64_t columns, const double *x, int64_t x_stride,
+                         double *y, int64_t y_stride);
+void reference_sgd_step(int64_t count, double *w, const double *g, double rate,
+                        double weight_decay);
 void reference_adamw_step(int64_t count, double *w, const double *g, double *m, double *v,
                           const AdamW *adamw);

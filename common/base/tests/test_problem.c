@@ -4,7 +4,7 @@
 
 #include "balise.h"
 #include "base/problem.h"
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 
 static void assert_prints(const Problem *problem, const char *expected)
 {
@@ -48,7 +48,8 @@ END_TEST
 
 START_TEST(a_misuse_ends_the_run_with_its_words)
 {
-    ASSERT_MISUSE((misuse("put the right one", "linear: %d does not fit", 3), 0), "linear: 3 does not fit");
+    ASSERT_MISUSE((misuse("put the right one", "linear: %d does not fit", 3), 0),
+                  "linear: 3 does not fit");
 }
 END_TEST
 

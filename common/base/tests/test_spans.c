@@ -60,8 +60,8 @@ START_TEST(the_time_since_the_last_word_belongs_to_the_next)
     ck_assert_double_ge(spans[1].seconds[1], 0.002);
     double sum = spans[0].seconds[0] + spans[0].seconds[1] + spans[1].seconds[1];
     ck_assert_double_ge(sum, 0.010);
-    ck_assert_double_le(sum, all - idle +
-                                 1e-6); /* what differences of times since the machine's start round off */
+    ck_assert_double_le(
+        sum, all - idle + 1e-6); /* what differences of times since the machine's start round off */
 }
 END_TEST
 

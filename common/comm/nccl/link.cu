@@ -20,8 +20,8 @@ static void check(const Link *link, ncclResult_t result)
 {
     if (result != ncclSuccess && result != ncclInProgress)
         misuse("NCCL_DEBUG=INFO says more; TRANSPORT=mpi goes without NCCL",
-               "rank %d of group %s: %s #%lld failed in NCCL: %s", link->group->rank, link->group->name,
-               link->last, (long long)link->calls, ncclGetErrorString(result));
+               "rank %d of group %s: %s #%lld failed in NCCL: %s", link->group->rank,
+               link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }
 
 static const double usual_patience = 600; /* seconds; by itself NCCL waits for ever */
@@ -38,14 +38,16 @@ static double patience(void)
     static std::atomic_flag said = ATOMIC_FLAG_INIT;
     while (said.test_and_set())
         pause();
-    misuse("did each rank of the group call it, in this order? BALISE_NCCL_TIMEOUT=seconds waits longer",
-           "rank %d has waited %.0f seconds%s, the last call being %s #%lld of group %s", link->group->rank,
-           waited, where, link->last, (long long)link->calls, link->group->name);
+    misuse(
+        "did each rank of the group call it, in this order? BALISE_NCCL_TIMEOUT=seconds waits longer",
+        "rank %d has waited %.0f seconds%s, the last call being %s #%lld of group %s",
+        link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }
 
 /* A thread looks on where the host cannot look; it calls nothing of CUDA itself, whose locks may be taken then. Within NCCL: joining, splitting and the first exchanges of a group wait for the others before
  * they return. And where it has put so much behind an exchange that the stream takes no more. */
-static const Link *latest; /* that something was called on; written by the host's thread, under inside.one */
+static const Link
+    *latest; /* that something was called on; written by the host's thread, under inside.one */
 static struct {
     std::mutex one;
     const Link *link; /* that a call has not returned on yet, or NULL */

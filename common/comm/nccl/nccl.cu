@@ -21,37 +21,44 @@ static void nccl_all_reduce(Group *group, const real *x, real *result, int64_t c
     const Link *link = link_called(group, "all_reduce");
     if (count > 0)
         link_ask(link, [&] {
-            return ncclAllReduce(x, result, (size_t)count, ncclFloat, ncclSum, link->comm, device_stream());
+            return ncclAllReduce(x, result, (size_t)count, ncclFloat, ncclSum, link->comm,
+                                 device_stream());
         });
 }
 
 /* NCCL joins along the first dimension: the blocks of all ranks in turn. Along another one their rows are put side by side then. */
-static void nccl_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+static void nccl_all_gather(Group *group, const real *x, real *result, int64_t rows,
+                            int64_t columns)
 {
     const Link *link = link_called(group, "all_gather");
     const int64_t each = rows * columns;
     if (each == 0)
         return;
-    real *blocks = rows == 1 ? result : (real *)device_work(each * group->size * (int64_t)sizeof(real));
-    link_ask(link,
-             [&] { return ncclAllGather(x, blocks, (size_t)each, ncclFloat, link->comm, device_stream()); });
+    real *blocks =
+        rows == 1 ? result : (real *)device_work(each * group->size * (int64_t)sizeof(real));
+    link_ask(link, [&] {
+        return ncclAllGather(x, blocks, (size_t)each, ncclFloat, link->comm, device_stream());
+    });
     for (int k = 0; rows > 1 && k < group->size; k++)
         kernel_copy_rows(rows, columns, blocks + k * each, columns, result + k * columns,
                          columns * group->size);
 }
 
-static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64_t rows,
+                                int64_t columns)
 {
     const Link *link = link_called(group, "reduce_scatter");
     const int64_t each = rows * columns;
     if (each == 0)
         return;
-    real *blocks = rows == 1 ? NULL : (real *)device_work(each * group->size * (int64_t)sizeof(real));
+    real *blocks =
+        rows == 1 ? NULL : (real *)device_work(each * group->size * (int64_t)sizeof(real));
     for (int k = 0; blocks && k < group->size; k++)
-        kernel_copy_rows(rows, columns, x + k * columns, columns * group->size, blocks + k * each, columns);
+        kernel_copy_rows(rows, columns, x + k * columns, columns * group->size, blocks + k * each,
+                         columns);
     link_ask(link, [&] {
-        return ncclReduceScatter(blocks ? blocks : x, result, (size_t)each, ncclFloat, ncclSum, link->comm,
-                                 device_stream());
+        return ncclReduceScatter(blocks ? blocks : x, result, (size_t)each, ncclFloat, ncclSum,
+                                 link->comm, device_stream());
     });
 }
 
@@ -68,16 +75,18 @@ static void nccl_send(Group *group, const real *x, int64_t count, int to)
 {
     const Link *link = link_called(group, "send");
     if (count > 0)
-        link_ask(link,
-                 [&] { return ncclSend(x, (size_t)count, ncclFloat, to, link->comm, device_stream()); });
+        link_ask(link, [&] {
+            return ncclSend(x, (size_t)count, ncclFloat, to, link->comm, device_stream());
+        });
 }
 
 static void nccl_receive(Group *group, real *x, int64_t count, int from)
 {
     const Link *link = link_called(group, "receive");
     if (count > 0)
-        link_ask(link,
-                 [&] { return ncclRecv(x, (size_t)count, ncclFloat, from, link->comm, device_stream()); });
+        link_ask(link, [&] {
+            return ncclRecv(x, (size_t)count, ncclFloat, from, link->comm, device_stream());
+        });
 }
 
 /* ---- what is started --------------------------------------------------------------------------------------- */
@@ -136,7 +145,8 @@ static CommRequest *nccl_all_reduce_start(Group *group, real *x, int64_t count)
     order(device_stream(), side_stream());
     if (count > 0)
         link_ask(link, [&] {
-            return ncclAllReduce(x, x, (size_t)count, ncclFloat, ncclSum, link->comm, side_stream());
+            return ncclAllReduce(x, x, (size_t)count, ncclFloat, ncclSum, link->comm,
+                                 side_stream());
         });
     device_check(cudaEventRecord(mine->done, side_stream()), "recording an event");
     return &mine->request;
@@ -168,9 +178,10 @@ static void nccl_leave(Group *group)
     free(link);
 }
 
-static const Transport over_nccl = {"NCCL",         nccl_all_reduce, nccl_all_gather, nccl_reduce_scatter,
-                                    nccl_broadcast, nccl_send,       nccl_receive,    nccl_all_reduce_start,
-                                    nccl_wait,      nccl_poke,       nccl_leave};
+static const Transport over_nccl = {
+    "NCCL",         nccl_all_reduce, nccl_all_gather, nccl_reduce_scatter,
+    nccl_broadcast, nccl_send,       nccl_receive,    nccl_all_reduce_start,
+    nccl_wait,      nccl_poke,       nccl_leave};
 
 /* The library that is loaded may be another one than that of the header. */
 static int check_version(void)
@@ -221,7 +232,8 @@ static ncclComm_t begin_communicator(Link *link)
     if (link->group->rank == 0)
         link_ask(link, [&] { return ncclGetUniqueId(&id); });
     MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, link->group->comm);
-    link_ask(link, [&] { return ncclCommInitRank(&comm, link->group->size, id, link->group->rank); });
+    link_ask(link,
+             [&] { return ncclCommInitRank(&comm, link->group->size, id, link->group->rank); });
     return comm;
 }
 
@@ -242,11 +254,12 @@ void transport_join(Group *group, Group *parent, int color, int key)
     const int gpus = split ? group->size : parent ? 0 : gpus_of(group);
     if (gpus < group->size) {
         group->transport = &over_mpi;
-        snprintf(text, sizeof text,
-                 ngettext("MPI, by way of the host: %d ranks share %d GPU, and NCCL takes a rank a GPU",
-                          "MPI, by way of the host: %d ranks share %d GPUs, and NCCL takes a rank a GPU",
-                          (unsigned long)gpus),
-                 group->size, gpus);
+        snprintf(
+            text, sizeof text,
+            ngettext("MPI, by way of the host: %d ranks share %d GPU, and NCCL takes a rank a GPU",
+                     "MPI, by way of the host: %d ranks share %d GPUs, and NCCL takes a rank a GPU",
+                     (unsigned long)gpus),
+            group->size, gpus);
         if (gpus > 0)
             describe(group, parent, text);
         return;
@@ -260,14 +273,15 @@ void transport_join(Group *group, Group *parent, int color, int key)
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
     backend_wait(); /* a communicator is not split while it works */
     if (split)
-        link_ask(link,
-                 [&] { return ncclCommSplit(((Link *)parent->link)->comm, color, key, &link->comm, NULL); });
+        link_ask(link, [&] {
+            return ncclCommSplit(((Link *)parent->link)->comm, color, key, &link->comm, NULL);
+        });
     else
         link->comm = begin_communicator(link);
     link_add(link);
     group->link = link;
     group->transport = &over_nccl;
-    snprintf(text, sizeof text, _("NCCL %d.%d.%d, a rank a GPU"), version / 10000, version / 100 % 100,
-             version % 100);
+    snprintf(text, sizeof text, _("NCCL %d.%d.%d, a rank a GPU"), version / 10000,
+             version / 100 % 100, version % 100);
     describe(group, parent, text);
 }

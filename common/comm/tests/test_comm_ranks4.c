@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
 
@@ -57,7 +57,8 @@ START_TEST(all_reduce_adds_on_every_rank)
         comm_all_reduce(group, x, y, LENGTHS[k]);
         bool in_place_too = is_sum(group, y, LENGTHS[k]);
         for (int64_t i = 0; i < LENGTHS[k]; i++)
-            in_place_too = in_place_too && x[i] == number(group_rank(group), i); /* x is not changed */
+            in_place_too =
+                in_place_too && x[i] == number(group_rank(group), i); /* x is not changed */
         comm_all_reduce(group, x, x, LENGTHS[k]);
         in_place_too = in_place_too && is_sum(group, x, LENGTHS[k]);
         give_back(x);
@@ -87,7 +88,8 @@ START_TEST(all_reduce_started_early_adds_too)
 END_TEST
 
 /* A matrix [rows, columns] a rank, side by side. */
-static const int64_t SHAPES[][2] = {{1, 12}, {5, 1}, {3, 4}, {1, 0}, {0, 3}, {7, 1000}, {1, MOST / 4}};
+static const int64_t SHAPES[][2] = {{1, 12}, {5, 1},    {3, 4},       {1, 0},
+                                    {0, 3},  {7, 1000}, {1, MOST / 4}};
 enum { SHAPES_TRIED = sizeof SHAPES / sizeof *SHAPES };
 
 START_TEST(all_gather_joins_the_blocks_side_by_side)
@@ -95,13 +97,14 @@ START_TEST(all_gather_joins_the_blocks_side_by_side)
     Group *group = group_of_first(_i);
     for (int s = 0; s < SHAPES_TRIED; s++) {
         int64_t rows = SHAPES[s][0], columns = SHAPES[s][1], size = group_size(group);
-        real *x = numbers_of(group_rank(group), rows * columns), *all = numbers_of(99, rows * columns * size);
+        real *x = numbers_of(group_rank(group), rows * columns),
+             *all = numbers_of(99, rows * columns * size);
         comm_all_gather(group, x, all, rows, columns);
         bool right = true;
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < columns * size; c++)
-                right = right &&
-                        all[r * columns * size + c] == number((int)(c / columns), r * columns + c % columns);
+                right = right && all[r * columns * size + c] ==
+                                     number((int)(c / columns), r * columns + c % columns);
         give_back(x);
         give_back(all);
         ck_assert_msg(right, "[%ld,%ld]", (long)rows, (long)columns);

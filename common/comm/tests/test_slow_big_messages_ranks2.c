@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "comm/tests/ranks.h"
 
 Suite *suite(void);
@@ -29,8 +29,8 @@ static bool fits(void)
     double available = group_rank(world) == 0 ? available_gigabytes() : 0;
     group_sum(world, &available, 1);
     if (available < GIGABYTES_NEEDED && group_rank(world) == 0)
-        printf("skip - messages above 2^31 bytes: %.0f GB of memory are free, %.0f are needed\n", available,
-               GIGABYTES_NEEDED);
+        printf("skip - messages above 2^31 bytes: %.0f GB of memory are free, %.0f are needed\n",
+               available, GIGABYTES_NEEDED);
     return available >= GIGABYTES_NEEDED;
 }
 
@@ -88,7 +88,8 @@ START_TEST(all_gather_above_2_to_the_31_bytes)
     if (!fits())
         return;
     int64_t rows = _i, columns = COUNT / 2 / rows, wrong = -1;
-    real *x = numbers_of(group_rank(world), rows * columns), *all = malloc((size_t)COUNT * sizeof *all);
+    real *x = numbers_of(group_rank(world), rows * columns),
+         *all = malloc((size_t)COUNT * sizeof *all);
     comm_all_gather(world, x, all, rows, columns);
     for (int64_t r = 0; r < rows && wrong < 0; r++)
         for (int64_t c = 0; c < 2 * columns && wrong < 0; c++)

@@ -63,5 +63,5 @@ static inline char *write_text(const char *name, const char *text)
     return write_bytes(name, text, strlen(text));
 }
 
-#define ASSERT_CONTAINS(text, part)                                                                          \
+#define ASSERT_CONTAINS(text, part)                                                                \
     ck_assert_msg(strstr((text), (part)) != NULL, "'%s' has no '%s'", (text), (part))

@@ -1,5 +1,5 @@
 #include "balise.h"
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "data/data.h"
 #include "temporary.h"
 
@@ -9,8 +9,13 @@ enum { S = 6, ROWS = 4, PADDING = 9 };
 
 static const int64_t begin[] = {0, 2, 8, 11, 15};
 static const int32_t ids[] = {1, 2, 1, 3, 4, 5, 6, 2, 1, 7, 2, 1, 8, 8, 2}, labels[] = {0, 1, 1, 0};
-static const ReviewSet set = {
-    .rows = ROWS, .seq = S, .vocabulary = 10, .pad = PADDING, .begin = begin, .labels = labels, .ids = ids};
+static const ReviewSet set = {.rows = ROWS,
+                              .seq = S,
+                              .vocabulary = 10,
+                              .pad = PADDING,
+                              .begin = begin,
+                              .labels = labels,
+                              .ids = ids};
 
 START_TEST(rows_stand_in_the_order_asked_for_with_padding_and_mask)
 {

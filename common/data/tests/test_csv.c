@@ -125,7 +125,8 @@ START_TEST(missing_third_and_unknown_columns_name_row_and_line)
 {
     assert_bad("review,label\n\"a\nb\",1\nno label\n", "no label", "films.csv: row 2 (line 4)");
     assert_bad("review,label\na,1\n\nb,0,c\n", "3 columns", "films.csv: row 2 (line 4)");
-    assert_bad("review,label\na,1\nb,0\nc,2\n", "'2' is of neither class", "films.csv: row 3 (line 4)");
+    assert_bad("review,label\na,1\nb,0\nc,2\n", "'2' is of neither class",
+               "films.csv: row 3 (line 4)");
     assert_bad("review,label\na,\n", "'' is of neither class", "films.csv: row 1 (line 2)");
     assert_bad("review,label\na,1 \n", "'1 ' is of neither class", "films.csv: row 1 (line 2)");
     assert_bad("review,label\na,positive and very long\n", "'positive and ver...'",
@@ -136,10 +137,12 @@ END_TEST
 START_TEST(invalid_utf8_names_the_byte)
 {
     const char *where = "films.csv: row 2 (line 3)";
-    assert_bad("review,label\na,1\ncaf\xE9,1\n", "column 1 is not valid UTF-8: byte 0xE9 at byte 4", where);
-    assert_bad("review,label\na,1\nb,\xFF\n", "column 2 is not valid UTF-8: byte 0xFF at byte 1", where);
-    assert_bad("review,label\na,1\n\xC0\xAF,1\n", "0xC0", where);         /* overlong */
-    assert_bad("review,label\na,1\n\xED\xA0\x80,1\n", "0xED", where);     /* half a surrogate pair */
+    assert_bad("review,label\na,1\ncaf\xE9,1\n", "column 1 is not valid UTF-8: byte 0xE9 at byte 4",
+               where);
+    assert_bad("review,label\na,1\nb,\xFF\n", "column 2 is not valid UTF-8: byte 0xFF at byte 1",
+               where);
+    assert_bad("review,label\na,1\n\xC0\xAF,1\n", "0xC0", where);     /* overlong */
+    assert_bad("review,label\na,1\n\xED\xA0\x80,1\n", "0xED", where); /* half a surrogate pair */
     assert_bad("review,label\na,1\n\xF4\x90\x80\x80,1\n", "0xF4", where); /* beyond U+10FFFF */
     assert_bad("review,label\na,1\nabcdefgh\xE2\x82,1\n", "0xE2", where); /* cut short */
 }

@@ -4,10 +4,11 @@
 Suite *suite(void);
 
 /* Ids are line numbers from 0: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, then the tokens below. */
-static const char *const tokens[] = {"[PAD]",  "[UNK]",  "[CLS]",    "[SEP]",        "[MASK]",  "un", "##aff",
-                                     "##able", "unaff",  "film",     "##s",          ".",       "'",  "$",
-                                     "naive",  "a",      "##a",      "\u4E2D",       "b",       "[",  "]",
-                                     "sep",    "\u0915", "##\u093E", "##\U0001D165", "##\u302E"};
+static const char *const tokens[] = {
+    "[PAD]",  "[UNK]",  "[CLS]",    "[SEP]",        "[MASK]",  "un", "##aff",
+    "##able", "unaff",  "film",     "##s",          ".",       "'",  "$",
+    "naive",  "a",      "##a",      "\u4E2D",       "b",       "[",  "]",
+    "sep",    "\u0915", "##\u093E", "##\U0001D165", "##\u302E"};
 static Tokenizer *tokenizer;
 static Problem problem;
 
@@ -36,7 +37,8 @@ static void down(void)
 static const char *pieces(const char *text, size_t length, int seq)
 {
     static char joined[4096];
-    int32_t *ids = malloc((size_t)seq * sizeof *ids); /* so that the sanitizer sees a write beyond */
+    int32_t *ids =
+        malloc((size_t)seq * sizeof *ids); /* so that the sanitizer sees a write beyond */
     int64_t count = tokenizer_encode(tokenizer, text, length, seq, ids);
     ck_assert_int_le(count, seq);
     joined[0] = '\0';
@@ -46,7 +48,7 @@ static const char *pieces(const char *text, size_t length, int seq)
     return joined;
 }
 
-#define ASSERT_PIECES(text, expected)                                                                        \
+#define ASSERT_PIECES(text, expected)                                                              \
     ck_assert_str_eq(pieces((text), sizeof(text) - 1, 512), "[CLS] " expected "[SEP]")
 
 START_TEST(longest_piece_comes_first_and_a_rest_makes_the_word_unknown)
@@ -142,7 +144,8 @@ START_TEST(crlf_and_byte_order_mark_in_the_vocabulary_change_nothing)
     ck_assert_int_eq(tokenizer_encode(other, "unaffable", 9, 8, ids), 4);
     ck_assert_int_eq(ids[2], 7);
     tokenizer_free(other);
-    other = tokenizer_new(write_text("bom.txt", "\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]"), &problem);
+    other =
+        tokenizer_new(write_text("bom.txt", "\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]"), &problem);
     ck_assert_ptr_nonnull(other);
     ck_assert_int_eq(tokenizer_vocabulary(other), 4);
     ck_assert_int_eq(tokenizer_pad(other), 0);
@@ -164,7 +167,8 @@ START_TEST(vocabularies_that_lack_or_repeat_a_token_are_refused)
     assert_bad_vocabulary("[PAD]\n[UNK]\n[SEP]\n", "no [CLS]", "bad.txt");
     assert_bad_vocabulary("[PAD]\n[UNK]\n[CLS]\n", "no [SEP]", "bad.txt");
     assert_bad_vocabulary("[CLS]\n[UNK]\n[SEP]\n", "no [PAD]", "bad.txt");
-    assert_bad_vocabulary("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n##a\na\n", "twice: line 5", "bad.txt: line 7");
+    assert_bad_vocabulary("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n##a\na\n", "twice: line 5",
+                          "bad.txt: line 7");
     assert_bad_vocabulary("[PAD]\n\n[CLS]\n", "empty line", "bad.txt: line 2");
     assert_bad_vocabulary("[PAD]\ncaf\xE9\n", "UTF-8", "bad.txt: line 2");
     assert_bad_vocabulary("", "empty", "bad.txt");

@@ -20,7 +20,8 @@ MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads)
     return layer;
 }
 
-Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask,
+                          const Mesh *mesh)
 {
     Tensor *q = linear(x, layer->query);
     Tensor *k = linear(x, layer->key);

@@ -12,7 +12,8 @@
 
 enum { ADAMW_STEPS = 3 };
 static const double sgd_rate = 0.5, sgd_decay = 0.01;
-static const AdamW adamw = {.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
+static const AdamW adamw = {
+    .rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
 
 typedef struct Run {
     Pool *pool;
@@ -49,7 +50,8 @@ static void print_parameters(Run *run, const char *prefix, bool gradients)
 /* A whole number in first..end-1, the same in every run. */
 static int32_t draw(const char *name, int64_t index, int first, int end)
 {
-    return first + (int32_t)(philox_uniform_at(philox_key(1, name, 0), (uint64_t)index) * (end - first));
+    return first +
+           (int32_t)(philox_uniform_at(philox_key(1, name, 0), (uint64_t)index) * (end - first));
 }
 
 static Tensor *ids_of(Run *run, const char *name, Shape shape, int end)
@@ -65,7 +67,8 @@ static Tensor *mask_of(Run *run)
 {
     Tensor *x = tape_tensor(run->tape, INT32, SHAPE(run->batch, run->positions), whole());
     for (int64_t b = 0; b < run->batch; b++) {
-        int32_t tokens = b == 0 ? (int32_t)run->positions : draw("tokens", b, 1, (int)run->positions + 1);
+        int32_t tokens =
+            b == 0 ? (int32_t)run->positions : draw("tokens", b, 1, (int)run->positions + 1);
         for (int64_t s = 0; s < run->positions; s++)
             ints(x)[b * run->positions + s] = s < tokens;
     }
@@ -79,7 +82,8 @@ static void pass(Run *run, bool prints)
     model_use_tape(run->model, run->tape);
     model_clear_gradients(run->model);
     Tensor *ids = ids_of(run, "ids", SHAPE(run->batch, run->positions), run->config.vocabulary);
-    Tensor *labels = ids_of(run, "labels", SHAPE(run->batch), run->config.classes), *mask = mask_of(run);
+    Tensor *labels = ids_of(run, "labels", SHAPE(run->batch), run->config.classes),
+           *mask = mask_of(run);
     Tensor *logits = bert_forward(run->bert, ids, mask, &run->mesh);
     Tensor *loss = cross_entropy_mean(logits, labels, run->batch, NULL);
     if (prints) {
@@ -141,7 +145,8 @@ static void print_words(Run *run)
     int64_t h = run->config.hidden;
     tape_reset(run->tape, (TapeBatch){.training = true});
     Tensor *x[] = {normal(run, "linear.x0", SHAPE(run->batch, run->positions, h)),
-                   normal(run, "linear.x1", SHAPE(h + 1, h)), normal(run, "linear.x2", SHAPE(h + 1))};
+                   normal(run, "linear.x1", SHAPE(h + 1, h)),
+                   normal(run, "linear.x2", SHAPE(h + 1))};
     print_word(run, "linear", linear_with_bias(x[0], x[1], x[2]), 3, x);
     Tensor *n[] = {normal(run, "norm.x0", SHAPE(run->batch, run->positions, h)),
                    normal(run, "norm.x1", SHAPE(h)), normal(run, "norm.x2", SHAPE(h))};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "autograd/operations.h"
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "model/bert.h"
 
 static Pool *pool;

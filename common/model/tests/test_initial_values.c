@@ -13,9 +13,10 @@ typedef struct Cut {
 } Cut;
 
 /* Rows and columns, even and uneven, and a part that is empty; rank 1, 2 and 3. */
-static const Cut CUTS[] = {{SHAPE(12, 5), 0}, {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},   {SHAPE(3, 13), 1},
-                           {SHAPE(2, 7), 0},  {SHAPE(7, 2), 1},    {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2},
-                           {SHAPE(10), 0},    {SHAPE(30522, 4), 0}};
+static const Cut CUTS[] = {{SHAPE(12, 5), 0},   {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},
+                           {SHAPE(3, 13), 1},   {SHAPE(2, 7), 0},    {SHAPE(7, 2), 1},
+                           {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2}, {SHAPE(10), 0},
+                           {SHAPE(30522, 4), 0}};
 
 static Tensor *only_parameter(Model *model, const Cut *cut, Placement placement, Initial initial)
 {
@@ -49,7 +50,8 @@ START_TEST(a_shard_starts_as_its_slice_of_the_whole)
             int64_t held = 0;
             for (int rank = 0; rank < ranks; rank++) {
                 Model *split = model_of_rank(rank, ranks);
-                Tensor *mine = only_parameter(split, cut, shard(cut->dim - cut->shape.rank), initial);
+                Tensor *mine =
+                    only_parameter(split, cut, shard(cut->dim - cut->shape.rank), initial);
                 ck_assert_int_eq(shard_begin(mine), held);
                 ck_assert(placement_equal(mine->placement, shard(cut->dim)));
                 for (int64_t i = 0; i < tensor_count(mine); i++)
@@ -87,7 +89,8 @@ START_TEST(a_linear_weight_is_uniform_as_in_pytorch)
     ck_assert_double_le(largest, bound);
     ck_assert_double_gt(largest, bound * 0.999);
     ck_assert_double_eq_tol(mean, 0, 5 * bound / sqrt(3 * count));
-    ck_assert_double_eq_tol(variance, bound * bound / 3, 5 * bound * bound * sqrt(4 / 45.0 / count));
+    ck_assert_double_eq_tol(variance, bound * bound / 3,
+                            5 * bound * bound * sqrt(4 / 45.0 / count));
     model_free(model);
 }
 END_TEST
@@ -120,7 +123,8 @@ END_TEST
 
 START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
 {
-    Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43), *turned = model_of_rank(0, 1);
+    Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43),
+          *turned = model_of_rank(0, 1);
     Tensor *a = parameter(model_builder(model), "a", SHAPE(4, 8), whole());
     Tensor *b = parameter(model_builder(model), "b", SHAPE(4, 8), whole());
     Tensor *c = parameter(model_builder(other), "a", SHAPE(4, 8), whole());
@@ -145,7 +149,8 @@ Suite *suite(void)
     Suite *suite = suite_create("initial values");
     TCase *tcase = tcase_create("initial values");
     tcase_add_checked_fixture(tcase, pool_up, pool_down);
-    tcase_add_loop_test(tcase, a_shard_starts_as_its_slice_of_the_whole, 0, sizeof CUTS / sizeof *CUTS);
+    tcase_add_loop_test(tcase, a_shard_starts_as_its_slice_of_the_whole, 0,
+                        sizeof CUTS / sizeof *CUTS);
     tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
     tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
     tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);

@@ -9,8 +9,13 @@ Suite *suite(void);
 
 /* ---- names and arenas ---------------------------------------------------------------------------------- */
 
-static const BertConfig SMALL = {
-    .vocabulary = 30, .hidden = 8, .layers = 2, .heads = 4, .classes = 2, .positions = 6, .dropout = 0.1};
+static const BertConfig SMALL = {.vocabulary = 30,
+                                 .hidden = 8,
+                                 .layers = 2,
+                                 .heads = 4,
+                                 .classes = 2,
+                                 .positions = 6,
+                                 .dropout = 0.1};
 
 static const char *const NAMES[] = {
     "embedding.weight",
@@ -99,7 +104,8 @@ static double its_index(void *context, const Parameter *p, int64_t index)
 
 START_TEST(a_fill_goes_by_the_index_in_the_whole)
 {
-    Model *model = model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
+    Model *model =
+        model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
     Tensor *rows = parameter(model_builder(model), "rows", SHAPE(10, 3), shard(0));
     Tensor *columns = parameter(model_builder(model), "columns", SHAPE(2, 5), shard(1));
     Tensor *all = parameter(model_builder(model), "all", SHAPE(7), whole());
@@ -189,15 +195,18 @@ END_TEST
 
 static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool training)
 {
-    tape_reset(
-        tape,
-        (TapeBatch){.seed = 1, .step = step, .count = 2, .samples = (int64_t[]){3, 1}, .training = training});
+    tape_reset(tape, (TapeBatch){.seed = 1,
+                                 .step = step,
+                                 .count = 2,
+                                 .samples = (int64_t[]){3, 1},
+                                 .training = training});
     model_use_tape(model, tape);
     model_clear_gradients(model);
     Tensor *ids = tape_ints(tape, SHAPE(2, 5), (int32_t[]){2, 9, 9, 29, 3, 2, 7, 3, 0, 0});
     Tensor *mask = tape_ints(tape, SHAPE(2, 5), (int32_t[]){1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
     Tensor *logits = bert_forward(bert, ids, mask, model_mesh(model));
-    Tensor *loss = cross_entropy_mean(logits, tape_ints(tape, SHAPE(2), (int32_t[]){1, 0}), 2, NULL);
+    Tensor *loss =
+        cross_entropy_mean(logits, tape_ints(tape, SHAPE(2), (int32_t[]){1, 0}), 2, NULL);
     tape_backward(tape, loss, NULL);
     model_complete_gradients(model);
     return (double)reals(loss)[0];

@@ -89,7 +89,8 @@ Suite *suite(void)
     tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
     tcase_add_checked_fixture(tests, make_model, free_model);
     tcase_add_test(tests, gradients_are_divided_by_the_scale_without_rounding);
-    tcase_add_loop_test(tests, what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved, 0, 6);
+    tcase_add_loop_test(
+        tests, what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved, 0, 6);
     tcase_add_test(tests, large_gradients_are_finite);
     tcase_add_test(tests, the_scale_is_doubled_after_so_many_good_steps_in_a_row);
     tcase_add_test(tests, the_scale_is_not_halved_below_1);

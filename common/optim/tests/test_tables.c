@@ -22,8 +22,8 @@ static void start(void)
     table = parameter(model_builder(model), "table", SHAPE(ROWS, COLUMNS), whole());
     model_finish(model);
     tape = tape_new(pool, &mesh);
-    optimizer =
-        optimizer_new(model, &(OptimizerConfig){ADAMW, 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8});
+    optimizer = optimizer_new(
+        model, &(OptimizerConfig){ADAMW, 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8});
 }
 
 static void stop(void)
@@ -54,8 +54,9 @@ static void must_be_gradient_of(const int32_t ids[IDS])
     for (int i = 0; i < IDS; i++)
         expected[ids[i]] += (real)(i + 1);
     for (int i = 0; i < COUNT; i++)
-        ck_assert_msg(reals(table->gradient)[i] == expected[i / COLUMNS], "row %d: %g instead of %g",
-                      i / COLUMNS, (double)reals(table->gradient)[i], (double)expected[i / COLUMNS]);
+        ck_assert_msg(reals(table->gradient)[i] == expected[i / COLUMNS],
+                      "row %d: %g instead of %g", i / COLUMNS, (double)reals(table->gradient)[i],
+                      (double)expected[i / COLUMNS]);
 }
 
 static const int32_t STEPS[4][IDS] = {{0, 7, 7}, {39, 8, 0}, {20, 21, 7}, {5, 5, 5}};

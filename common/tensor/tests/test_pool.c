@@ -1,7 +1,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "tensor/pool.h"
 
 enum { MB = 1000000 };
@@ -100,8 +100,8 @@ START_TEST(the_limit_refuses_and_says_what_is_held)
     Pool *pool = pool_new(10 * MB, false);
     Buffer *held[] = {pool_get(pool, 3 * MB, WEIGHTS), pool_get(pool, 2 * MB, GRADIENTS),
                       pool_get(pool, 1 * MB, OPTIMISER), pool_get(pool, 1 * MB, ACTIVATIONS)};
-    ASSERT_MISUSE(pool_get(pool, 4 * MB, ACTIVATIONS), "10 MB that MEM allows", "4 MB more", "weights 3 MB",
-                  "gradients 2 MB", "optimiser state 1 MB", "activations 1 MB");
+    ASSERT_MISUSE(pool_get(pool, 4 * MB, ACTIVATIONS), "10 MB that MEM allows", "4 MB more",
+                  "weights 3 MB", "gradients 2 MB", "optimiser state 1 MB", "activations 1 MB");
     for (int i = 0; i < 4; i++)
         buffer_release(held[i]);
     pool_free(pool);

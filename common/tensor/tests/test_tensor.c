@@ -1,7 +1,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 #include "tensor/tensor.h"
 
 START_TEST(a_tensor_that_was_written_over_is_called_so)
@@ -42,7 +42,8 @@ START_TEST(dimensions_count_from_either_end)
     ck_assert_int_eq(shape_dim("test", SHAPE(2, 3, 5), 0), 0);
     ck_assert_int_eq(shape_dim("test", SHAPE(2, 3, 5), LAST), 2);
     ck_assert_int_eq(shape_dim("test", SHAPE(2, 3, 5), -3), 0);
-    ASSERT_MISUSE(shape_dim("all_gather", SHAPE(2, 3, 5), 3), "all_gather", "dimension 3", "[2,3,5]");
+    ASSERT_MISUSE(shape_dim("all_gather", SHAPE(2, 3, 5), 3), "all_gather", "dimension 3",
+                  "[2,3,5]");
     ASSERT_MISUSE(shape_dim("all_gather", SHAPE(2, 3, 5), -4), "dimension -4");
 }
 END_TEST
@@ -52,7 +53,8 @@ START_TEST(messages_show_shape_and_placement)
     char text[96];
     Tensor x = {.shape = SHAPE(2, 3, 24), .placement = {SHARD, 2}};
     ck_assert_str_eq(tensor_text(&x, text), "[2,3,24] shard(2)");
-    const char *const names[] = {"whole", "copied", "shard(0)", "partial sum", "unknown", "undecided"};
+    const char *const names[] = {"whole",       "copied",  "shard(0)",
+                                 "partial sum", "unknown", "undecided"};
     for (int kind = WHOLE; kind <= UNDECIDED; kind++)
         ck_assert_str_eq(placement_text((Placement){kind, 0}, text), names[kind]);
     ck_assert_str_eq(shape_text((Shape){0}, text), "[]");
@@ -85,7 +87,9 @@ static const struct Cut {
     {12, 4, {3, 3, 3, 3}},
     {7, 1, {7}},
     {1, 5, {1, 0, 0, 0, 0}},
-    {3 * ((int64_t)1 << 40) + 1, 3, {((int64_t)1 << 40) + 1, ((int64_t)1 << 40) + 1, ((int64_t)1 << 40) - 1}},
+    {3 * ((int64_t)1 << 40) + 1,
+     3,
+     {((int64_t)1 << 40) + 1, ((int64_t)1 << 40) + 1, ((int64_t)1 << 40) - 1}},
 };
 
 START_TEST(parts_are_those_of_torch_chunk)

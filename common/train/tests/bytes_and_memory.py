@@ -5,7 +5,7 @@ import sys
 
 from runs import check, metrics_of
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../bench"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 
 L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # every part a multiple of 16 numbers, to which the arena pads it

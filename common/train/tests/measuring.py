@@ -6,7 +6,7 @@ import sys
 import runs
 
 ROOT, BUILD = runs.ROOT, runs.BUILD
-sys.path.insert(0, os.path.join(ROOT, "common/train/bench"))
+sys.path.insert(0, os.path.join(ROOT, "common/bench"))
 os.chdir(ROOT)
 
 OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BACKEND", "TRANSPORT", "NTASKS", "TP", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE", "CLUSTER", "WEAK",

@@ -13,11 +13,11 @@ import clusters
 import cost
 import steps
 
-refused = functools.partial(measuring.refused, "common/train/bench/model.py", silent=False)
+refused = functools.partial(measuring.refused, "common/bench/model.py", silent=False)
 
 
 def said(**given):
-    return measuring.run("common/train/bench/model.py", BUILD, **given)
+    return measuring.run("common/bench/model.py", BUILD, **given)
 
 
 refused("a model that is not known is refused", "'huge'", MODEL="huge")
@@ -64,7 +64,7 @@ check("what the backward pass hides is not waited for", cost.step(hidden, small,
 
 # ---- files of clusters ---------------------------------------------------------------------------------------------------
 
-with open("common/train/bench/clusters/dgx-h200.json", encoding="utf-8") as file:
+with open("common/bench/clusters/dgx-h200.json", encoding="utf-8") as file:
     h200 = json.load(file)
 
 
@@ -123,7 +123,7 @@ run = said(CLUSTER="dgx-2h", WEAK="1")
 apart = [int(x) for x in re.findall(r"%\s+\d+ %\s+([+-]\d+)\s", run.stdout)]
 check("the weak scaling of Megatron-LM's paper is predicted within 7 points, on one node within 6",
       run.returncode == 0 and len(apart) == 8 and max(map(abs, apart)) <= 7 and max(map(abs, apart[:4])) <= 6, run.stdout + run.stderr)
-with open("common/train/bench/clusters/dgx-2h.json", encoding="utf-8") as file:
+with open("common/bench/clusters/dgx-2h.json", encoding="utf-8") as file:
     published = json.load(file)["published"]["one_gpu_tflops"]
 one = re.search(r"one GPU: ([\d.]+) TFLOP/s", run.stdout)
 check("and one GPU within 3 % of what it sustained", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)

@@ -19,7 +19,7 @@ import rows
 import steps
 import traffic
 
-refused = functools.partial(measuring.refused, "common/train/bench/bench.py")
+refused = functools.partial(measuring.refused, "common/bench/bench.py")
 
 refused("a section that does not exist is refused", "'kernel'", ONLY="kernel")
 refused("rounds that are no number are refused", "'many'", ROUNDS="many")

@@ -16,7 +16,7 @@ import gpu
 import idle
 import peers
 
-refused = functools.partial(measuring.refused, "common/train/bench/bench.py", BACKEND="emulated")
+refused = functools.partial(measuring.refused, "common/bench/bench.py", BACKEND="emulated")
 
 work = os.path.join(BUILD, "bench-gpu-test")
 shutil.rmtree(work, ignore_errors=True)

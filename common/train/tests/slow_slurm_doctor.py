@@ -35,7 +35,7 @@ def main():
         alone = with_srun(one, folder, "echo pmix; echo ranks=1; echo ranks=1")
         says(one, "ranks that are alone are told, with a way out", r"(?s)each rank is alone.*HINT: .*START = mpirun", PATH=alone)
         with open(f"{folder}/site.mk", "w") as site:
-            site.write(open(f"{ROOT}/common/train/slurm/site-example.mk").read())
+            site.write(open(f"{ROOT}/common/slurm/site-example.mk").read())
         status, text = one.made("doctor", f"SITE={folder}/site.mk")
         check(status == 0 and "there is no partition 'cpu'" in text and "HINT: PARTITION in site.mk" in text,
               "a site.mk that nobody has edited is told with what to edit", text)

@@ -30,7 +30,8 @@ START_TEST(weights_that_are_whole_are_compared_and_shards_are_not)
     if (group_rank(world) == 1)
         reals(model_parameter(model, "last.weight")->value)[2] += 1e-6f;
     ck_assert(!weights_are_equal(model, 3, &problem));
-    ck_assert_msg(strstr(problem.what, "last.weight") && strstr(problem.what, "step 3"), "%s", problem.what);
+    ck_assert_msg(strstr(problem.what, "last.weight") && strstr(problem.what, "step 3"), "%s",
+                  problem.what);
     model_free(model);
     pool_free(pool);
 }

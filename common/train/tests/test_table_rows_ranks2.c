@@ -91,7 +91,8 @@ START_TEST(what_is_asked_and_sent_is_counted)
     group_reset_counters(world);
     int64_t numbers = table_rows_pack(rows, world);
     comm_all_reduce(world, reals(table->gradient), reals(table->gradient), numbers);
-    int64_t bytes = group_counter(world, ALL_REDUCE).bytes; /* 2 (n - 1) / n of both, on each of two ranks */
+    int64_t bytes =
+        group_counter(world, ALL_REDUCE).bytes; /* 2 (n - 1) / n of both, on each of two ranks */
     table_rows_unpack(rows);
     table_rows_free(rows);
     ck_assert_int_eq(bytes, ((ROWS + 31) / 32 + 5 * COLUMNS) * (int64_t)sizeof(real));
@@ -100,7 +101,8 @@ END_TEST
 
 START_TEST(a_small_table_and_what_is_no_table_are_sent_whole)
 {
-    Tensor small = {.is_table = true, .shape = SHAPE(1000, 128)}, weight = {.shape = SHAPE(4096, 1024)};
+    Tensor small = {.is_table = true, .shape = SHAPE(1000, 128)},
+           weight = {.shape = SHAPE(4096, 1024)};
     ck_assert(has_table_rows(table));
     ck_assert(!has_table_rows(&small));
     ck_assert(!has_table_rows(&weight));

@@ -71,8 +71,8 @@ START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
     ck_assert_double_gt(waited, 0);
     ck_assert_double_eq_tol(spans[2].seconds[1], waited, 1e-9);
     ck_assert_double_eq(spans[2].seconds[0], 0);
-    ck_assert_double_eq_tol(find(spans, count, "duplication")->seconds[1], own[0] + own[1] + own[2] - waited,
-                            1e-9);
+    ck_assert_double_eq_tol(find(spans, count, "duplication")->seconds[1],
+                            own[0] + own[1] + own[2] - waited, 1e-9);
     ck_assert_double_ge(find(spans, count, "linear")->seconds[1], 4e-3 * group_rank(world));
 }
 END_TEST
@@ -100,7 +100,8 @@ START_TEST(ranks_that_split_a_model_do_not_wait_for_those_of_another_replica)
 }
 END_TEST
 
-START_TEST(what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number)
+START_TEST(
+    what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number)
 {
     SpanTotal spans[MAX_SPANS];
     Mesh mesh = {.world = world};
@@ -126,7 +127,8 @@ Suite *suite(void)
     tcase_add_test(tests, each_exchange_takes_what_it_took_the_rank_that_came_last);
     tcase_add_test(tests, ranks_that_split_a_model_do_not_wait_for_those_of_another_replica);
     tcase_add_test(
-        tests, what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number);
+        tests,
+        what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -222,7 +222,7 @@ def main(folder):
             event["args"]["name"] = evil
     with open(f"{folder}/nasty.json", "w", encoding="utf-8") as file:
         json.dump(nasty, file)
-    page_of = [f"{ROOT}/common/train/page/training.py"]
+    page_of = [f"{ROOT}/common/page/training.py"]
     subprocess.run([*page_of, f"{folder}/nasty.json", f"{folder}/kept.jsonl", f"{folder}/nasty.html"], env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, check=True)
     page = look_at_page(f"{folder}/nasty.html", "with names that are HTML")
     check(evil in page.data["timeline"]["names"] and not any(tag == "b" for tag, _ in page.elements), "names that are HTML stay texts")

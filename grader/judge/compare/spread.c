@@ -33,7 +33,8 @@ static pid_t second_id;
 
 static void *reserve(size_t bytes, int sharing)
 {
-    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *room =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) {
         Problem problem;
         problem_set(&problem, NULL, "raise the limit on address space (ulimit -v)",
@@ -75,7 +76,8 @@ static void widen_spread(int worker, const char *emulated)
     while ((exact = next_entry(desk->exact, desk->used, &offset))) {
         const Entry *other = (const Entry *)(emulated + ((const char *)exact - desk->exact));
         double *spread = spread_of(worker, exact);
-        *spread = fmax(*spread, largest_distance(numbers_of(other), numbers_of(exact), exact->count));
+        *spread =
+            fmax(*spread, largest_distance(numbers_of(other), numbers_of(exact), exact->count));
     }
 }
 
@@ -158,7 +160,8 @@ static void say(void)
 static void play_exactly(void)
 {
     desk->used = 0;
-    write_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){desk->exact, STREAM_BYTES, &desk->used});
+    write_expected(&desk->c, desk->rank, NO_MISTAKE,
+                   (Stream){desk->exact, STREAM_BYTES, &desk->used});
     clear_spread(JUDGE);
 }
 

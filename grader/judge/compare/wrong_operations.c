@@ -51,11 +51,12 @@ Tensor *into_layer(Scenario *run, Tensor *x)
     }
 }
 
-#define WRAPPED(type, name, ...)                                                                             \
-    type __real_##name(__VA_ARGS__);                                                                         \
+#define WRAPPED(type, name, ...)                                                                   \
+    type __real_##name(__VA_ARGS__);                                                               \
     type __wrap_##name(__VA_ARGS__)
 
-WRAPPED(Tensor *, attention, Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
+WRAPPED(Tensor *, attention, Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads,
+        float factor);
 WRAPPED(Tensor *, gelu, Tensor *x);
 WRAPPED(Tensor *, linear, Tensor *x, Tensor *weight);
 WRAPPED(Tensor *, dropout_with, Tensor *x, const char *name, double probability);

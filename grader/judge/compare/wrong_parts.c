@@ -13,8 +13,8 @@ static Tensor *kept_numbers(Tape *tape, double first, double second)
     return kept;
 }
 
-static Node *on_tape(const char *name, void (*backward)(Node *node, Tensor *dy), Tensor *x, Tensor *y,
-                     Tensor *kept)
+static Node *on_tape(const char *name, void (*backward)(Node *node, Tensor *dy), Tensor *x,
+                     Tensor *y, Tensor *kept)
 {
     Node *node = tape_operation(x->tape, name, backward, y, 1, &x);
     if (node)
@@ -48,15 +48,16 @@ Tensor *with_gradient_times(Tensor *x, double factor)
  * @param kept [rows, words]: of the columns of one rank */
 static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
 {
-    int64_t columns = shape_last(x->shape), mine = columns / ranks, rows = tensor_count(x) / columns;
+    int64_t columns = shape_last(x->shape), mine = columns / ranks,
+            rows = tensor_count(x) / columns;
     Shape shape = SHAPE(rows, mine);
     Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
     for (int k = 0; k < ranks; k++) {
         Tensor *part_of_x = tape_tensor(x->tape, REAL, shape, whole()),
                *part_of_y = tape_tensor(x->tape, REAL, shape, whole());
         kernel_copy_rows(rows, mine, reals(x) + k * mine, columns, reals(part_of_x), mine);
-        kernel_dropout(DROPOUT, rows, mine, probability, (const uint32_t *)ints(kept), NULL, reals(part_of_x),
-                       reals(part_of_y));
+        kernel_dropout(DROPOUT, rows, mine, probability, (const uint32_t *)ints(kept), NULL,
+                       reals(part_of_x), reals(part_of_y));
         kernel_copy_rows(rows, mine, reals(part_of_y), mine, reals(y) + k * mine, columns);
     }
     return y;
@@ -64,14 +65,15 @@ static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *
 
 static void repeated_dropout_gradient(Node *node, Tensor *dy)
 {
-    gradient_add(node->input[0],
-                 repeated_dropout(node->with.probability, node->saved[1], dy, (int)kept_number(node, 0)));
+    gradient_add(node->input[0], repeated_dropout(node->with.probability, node->saved[1], dy,
+                                                  (int)kept_number(node, 0)));
 }
 
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks)
 {
     const TapeBatch *batch = tape_batch(x->tape);
-    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns, mine = columns / ranks;
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns,
+            mine = columns / ranks;
     DropoutMask mask = {.key = philox_key(batch->seed, name, (uint64_t)batch->step),
                         .probability = probability,
                         .samples = batch->samples,
@@ -79,7 +81,8 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
     Tensor *kept = tape_tensor(x->tape, INT32, SHAPE(rows, dropout_words(mine)), whole());
     kernel_dropout_draw(rows, mine, &mask, (uint32_t *)ints(kept));
     Tensor *y = repeated_dropout(probability, kept, ready(x), ranks);
-    Node *node = on_tape("dropout", repeated_dropout_gradient, x, y, kept_numbers(x->tape, ranks, 0));
+    Node *node =
+        on_tape("dropout", repeated_dropout_gradient, x, y, kept_numbers(x->tape, ranks, 0));
     if (node) {
         node->with.probability = probability;
         node_keep(node, 1, kept);

@@ -49,13 +49,15 @@ bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
         return false;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < replica_buckets(round); i++) {
-            double divisor = divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
+            double divisor =
+                divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
             if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
                 return false;
         }
-    snprintf(text, size,
-             _("it is divided by the number of buckets: a mean over the replicas is divided by how many "
-               "these are"));
+    snprintf(
+        text, size,
+        _("it is divided by the number of buckets: a mean over the replicas is divided by how many "
+          "these are"));
     return true;
 }
 
@@ -113,7 +115,8 @@ static int divided_alone(const Evidence *e, int dp)
 static bool in_other_order(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
-        if (!same(e->is[i], e->right[0]) && !same(e->is[i], e->right[1]) && !same(e->is[i], e->right[2]))
+        if (!same(e->is[i], e->right[0]) && !same(e->is[i], e->right[1]) &&
+            !same(e->is[i], e->right[2]))
             return false;
     return true;
 }
@@ -129,16 +132,21 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     double loss = e->is[0];
     int divided = divided_alone(e, dp);
     if (divided >= 0)
-        snprintf(text, size, _("%s is divided by the number of replicas: the caller divides by the count"),
+        snprintf(text, size,
+                 _("%s is divided by the number of replicas: the caller divides by the count"),
                  names[divided]);
-    else if (dp > 1 && (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
-        snprintf(text, size,
-                 _("it is an average of averages: wrong where replicas have read different numbers of rows"));
+    else if (dp > 1 &&
+             (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
+        snprintf(
+            text, size,
+            _("it is an average of averages: wrong where replicas have read different numbers of rows"));
     else if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
-        snprintf(text, size,
-                 _("the sums are divided by the number of replicas: the caller divides by the count"));
+        snprintf(
+            text, size,
+            _("the sums are divided by the number of replicas: the caller divides by the count"));
     else if (alone >= 0)
-        snprintf(text, size, _("%s is this replica's alone: all three are summed over the replicas"),
+        snprintf(text, size,
+                 _("%s is this replica's alone: all three are summed over the replicas"),
                  names[alone]);
     else if (in_other_order(e))
         snprintf(text, size, _("the sums are right, but stored in another order"));

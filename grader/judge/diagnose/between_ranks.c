@@ -10,13 +10,15 @@
 static const Entry *as_seen_by(const Evidence *e, int rank)
 {
     const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->label);
-    return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry : NULL;
+    return entry && entry->count == e->want->count && e->got->placement_kind != SHARD ? entry
+                                                                                      : NULL;
 }
 
 bool right_on_first_rank(const Evidence *e, char *text, size_t size)
 {
     const Entry *first = as_seen_by(e, 0);
-    if (e->trial->rank == 0 || !first || !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
+    if (e->trial->rank == 0 || !first ||
+        !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
     snprintf(text, size, _("the result is right on the first rank only"));
     return true;
@@ -39,12 +41,14 @@ bool brought_by_one(const Evidence *e, char *text, size_t size)
     if (zeros)
         return false;
     if (everywhere)
-        snprintf(text, size, _("every rank holds what rank %d has brought, and nothing of the others"),
+        snprintf(text, size,
+                 _("every rank holds what rank %d has brought, and nothing of the others"),
                  e->trial->rank);
     else if (right_on >= 0)
-        snprintf(text, size,
-                 _("rank %d has the sum, and this rank its own contribution only: all of them need the sum"),
-                 right_on);
+        snprintf(
+            text, size,
+            _("rank %d has the sum, and this rank its own contribution only: all of them need the sum"),
+            right_on);
     return everywhere || right_on >= 0;
 }
 
@@ -83,7 +87,8 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
         const Entry *one = as_seen_by(e, rank);
         if (!one || count_right(numbers_of(one), e) < right)
             return false;
-        differ = differ || !close_to(numbers_of(one), numbers_of(first), 1, first->count, e->tolerance);
+        differ =
+            differ || !close_to(numbers_of(one), numbers_of(first), 1, first->count, e->tolerance);
     }
     if (!differ || !exchange_ends_at(e, right))
         return false;
@@ -102,7 +107,8 @@ bool ranks_differ(const Evidence *e, char *text, size_t size)
     const Entry *first = as_seen_by(e, 0);
     for (int rank = 1; rank < c->world && first && alike_on_ranks(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
-        if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
+        if (other &&
+            !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
             snprintf(
                 text, size,
                 _("ranks no longer agree on a tensor that should be the same everywhere: each has its own "
@@ -119,22 +125,24 @@ bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->trial->c->tp, mine = columns / tp;
     int right = 0, wrong = -1;
-    if (e->want->check == GRADIENT || e->got->placement_kind == SHARD || tp == 1 || mine * tp != columns)
+    if (e->want->check == GRADIENT || e->got->placement_kind == SHARD || tp == 1 ||
+        mine * tp != columns)
         return false;
     for (int64_t k = 0; k < tp; k++) {
         bool close = true;
         for (int64_t row = 0; row < e->count; row += columns)
-            close =
-                close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine, e->tolerance);
+            close = close && close_to(e->is + row + k * mine, e->right + row + k * mine, 1, mine,
+                                      e->tolerance);
         right += close;
         wrong = close ? wrong : (int)k;
     }
     if (right == 0 || wrong < 0)
         return false;
-    snprintf(text, size,
-             _("only a part of the columns is wrong, that of rank %d among them: this rank computed with "
-               "something that "
-               "should be the same everywhere, and is not, or drew its own random numbers"),
-             wrong);
+    snprintf(
+        text, size,
+        _("only a part of the columns is wrong, that of rank %d among them: this rank computed with "
+          "something that "
+          "should be the same everywhere, and is not, or drew its own random numbers"),
+        wrong);
     return true;
 }

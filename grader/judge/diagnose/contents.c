@@ -14,7 +14,8 @@ static bool was_divided(const Entry *got, const Entry *want, int tp)
     int divided = 0, other = 0;
     for (int i = 0; i < want->shape.rank && got->shape.rank == want->shape.rank; i++) {
         divided += got->shape.size[i] == want->shape.size[i] / tp && tp > 1;
-        other += got->shape.size[i] != want->shape.size[i] && got->shape.size[i] != want->shape.size[i] / tp;
+        other += got->shape.size[i] != want->shape.size[i] &&
+                 got->shape.size[i] != want->shape.size[i] / tp;
     }
     return divided > 0 && other == 0;
 }
@@ -23,13 +24,15 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"), got->label.name,
-             shape_text(got->shape, a), shape_text(want->shape, b),
-             divided && cut
-                 ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
-             : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled matrix "
-                           "repeats itself: declare the undivided shape and shard(dimension)")
-                       : _("its size does not follow the arguments of the ..._new function"));
+    snprintf(
+        text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"),
+        got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
+        divided && cut
+            ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
+        : divided
+            ? _("all ranks hold the same numbers for their parts of it, so the assembled matrix "
+                "repeats itself: declare the undivided shape and shard(dimension)")
+            : _("its size does not follow the arguments of the ..._new function"));
 }
 
 static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
@@ -45,7 +48,8 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
     int64_t offset = 0;
     const Entry *want;
     while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
-        const Entry *got = want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
+        const Entry *got =
+            want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
         if (got && !shape_equal(got->shape, want->shape)) {
             tell_shape(t, got, want, text, size);
             return true;
@@ -61,13 +65,14 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
-    fail(t->result, SHARDING, t->index,
-         cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
-         : cut == CUT_NOT
-             ? _("every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
-                 "work (%s)")
-             : _("parameter %s is cut along the wrong dimension (%s)"),
-         want->label.name, case_text(t->c, text));
+    fail(
+        t->result, SHARDING, t->index,
+        cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
+        : cut == CUT_NOT
+            ? _("every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
+                "work (%s)")
+            : _("parameter %s is cut along the wrong dimension (%s)"),
+        want->label.name, case_text(t->c, text));
     return true;
 }
 
@@ -78,12 +83,14 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         double initial = (double)(float)numbers_of(want)[global_index(got, i)];
         if (numbers_of(got)[i] == initial)
             continue;
-        fail(t->result, INITIAL_VALUES, t->index,
-             _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values "
-               "belong "
-               "to the "
-               "undivided parameter and its name, whatever the layout (%s)"),
-             want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, case_text(t->c, text));
+        fail(
+            t->result, INITIAL_VALUES, t->index,
+            _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values "
+              "belong "
+              "to the "
+              "undivided parameter and its name, whatever the layout (%s)"),
+            want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial,
+            case_text(t->c, text));
         return;
     }
 }
@@ -101,8 +108,9 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)
-        fail(t->result, SHARDING, t->index, _("rank %d does not hold its part of parameter %s (%s)"), t->rank,
-             want->label.name, case_text(t->c, text));
+        fail(t->result, SHARDING, t->index,
+             _("rank %d does not hold its part of parameter %s (%s)"), t->rank, want->label.name,
+             case_text(t->c, text));
     else
         compare_initial(t, got, want);
 }
@@ -111,7 +119,8 @@ void parameter_missing(Trial *t, const Entry *want)
 {
     char text[160], why[700];
     if (!renamed_parameter(t, why, sizeof why))
-        snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"), want->label.name);
+        snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"),
+                 want->label.name);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
         fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
 }
@@ -176,29 +185,33 @@ typedef struct Exchanged {
     double sent, calls, enough, calls_enough;
 } Exchanged;
 
-static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x, char *text, size_t size)
+static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x, char *text,
+                           size_t size)
 {
     char reason[160];
     double times = x->enough > 0 ? x->sent / x->enough : 0;
     if (x->enough == 0) {
-        snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"), x->sent);
+        snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"),
+                 x->sent);
         return;
     }
     if (want->label.of == METRICS_OF)
         snprintf(reason, sizeof reason, _("three sums over the replicas, mesh->dp, tell all"));
     else if (sends_doubles(t))
-        snprintf(reason, sizeof reason,
-                 _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"));
+        snprintf(
+            reason, sizeof reason,
+            _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"));
     else if (times == round(times) && x->calls == times * x->calls_enough)
-        snprintf(reason, sizeof reason, _("%.0f exchanges instead of %.0f"), x->calls, x->calls_enough);
+        snprintf(reason, sizeof reason, _("%.0f exchanges instead of %.0f"), x->calls,
+                 x->calls_enough);
     else
         snprintf(reason, sizeof reason, _("something is exchanged that need not be"));
     if (times > 1 && times == round(times))
-        snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"), x->sent,
-                 times, x->enough, reason);
+        snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
+                 x->sent, times, x->enough, reason);
     else
-        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), x->sent, x->enough,
-                 reason);
+        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), x->sent,
+                 x->enough, reason);
 }
 
 void compare_traffic(Trial *t, const Entry *want)
@@ -214,20 +227,23 @@ void compare_traffic(Trial *t, const Entry *want)
         calls = fmax(calls, numbers_of(got)[1]);
     }
     t->silent = t->silent || (sent == 0 && numbers_of(want)[0] > 0);
-    double usual = numbers_of(want)[1], allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
+    double usual = numbers_of(want)[1],
+           allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding)) {
         tell_more_sent(t, want, &(Exchanged){sent, calls, allowed, usual}, why, sizeof why);
-        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", label_text(&want->label, name), _(": "), why,
-             case_text(t->c, text));
+        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", label_text(&want->label, name),
+             _(": "), why, case_text(t->c, text));
     } else if (allowed == 0 && n > 1 && calls > 0) {
-        fail(t->result, COMMUNICATION, t->index,
-             calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass needs "
-                           "none (%s)")
-                       : _("%s: the ranks wait for each other in %.0f collective call, and this pass needs "
-                           "none (%s)"),
-             label_text(&want->label, name), calls, case_text(t->c, text));
+        fail(
+            t->result, COMMUNICATION, t->index,
+            calls > 1
+                ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass needs "
+                    "none (%s)")
+                : _("%s: the ranks wait for each other in %.0f collective call, and this pass needs "
+                    "none (%s)"),
+            label_text(&want->label, name), calls, case_text(t->c, text));
     } else if (!(calls <= 2 * usual + 2)) {
         fail(t->result, COMMUNICATION, t->index,
              _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"),

@@ -43,7 +43,8 @@ static bool find_brought(const Evidence *e, Brought *b)
     tape_reset(run.tape, (TapeBatch){.seed = c->key});
     *b = (Brought){.ranks = c->world, .share = averaged ? 1.0 / replicas_of(c) : 1};
     for (int r = 0; r < c->world; r++) {
-        b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp : r / c->tp == e->trial->rank / c->tp;
+        b->member[r] =
+            averaged ? r % c->tp == e->trial->rank % c->tp : r / c->tp == e->trial->rank / c->tp;
         b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
         memcpy(b->numbers[r], reals(random_input(&run, key, r, e->want->shape, false)),
                (size_t)e->count * sizeof(double));
@@ -68,7 +69,8 @@ static double product(double a, double b)
     return a * b;
 }
 
-static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(double, double), double factor)
+static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(double, double),
+                      double factor)
 {
     for (int64_t i = 0; i < e->count; i++) {
         double y = 0;
@@ -94,8 +96,8 @@ static bool another_operation(const Evidence *e, const Brought *b, char *text, s
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
             folded_by(e, b, operations[i].operation, b->share)) {
-            snprintf(text, size, _("it is %s of the ranks' numbers; %s is asked for"), _(operations[i].name),
-                     b->share == 1 ? _("their sum") : _("their mean"));
+            snprintf(text, size, _("it is %s of the ranks' numbers; %s is asked for"),
+                     _(operations[i].name), b->share == 1 ? _("their sum") : _("their mean"));
             return true;
         }
     return false;
@@ -123,9 +125,10 @@ static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, si
     }
     if (explained < 2)
         return false;
-    snprintf(text, size,
-             _("pairs of numbers were added as if each were one in double precision: a tensor holds float, "
-               "MPI_FLOAT"));
+    snprintf(
+        text, size,
+        _("pairs of numbers were added as if each were one in double precision: a tensor holds float, "
+          "MPI_FLOAT"));
     return true;
 }
 
@@ -231,8 +234,8 @@ static bool is_near(double a, double b)
 }
 
 /* Is each rank of the world in it equally often, and not as often as it should be? */
-static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS], char *text,
-                            size_t size)
+static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS],
+                            char *text, size_t size)
 {
     const Case *c = e->trial->c;
     double factor = (double)c->tp / c->world;
@@ -273,10 +276,11 @@ static bool wrong_times(const Brought *b, const double times[MAX_RANKS], char *t
         snprintf(text, size, _("what rank %d brings is in it, a rank of another group"), odd);
     else if (is_near(times[odd], 0))
         snprintf(text, size,
-                 _("what rank %d brings is missing in it%s: the exchange does not reach everybody"), odd,
-                 others);
+                 _("what rank %d brings is missing in it%s: the exchange does not reach everybody"),
+                 odd, others);
     else
-        snprintf(text, size, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]), others);
+        snprintf(text, size, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]),
+                 others);
     return true;
 }
 
@@ -288,8 +292,8 @@ bool made_of_contributions(const Evidence *e, char *text, size_t size)
         return false;
     bool found = another_operation(e, &b, text, size) || added_as_doubles(e, &b, text, size) ||
                  added_as_integers(e, &b, text, size) ||
-                 (times_of_ranks(e, &b, times) &&
-                  (mean_over_world(e, &b, times, text, size) || wrong_times(&b, times, text, size)));
+                 (times_of_ranks(e, &b, times) && (mean_over_world(e, &b, times, text, size) ||
+                                                   wrong_times(&b, times, text, size)));
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;

@@ -14,7 +14,8 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
         int64_t offset = outcome->begin[rank];
         const Entry *entry;
         while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset))) {
-            if (entry->kind != REFUSED || entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
+            if (entry->kind != REFUSED ||
+                entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
                 continue;
             char line[64];
             const Problem *problem = (const Problem *)numbers_of(entry);
@@ -40,10 +41,11 @@ void ending_text(const Trial *t, char *text, size_t size)
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
-        snprintf(text, size,
-                 _("some ranks did not join the creation of the groups, which concerns everybody; the ranks "
-                   "wait for each other for ever: %s"),
-                 t->outcome->diagnosis);
+        snprintf(
+            text, size,
+            _("some ranks did not join the creation of the groups, which concerns everybody; the ranks "
+              "wait for each other for ever: %s"),
+            t->outcome->diagnosis);
     else if (refusal_text(t->c, t->outcome, text, size))
         append_mismatch(t, text, size);
     else

@@ -80,12 +80,14 @@ bool nothing_flowed_back(const Evidence *e, char *text, size_t size)
     if (e->want->check == FORWARD || e->count == 0 || !all_zero(e))
         return false;
     if (e->trial->result->lab->over_replicas) {
-        snprintf(text, size, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
+        snprintf(text, size,
+                 _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
         return true;
     }
     if (e->trial->result->check[FORWARD].failed) {
-        snprintf(text, size,
-                 _("it is zero everywhere; the forward pass is wrong already, so look there first"));
+        snprintf(
+            text, size,
+            _("it is zero everywhere; the forward pass is wrong already, so look there first"));
         return true;
     }
     snprintf(
@@ -116,20 +118,22 @@ bool multiple(const Evidence *e, char *text, size_t size)
         const char *says;
     } factors[] = {
         {c->tp,
-         copy ? N_("it is %g times the expected one: duplication copies in the forward pass and sums in "
-                   "the backward "
-                   "pass; look again at which of the two talks in which direction")
-              : N_("it is %g times the expected one, once for each rank: it is summed over the ranks "
-                   "although it was "
-                   "complete")},
+         copy
+             ? N_("it is %g times the expected one: duplication copies in the forward pass and sums in "
+                  "the backward "
+                  "pass; look again at which of the two talks in which direction")
+             : N_("it is %g times the expected one, once for each rank: it is summed over the ranks "
+                  "although it was "
+                  "complete")},
         {(double)c->tp * c->tp,
          N_("it is %g times the expected one: it is summed over the ranks twice too often")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
-        {1.0 / c->B, c->B == 2
-                         ? N_("it is %g times the expected one: it is halved, or a mean over the batch is "
-                              "taken once too often")
-                         : N_("it is %g times the expected one: a mean over the batch is taken once too "
-                              "often")},
+        {1.0 / c->B,
+         c->B == 2
+             ? N_("it is %g times the expected one: it is halved, or a mean over the batch is "
+                  "taken once too often")
+             : N_("it is %g times the expected one: a mean over the batch is taken once too "
+                  "often")},
         {1.0 / (c->B * c->S),
          N_("it is %g times the expected one: a mean over the rows is taken once too often")},
         {2, N_("it is %g times the expected one: it is counted twice")},
@@ -137,7 +141,8 @@ bool multiple(const Evidence *e, char *text, size_t size)
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (factors[i].factor != 1 && close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance)) {
+        if (factors[i].factor != 1 &&
+            close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance)) {
             snprintf(text, size, _(factors[i].says), factors[i].factor);
             return true;
         }
@@ -150,14 +155,16 @@ bool scaled(const Evidence *e, char *text, size_t size)
     double factor = factor_between(e);
     if (dropout_differs(e, text, size)) /* with little kept, a factor says nothing */
         return false;
-    if (e->count < 3 || fabs(factor - 1) < 1e-3 || !close_to(e->is, e->right, factor, e->count, e->tolerance))
+    if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
+        !close_to(e->is, e->right, factor, e->count, e->tolerance))
         return false;
     if (factor == 0)
         snprintf(text, size, _("it is zero everywhere"));
     else
-        snprintf(text, size,
-                 _("all of it is %.4g times the expected one: a constant factor is wrong, or forgotten"),
-                 factor);
+        snprintf(
+            text, size,
+            _("all of it is %.4g times the expected one: a constant factor is wrong, or forgotten"),
+            factor);
     return true;
 }
 
@@ -195,13 +202,14 @@ bool suspected(const Evidence *e, char *text, size_t size)
             const Case *c = e->trial->c;
             if (s == OWN_ONLY && brought_by_one(e, text, size))
                 return true;
-            snprintf(text, size, "%s%s", _(suspect->sentence),
-                     s != GRADIENT_MISSING ? ""
-                     : c->dy_exponent < 0 || c->exponent < 0
-                         ? _("; or it was lost for being small: the gradients of this case are millionths")
-                     : c->dy_exponent > 0 || c->exponent > 0
-                         ? _("; or large ones are cut off: those of this case are millions")
-                         : "");
+            snprintf(
+                text, size, "%s%s", _(suspect->sentence),
+                s != GRADIENT_MISSING ? ""
+                : c->dy_exponent < 0 || c->exponent < 0
+                    ? _("; or it was lost for being small: the gradients of this case are millionths")
+                : c->dy_exponent > 0 || c->exponent > 0
+                    ? _("; or large ones are cut off: those of this case are millions")
+                    : "");
             return true;
         }
     }
@@ -211,7 +219,8 @@ bool suspected(const Evidence *e, char *text, size_t size)
 /* The gradient of a shard: the sum of all ranks' parts, which are gradients of different numbers. */
 bool added_up_over_ranks(const Evidence *e, char *text, size_t size)
 {
-    int64_t held = e->got->end - e->got->begin, all = e->want->shape.size[e->got->placement_dim & 3];
+    int64_t held = e->got->end - e->got->begin,
+            all = e->want->shape.size[e->got->placement_dim & 3];
     if (e->trial->c->tp == 1 || e->got->placement_kind != SHARD || held * e->trial->c->tp != all)
         return false;
     for (int64_t i = 0; i < e->count; i++) {
@@ -262,10 +271,11 @@ bool same_numbers_elsewhere(const Evidence *e, char *text, size_t size)
         if (!found || zeros > 0)
             return false;
     }
-    snprintf(text, size,
-             _("the right numbers are all there but in the wrong places: check along which dimension the "
-               "pieces are joined "
-               "or cut, and in which order"));
+    snprintf(
+        text, size,
+        _("the right numbers are all there but in the wrong places: check along which dimension the "
+          "pieces are joined "
+          "or cut, and in which order"));
     return true;
 }
 
@@ -286,15 +296,17 @@ bool nearly_right(const Evidence *e, char *text, size_t size)
         return false;
     if (missing == wrong || too_many == wrong) { /* no rounding makes these */
         snprintf(text, size, "%s",
-                 missing == wrong ? _("the numbers that are wrong are small, and each is zero where it "
-                                      "should not be: a small part is missing")
-                                  : _("the numbers that are wrong are small, and each should be zero: "
-                                      "something small was added, or kept, that does not belong there"));
+                 missing == wrong
+                     ? _("the numbers that are wrong are small, and each is zero where it "
+                         "should not be: a small part is missing")
+                     : _("the numbers that are wrong are small, and each should be zero: "
+                         "something small was added, or kept, that does not belong there"));
         return true;
     }
-    snprintf(text, size,
-             _("it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
-               "format or an approximation, or a small part is missing"),
-             floor(-log10(error / largest)));
+    snprintf(
+        text, size,
+        _("it is nearly right, to about %.0f digits: precision was lost on the way, in a shorter number "
+          "format or an approximation, or a small part is missing"),
+        floor(-log10(error / largest)));
     return true;
 }

@@ -29,11 +29,12 @@ bool gives(const Evidence *e, const double *whole);
 
 /** Each looks for one kind of mistake; the sentence goes to `text`. */
 typedef bool Finder(const Evidence *e, char *text, size_t size);
-Finder group_is_wrong, input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspected,
-    added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere, right_on_first_rank,
-    ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong, made_of_contributions, partial_match,
-    divided_by_bucket_count, dropout_differs, input_added, rows_of_ids, rows_of_repeated_ids,
-    rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one;
+Finder group_is_wrong, input_altered, not_a_number, nothing_flowed_back, multiple, scaled,
+    suspected, added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
+    right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong,
+    made_of_contributions, partial_match, divided_by_bucket_count, dropout_differs, input_added,
+    rows_of_ids, rows_of_repeated_ids, rest_is_not_shared, right_in_step_1, first_ones_right,
+    brought_by_one;
 
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);

@@ -82,11 +82,13 @@ void left_over(Trial *t, const Entry *entry)
     snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, entry->label.name);
     if (!strcmp(name, "request")) {
         append_open_requests(t, which, sizeof which);
-        fail(t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
-             _("an exchange was started and not waited for%s%s: a result was read before the exchange was "
-               "complete (rank %d, %s)"),
-             t->result->lab->over_replicas ? _(", as if it were that of another of the buckets") : "", which,
-             t->rank, case_text(t->c, text));
+        fail(
+            t->result, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, t->index,
+            _("an exchange was started and not waited for%s%s: a result was read before the exchange was "
+              "complete (rank %d, %s)"),
+            t->result->lab->over_replicas ? _(", as if it were that of another of the buckets")
+                                          : "",
+            which, t->rank, case_text(t->c, text));
         return;
     }
     line_of(entry->address, line);
@@ -94,15 +96,18 @@ void left_over(Trial *t, const Entry *entry)
     const double times = entry->count > 0 ? numbers_of(entry)[0] : 0;
     const char *at = line[0] ? _(" at ") : "";
     if (memory) {
-        fail(t->result, lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t), t->index,
-             _("%.0f times a block of memory was taken%s%s and not freed: each pass leaves more of them "
-               "behind (rank %d, %s)"),
-             times, at, line, t->rank, case_text(t->c, text));
+        fail(
+            t->result, lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t),
+            t->index,
+            _("%.0f times a block of memory was taken%s%s and not freed: each pass leaves more of them "
+              "behind (rank %d, %s)"),
+            times, at, line, t->rank, case_text(t->c, text));
         return;
     }
     snprintf(kind, sizeof kind, "%.40s", name);
-    fail(t->result, check_of_calls(t), t->index,
-         _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
-           "only so many (rank %d, %s)"),
-         times, _(kind), at, line, t->rank, case_text(t->c, text));
+    fail(
+        t->result, check_of_calls(t), t->index,
+        _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, and MPI has "
+          "only so many (rank %d, %s)"),
+        times, _(kind), at, line, t->rank, case_text(t->c, text));
 }

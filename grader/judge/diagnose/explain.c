@@ -15,7 +15,8 @@ static bool noted(const Trial *t, char *text, size_t size)
     int64_t offset = t->outcome->begin[t->rank];
     const Entry *entry;
     while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
-        if (entry->kind != NOTE || entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
+        if (entry->kind != NOTE ||
+            entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
             continue;
         char line[64];
         const Problem *problem = (const Problem *)numbers_of(entry);
@@ -47,8 +48,9 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                                                                is_operation(want, WEIGHT_KEPT)
                                                          : is_operation(want, F);
     if (alike_on_ranks(c))
-        return _("it is as many times too large as there are ranks: what was joined are no pieces, each is "
-                 "the whole or a term of a sum");
+        return _(
+            "it is as many times too large as there are ranks: what was joined are no pieces, each is "
+            "the whole or a term of a sum");
     return sum ? _("it is as many times too large as there are ranks: their numbers were joined, and the sum "
                    "is asked for")
                : _("it is as many times too large as there are ranks: their numbers were joined, and each "
@@ -64,9 +66,10 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
         says = _("the pieces of other replicas are joined to it: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
-        says = _("no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
-                 "all_gather are on "
-                 "the tape");
+        says = _(
+            "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
+            "all_gather are on "
+            "the tape");
     else if (is == right)
         says = _(
             "the blocks are all there but in the wrong places: check along which dimension they are joined");
@@ -74,14 +77,16 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
-    else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 && is == right * c->S)
-        says = _("there is a result for each position: the classifier goes by the first token, which "
-                 "first_token() takes");
-    else if (as_other)
+    else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 &&
+             is == right * c->S)
         says =
-            _("it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
-              "not in a static "
-              "variable");
+            _("there is a result for each position: the classifier goes by the first token, which "
+              "first_token() takes");
+    else if (as_other)
+        says = _(
+            "it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
+            "not in a static "
+            "variable");
     snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
     return says != NULL;
 }
@@ -114,10 +119,12 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char
                                      partial_match,
                                      scaled,
                                      NULL};
-    static Finder *const signs[] = {same_numbers_elsewhere, right_in_step_1, nearly_right,     ranks_differ,
-                                    parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
+    static Finder *const signs[] = {
+        same_numbers_elsewhere, right_in_step_1, nearly_right,     ranks_differ,
+        parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
     /* A number counted twice may be a number taken for the sum. */
-    static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions, NULL};
+    static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions,
+                                      NULL};
     if (!alike_on_ranks(e->trial->c) && look_at_numbers(e, of_sums, text, size))
         return *proven = true;
     *proven = look_at_numbers(e, proofs, text, size);
@@ -137,7 +144,8 @@ static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
     return found || more;
 }
 
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance)
+bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+             double tolerance)
 {
     char note[1200];
     bool found, proven = false, has_note = noted(t, note, sizeof note);
@@ -160,8 +168,8 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
         size_t before = 0;
         if (other_bucket_is_right(&e))
-            before =
-                (size_t)snprintf(text, size, _("not all of the buckets are treated alike; in this one: "));
+            before = (size_t)snprintf(text, size,
+                                      _("not all of the buckets are treated alike; in this one: "));
         found = explain_numbers(&e, has_note, &proven, text + before, size - before);
         if (before && !found)
             snprintf(text + before, size - before, _("the values do not match"));

@@ -5,7 +5,8 @@
 #include "base/language.h"
 #include "grader/judge/diagnose/trial.h"
 
-static void set_reason(CheckResult *r, int case_index, bool explained, const char *format, va_list args)
+static void set_reason(CheckResult *r, int case_index, bool explained, const char *format,
+                       va_list args)
 {
     r->fails = true;
     if (r->failed && (r->explained || !explained))
@@ -41,7 +42,8 @@ void fail_by_ending(Trial *t, Check check, const char *format, ...)
     r->in_calls = true;
 }
 
-void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
+void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained,
+                     const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -61,7 +63,8 @@ const char *case_text(const Case *c, char text[160])
             length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
                                case_sizes[i].shown, value);
         if (value && i == 0 && c->more_B)
-            length += snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
+            length +=
+                snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
     }
     if (lab->sizes & SIZE_P)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);

@@ -89,12 +89,13 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size
     if (wrong == 0 || (first == wrong) == (last == wrong))
         return false;
     snprintf(text, size, "%s",
-             first == wrong ? _("what is zero are the rows of ids that are the first of those that a rank "
-                                "holds: its rows go from "
-                                "shard_begin() to that and their number, the last one left out")
-                            : _("what is zero are the rows of ids that are the last of those that a rank "
-                                "holds: its rows go from "
-                                "shard_begin() to that and their number, the last one left out"));
+             first == wrong
+                 ? _("what is zero are the rows of ids that are the first of those that a rank "
+                     "holds: its rows go from "
+                     "shard_begin() to that and their number, the last one left out")
+                 : _("what is zero are the rows of ids that are the last of those that a rank "
+                     "holds: its rows go from "
+                     "shard_begin() to that and their number, the last one left out"));
     return true;
 }
 
@@ -150,12 +151,13 @@ static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t si
     if (count < 0 || most < 0)
         return false;
     if (most == 0)
-        snprintf(text, size, _("zeros come out for some ids, such as %d: no rank looks them up"), id);
+        snprintf(text, size, _("zeros come out for some ids, such as %d: no rank looks them up"),
+                 id);
     else if (most == 1)
         snprintf(
             text, size,
-            _("for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()"), id,
-            shown[0]);
+            _("for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()"),
+            id, shown[0]);
     else
         snprintf(
             text, size,
@@ -168,7 +170,8 @@ static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t si
 bool rows_of_ids(const Evidence *e, char *text, size_t size)
 {
     Lookup l;
-    return find_lookup(e, &l) && (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
+    return find_lookup(e, &l) &&
+           (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
 }
 
 static int64_t times_of(const Entry *ids, int64_t id)
@@ -202,10 +205,11 @@ bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
     }
     if (repeated < 0 || !others_right)
         return false;
-    snprintf(text, size,
-             _("only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
-               "gradient is the sum "
-               "over all places where its id stands"),
-             (long long)repeated);
+    snprintf(
+        text, size,
+        _("only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
+          "gradient is the sum "
+          "over all places where its id stands"),
+        (long long)repeated);
     return true;
 }

@@ -17,8 +17,9 @@ static bool returned_input(const Evidence *e, const Entry *input, char *text, si
     Label own_input = e->want->label;
     own_input.what = INPUT_OF;
     bool own = e->want->label.what == OUTPUT_OF && label_equal(&own_input, &input->label);
-    snprintf(text, size, "%s",
-             _("what comes out is x as it went in: here the layer returns without having computed"));
+    snprintf(
+        text, size, "%s",
+        _("what comes out is x as it went in: here the layer returns without having computed"));
     return own;
 }
 
@@ -70,14 +71,16 @@ bool of_another_call(const Evidence *e, char *text, size_t size)
     const Entry *entry;
     while ((entry = next_entry(expected->base, expected->used, &offset)))
         if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
-            ((entry->count == e->want->count && gives(e, numbers_of(entry))) || begins_with(e, entry))) {
+            ((entry->count == e->want->count && gives(e, numbers_of(entry))) ||
+             begins_with(e, entry))) {
             if (is_input(entry))
                 return returned_input(e, entry, text, size);
-            snprintf(text, size,
-                     _("it is what another call gives (%s): results of separate calls share storage, or are "
-                       "kept from one "
-                       "call to the next"),
-                     label_text(&entry->label, name));
+            snprintf(
+                text, size,
+                _("it is what another call gives (%s): results of separate calls share storage, or are "
+                  "kept from one "
+                  "call to the next"),
+                label_text(&entry->label, name));
             return true;
         }
     return false;
@@ -89,7 +92,8 @@ bool dropout_differs(const Evidence *e, char *text, size_t size)
     const Case *c = e->trial->c;
     const Label *label = &e->want->label;
     int right = 0, wrong = 0;
-    if (!alike_on_ranks(c) || !c->training || c->p == 0 || label->of != A_LAYER || label->what != OUTPUT_OF)
+    if (!alike_on_ranks(c) || !c->training || c->p == 0 || label->of != A_LAYER ||
+        label->what != OUTPUT_OF)
         return false;
     const Expected *expected = &e->trial->expected;
     int64_t offset = 0;
@@ -107,9 +111,10 @@ bool dropout_differs(const Evidence *e, char *text, size_t size)
     }
     if (right < 2 || wrong < 2)
         return false;
-    snprintf(text, size,
-             _("the layer is right in evaluation, where nothing is dropped, and wrong in training: look at "
-               "dropout. Its name, its "
-               "probability and its place decide what is dropped"));
+    snprintf(
+        text, size,
+        _("the layer is right in evaluation, where nothing is dropped, and wrong in training: look at "
+          "dropout. Its name, its "
+          "probability and its place decide what is dropped"));
     return true;
 }

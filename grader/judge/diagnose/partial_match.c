@@ -39,11 +39,12 @@ bool first_ones_right(const Evidence *e, char *text, size_t size)
         return false; /* whole samples, or rows of a table, may be right for another reason */
     if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
         return false;
-    snprintf(text, size,
-             _("the first %lld of %lld numbers are right, and those that follow are not: something has room "
-               "for so many "
-               "only, or ends there"),
-             (long long)first, (long long)e->count);
+    snprintf(
+        text, size,
+        _("the first %lld of %lld numbers are right, and those that follow are not: something has room "
+          "for so many "
+          "only, or ends there"),
+        (long long)first, (long long)e->count);
     return true;
 }
 
@@ -63,7 +64,8 @@ static bool cut_off(const Evidence *e, char *text, size_t size)
     }
     if (cut < 2)
         return false;
-    snprintf(text, size, _("numbers beyond %g are cut off there, and come out as %g or its negative"), limit,
+    snprintf(text, size,
+             _("numbers beyond %g are cut off there, and come out as %g or its negative"), limit,
              limit);
     return true;
 }
@@ -115,7 +117,8 @@ static bool nothing_left(const Evidence *e, char *text, size_t size)
     }
     if (e->trial->c->exponent == 0 || largest == 0)
         return false;
-    snprintf(text, size, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"), largest,
+    snprintf(text, size, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
+             largest,
              e->trial->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
                                        : _("large ones are taken for an overflow, or cut off"));
     return true;
@@ -147,6 +150,7 @@ bool partial_match(const Evidence *e, char *text, size_t size)
 {
     bool made_of_sums = !alike_on_ranks(e->trial->c);
     return e->want->check != METRICS &&
-           (cut_off(e, text, size) || negative_ones_lost(e, text, size) || some_scaled(e, text, size) ||
+           (cut_off(e, text, size) || negative_ones_lost(e, text, size) ||
+            some_scaled(e, text, size) ||
             (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));
 }

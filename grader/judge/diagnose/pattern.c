@@ -121,7 +121,10 @@ static const struct {
     {of_large_numbers, N_("where numbers are large, thousands and more")},
     {of_small_numbers, N_("where numbers are small, thousandths and less")},
 };
-enum { PLAIN = sizeof traits / sizeof *traits, OF_LAYOUT = 11 /* the first ones, of which one is enough */ };
+enum {
+    PLAIN = sizeof traits / sizeof *traits,
+    OF_LAYOUT = 11 /* the first ones, of which one is enough */
+};
 _Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
 _Static_assert((int)SIZES == (int)CASE_SIZES, "each size has its spans");
 
@@ -150,14 +153,16 @@ static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
     char words[512] = "";
     for (int shared = 0; shared < 2; shared++) {
         for (int i = 0; i < PLAIN; i++)
-            if ((i >= OF_LAYOUT || !words[0]) && pattern->failed_with[shared][i] == pattern->failed &&
+            if ((i >= OF_LAYOUT || !words[0]) &&
+                pattern->failed_with[shared][i] == pattern->failed &&
                 pattern->passed_with[shared][i] == 0)
-                append(words, sizeof words, "%s%s", words[0] ? _(", and ") : "", _(traits[i].words));
+                append(words, sizeof words, "%s%s", words[0] ? _(", and ") : "",
+                       _(traits[i].words));
         if (!words[0])
             continue;
         snprintf(text, size, _("It fails only %s%s%s: %d of %d cases"),
-                 shared ? _("where several ranks share a layer") : "", shared ? _(", and ") : "", words,
-                 pattern->failed, pattern->failed + pattern->passed);
+                 shared ? _("where several ranks share a layer") : "", shared ? _(", and ") : "",
+                 words, pattern->failed, pattern->failed + pattern->passed);
         return true;
     }
     return false;
@@ -189,8 +194,8 @@ static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
             append(names, sizeof names, "%s%s", names[0] ? ", " : "", case_sizes[i].shown);
     if (!names[0])
         return false;
-    snprintf(text, size, _("It fails only in this one of %d cases, the largest in %s"), 1 + pattern->passed,
-             names);
+    snprintf(text, size, _("It fails only in this one of %d cases, the largest in %s"),
+             1 + pattern->passed, names);
     return true;
 }
 

@@ -19,8 +19,9 @@ typedef struct Extent {
 
 /** How many cases with and without each trait failed and passed. Zeros at first. */
 typedef struct Pattern {
-    int failed, passed;                                 /**< cases */
-    int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
+    int failed, passed; /**< cases */
+    int failed_with[2][TRAITS],
+        passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
     /** of each size, over the cases that failed and those that passed */
     Extent failing[SIZES], passing[SIZES];
 } Pattern;

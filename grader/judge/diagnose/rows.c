@@ -60,14 +60,16 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, Wh
         return NULL;
     double count = numbers_of(entry)[0], first = numbers_of(entry)[1], last = numbers_of(entry)[2];
     if (first < 0)
-        snprintf(text, sizeof text,
-                 _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first is %s[0]"),
-                 room, room, first, room);
+        snprintf(
+            text, sizeof text,
+            _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first is %s[0]"),
+            room, room, first, room);
     else
         snprintf(
             text, sizeof text,
             _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for %.0f (%s)"),
-            room, room, last, count, what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
+            room, room, last, count,
+            what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
     return text;
 }
 
@@ -83,10 +85,12 @@ const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
     wrong = wrong_record(&dealt->deal, mine);
     if (wrong || (wrong = wrong_record(&dealt->deal, partner)))
         return wrong;
-    if (length_of(mine) != length_of(partner) || memcmp(numbers_of(mine) + MINE, numbers_of(partner) + MINE,
-                                                        (size_t)length_of(mine) * sizeof(double)) != 0)
-        return _("ranks working together on a batch were given different rows: all tp ranks of a replica "
-                 "read the same rows");
+    if (length_of(mine) != length_of(partner) ||
+        memcmp(numbers_of(mine) + MINE, numbers_of(partner) + MINE,
+               (size_t)length_of(mine) * sizeof(double)) != 0)
+        return _(
+            "ranks working together on a batch were given different rows: all tp ranks of a replica "
+            "read the same rows");
     return NULL;
 }
 
@@ -144,10 +148,12 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
         shared += dealt->replicas[i] > 1;
     }
     if (missing > 0 && twice > 0 && shared == 0)
-        return _("a replica reads some of its rows several times, and some rows are read by no replica");
+        return _(
+            "a replica reads some of its rows several times, and some rows are read by no replica");
     if (dealt->deal.tail == PAD && missing > 0)
-        return _("some rows are read by no replica, and others by several: different replicas read the same "
-                 "rows");
+        return _(
+            "some rows are read by no replica, and others by several: different replicas read the same "
+            "rows");
     if (dealt->deal.tail == PAD)
         return pads_from_the_start(t, dealt)
                    ? NULL
@@ -157,7 +163,8 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
                    ? _("different replicas read the same rows")
                    : _("some rows are read twice, different replicas read the same rows: in evaluation "
                        "each row counts once");
-    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica") : NULL;
+    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica")
+                                                             : NULL;
 }
 
 bool find_dealt(const Trial *t, Dealt *dealt)
@@ -201,10 +208,11 @@ void compare_rows(Trial *t, const Entry *want)
     snprintf(where, sizeof where, _("%s over %d replicas (%s)"), label_text(&want->label, words),
              replicas_of(t->c), case_text(t->c, text));
     if (wrong)
-        fail(t->result, ROWS, t->index, "%s%s\n%s", wrong,
-             shuffled_differently(t, &dealt->deal)
-                 ? _("; the ranks have shuffled differently: seed and epoch are to be the same everywhere")
-                 : "",
-             where);
+        fail(
+            t->result, ROWS, t->index, "%s%s\n%s", wrong,
+            shuffled_differently(t, &dealt->deal)
+                ? _("; the ranks have shuffled differently: seed and epoch are to be the same everywhere")
+                : "",
+            where);
     free(dealt);
 }

@@ -50,9 +50,10 @@ static void too_much_work(Trial *t, const Entry *want, int number, const Busiest
          b->rank, b->most / share,
          b->second <= slack * share   ? _("one rank does the work of others")
          : b->most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-         : b->most > slack * all      ? _("more rows are computed than are asked for, or a product twice")
-         : number == ATTENTION_WORK   ? _("every rank computes all heads")
-                                      : _("the whole product is computed on every rank"),
+         : b->most > slack * all
+             ? _("more rows are computed than are asked for, or a product twice")
+         : number == ATTENTION_WORK ? _("every rank computes all heads")
+                                    : _("the whole product is computed on every rank"),
          label_text(&want->label, words), case_text(t->c, text));
 }
 
@@ -89,12 +90,13 @@ static void compare_parameters(Trial *t, const Entry *want)
             share += 2 * (share_of_parameter(t, entry) + padding);
     if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
         return;
-    fail(t->result, ARITHMETIC, t->index,
-         _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
-           "not "
-           "be held in "
-           "full (%s)"),
-         b.rank, b.most, share, case_text(t->c, text));
+    fail(
+        t->result, ARITHMETIC, t->index,
+        _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
+          "not "
+          "be held in "
+          "full (%s)"),
+        b.rank, b.most, share, case_text(t->c, text));
 }
 
 /* What the plain layer takes in this pass or in the other one: a layer that is split exchanges in one what it needs not in
@@ -127,11 +129,12 @@ static void compare_memory(Trial *t, const Entry *want)
     double plain = plain_memory(t, want);
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
-    fail(t->result, ARITHMETIC, t->index,
-         _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
-           "brought together "
-           "there, or more is kept than this pass needs\n%s (%s)"),
-         b.rank, b.most, plain, label_text(&want->label, words), case_text(t->c, text));
+    fail(
+        t->result, ARITHMETIC, t->index,
+        _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
+          "brought together "
+          "there, or more is kept than this pass needs\n%s (%s)"),
+        b.rank, b.most, plain, label_text(&want->label, words), case_text(t->c, text));
 }
 
 /* Loops over raw numbers are not counted: that is said where everything else is right. */

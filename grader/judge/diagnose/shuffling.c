@@ -25,7 +25,8 @@ static const char *not_shuffled(const Dealt *dealt, int64_t least)
     if (length < least || length > rows)
         return NULL;
     for (int64_t i = 2; i < length; i++)
-        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows != ((int64_t)(mine[1] - mine[0]) + rows) % rows)
+        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows !=
+            ((int64_t)(mine[1] - mine[0]) + rows) % rows)
             return NULL;
     return _("the rows are not shuffled: each follows the one before by the same stride");
 }
@@ -35,17 +36,19 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
 {
     const Deal *deal = &dealt->deal;
     Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail, .epoch = epoch}};
-    if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) || !find_dealt(t, &first))
+    if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) ||
+        !find_dealt(t, &first))
         return NULL;
     for (int rank = 0; rank < t->c->world; rank++)
         if (wrong_with_one(t, &first, rank))
             return NULL; /* that is told already */
     bool same = are_same(t, dealt, &first);
     if (deal->again)
-        return same ? NULL
-                    : _("the same epoch is dealt in another way the second time: rows follow from seed and "
-                        "epoch, "
-                        "and from nothing that is kept between calls");
+        return same
+                   ? NULL
+                   : _("the same epoch is dealt in another way the second time: rows follow from seed and "
+                       "epoch, "
+                       "and from nothing that is kept between calls");
     if (!same)
         return NULL;
     if (not_shuffled(dealt, 5)) /* what is turned comes round again */
@@ -60,7 +63,8 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
     Deal earlier;
     const char *wrong = wrong_beside(t, dealt, 0);
     for (int i = 0; !wrong && replica_deal(t->c, i, &earlier); i++)
-        if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch && earlier.rows == dealt->deal.rows)
+        if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch &&
+            earlier.rows == dealt->deal.rows)
             wrong = wrong_beside(t, dealt, earlier.epoch);
     return wrong;
 }
@@ -99,7 +103,8 @@ static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
     Deal deal;
     char left_out[MOST_ROWS];
     int epochs = 0;
-    if (dealt->deal.tail != DROP || dealt->deal.epoch == 0 || dealt->deal.rows % replicas_of(t->c) == 0)
+    if (dealt->deal.tail != DROP || dealt->deal.epoch == 0 ||
+        dealt->deal.rows % replicas_of(t->c) == 0)
         return NULL;
     for (int64_t row = 0; row < dealt->deal.rows; row++)
         left_out[row] = dealt->times[row] == 0;
@@ -116,10 +121,11 @@ static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
                 return NULL;
         epochs++;
     }
-    return epochs > 5 ? _("DROP leaves out the same rows in every epoch: these are never trained on. It is "
-                          "the end of "
-                          "the epoch's order that is left out")
-                      : NULL;
+    return epochs > 5
+               ? _("DROP leaves out the same rows in every epoch: these are never trained on. It is "
+                   "the end of "
+                   "the epoch's order that is left out")
+               : NULL;
 }
 
 bool shuffled_differently(const Trial *t, const Deal *deal)

@@ -4,8 +4,9 @@
 #include "base/language.h"
 
 const Suspect suspects[MISTAKES] = {
-    [OWN_ONLY] = {IN_SUMS,
-                  N_("it holds this rank's own contribution only: the other ranks used or brought one too")},
+    [OWN_ONLY] =
+        {IN_SUMS,
+         N_("it holds this rank's own contribution only: the other ranks used or brought one too")},
     [COUNTED_TWICE] =
         {IN_SUMS,
          N_("it holds this rank's own part once too often: the tape adds up what you return, so return this "
@@ -13,26 +14,30 @@ const Suspect suspects[MISTAKES] = {
     [PAIRS_ONLY] =
         {IN_SUMS,
          N_("each rank has the sum of two contributions only: the exchange does not reach the whole group")},
-    [CHANGED_INPUT] = {IN_SUMS,
-                       N_("all_reduce altered its input; another operation still needs the old values")},
-    [OTHER_REPLICAS] = {IN_SUMS,
-                        N_("it contains contributions of another replica: the sum is that of the world")},
-    [NOT_DIVIDED] = {IN_AVERAGES,
-                     N_("gradients grow with the number of replicas: this is their sum, not their mean")},
+    [CHANGED_INPUT] =
+        {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
+    [OTHER_REPLICAS] =
+        {IN_SUMS, N_("it contains contributions of another replica: the sum is that of the world")},
+    [NOT_DIVIDED] =
+        {IN_AVERAGES,
+         N_("gradients grow with the number of replicas: this is their sum, not their mean")},
     [DIVIDED_TWICE] =
         {IN_AVERAGES,
          N_("the gradients are averaged twice: divided by the number of replicas once too often")},
-    [DIVIDED_BY_WORLD] = {IN_AVERAGES,
-                          N_("it is divided by the number of all ranks: a mean is over the replicas")},
-    [DIVIDED_BY_TP] = {IN_AVERAGES,
-                       N_("it is divided by as many as the tp group has ranks: a mean is over the replicas")},
-    [DIVIDED_ALONE] = {IN_AVERAGES,
-                       N_("it is this replica's own, divided: nothing of the other replicas is in it")},
+    [DIVIDED_BY_WORLD] =
+        {IN_AVERAGES, N_("it is divided by the number of all ranks: a mean is over the replicas")},
+    [DIVIDED_BY_TP] =
+        {IN_AVERAGES,
+         N_("it is divided by as many as the tp group has ranks: a mean is over the replicas")},
+    [DIVIDED_ALONE] =
+        {IN_AVERAGES,
+         N_("it is this replica's own, divided: nothing of the other replicas is in it")},
     [OVER_TP] =
         {IN_AVERAGES,
          N_("it is taken over the tp group: it is the replicas, the dp group, that have something to add")},
-    [OVER_TP_BY_DP] = {IN_AVERAGES,
-                       N_("it is a sum over the tp group: its ranks hold different pieces of the weights")},
+    [OVER_TP_BY_DP] =
+        {IN_AVERAGES,
+         N_("it is a sum over the tp group: its ranks hold different pieces of the weights")},
     [OVER_THE_WORLD] = {IN_AVERAGES,
                         N_("it is taken over the world: different pieces of the weights, or each "
                            "row once per tp rank, are "
@@ -40,12 +45,14 @@ const Suspect suspects[MISTAKES] = {
     [OVER_THE_WORLD_BY_DP] =
         {IN_AVERAGES,
          N_("gradients of different pieces of a weight were added together: the group is the world")},
-    [ONE_REPLICA] = {IN_AVERAGES, N_("it describes one replica's data only: nothing of the others is in it")},
+    [ONE_REPLICA] = {IN_AVERAGES,
+                     N_("it describes one replica's data only: nothing of the others is in it")},
     [FACTOR_HIDDEN] =
         {IN_ATTENTION,
          N_("attention scores are scaled by the hidden size; it is the size of one head that counts")},
-    [FACTOR_MISSING] = {IN_ATTENTION,
-                        N_("attention scores are not scaled: the factor 1/sqrt(head size) is missing")},
+    [FACTOR_MISSING] =
+        {IN_ATTENTION,
+         N_("attention scores are not scaled: the factor 1/sqrt(head size) is missing")},
     [FACTOR_NO_ROOT] =
         {IN_ATTENTION,
          N_("attention scores are divided by the size of a head; it is the square root of it that counts")},
@@ -66,11 +73,13 @@ const Suspect suspects[MISTAKES] = {
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION, N_("keys and values are exchanged")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION, N_("queries and keys are exchanged")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
-    [HEADS_TOTAL] = {IN_ATTENTION,
-                     N_("the size of a head changed with the number of ranks: count the heads on this rank")},
+    [HEADS_TOTAL] =
+        {IN_ATTENTION,
+         N_("the size of a head changed with the number of ranks: count the heads on this rank")},
     [HEADS_ONE] = {IN_ATTENTION,
                    N_("everything on a rank is taken as one head: count the heads on this rank")},
-    [GELU_MISSING] = {IN_INNER_LAYERS, N_("the activation (GELU) between the two linear layers is missing")},
+    [GELU_MISSING] = {IN_INNER_LAYERS,
+                      N_("the activation (GELU) between the two linear layers is missing")},
     [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
     [GELU_AFTER] =
         {IN_INNER_LAYERS,
@@ -83,8 +92,9 @@ const Suspect suspects[MISTAKES] = {
                          "linear layer, not after it")},
     [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
-    [DROPOUT_COMPLEMENT] = {IN_INNER_LAYERS,
-                            N_("the probability of dropout is that of dropping a number, not of keeping it")},
+    [DROPOUT_COMPLEMENT] =
+        {IN_INNER_LAYERS,
+         N_("the probability of dropout is that of dropping a number, not of keeping it")},
     [DROPOUT_REPEATED] =
         {IN_INNER_LAYERS,
          N_("all ranks drop the same inner units of their share: their masks are copies of each other, "
@@ -94,14 +104,16 @@ const Suspect suspects[MISTAKES] = {
         {IN_INPUT_GRADIENTS,
          N_("the gradient of x is as many times the expected one as there are ranks: it is summed over "
             "the ranks twice, or was complete before")},
-    [GRADIENT_TWICE_TIMES_RANKS] = {IN_INPUT_GRADIENTS,
-                                    N_("the gradient of x is summed over the ranks twice too often")},
-    [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS, N_("the gradient of x is divided by the number of ranks")},
+    [GRADIENT_TWICE_TIMES_RANKS] =
+        {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks twice too often")},
+    [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
+                             N_("the gradient of x is divided by the number of ranks")},
     [GRADIENT_MISSING] =
         {IN_INPUT_GRADIENTS,
          N_("no gradient flowed back through the layer. A group_... word gives values only; duplication, "
             "all_reduce and all_gather are on the tape")},
-    [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS, N_("the norm before the attention (norm1) is missing")},
+    [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
+                        N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the feed-forward layers (norm2) is missing")},
     [NORM_1_BY_2] =
@@ -124,8 +136,9 @@ const Suspect suspects[MISTAKES] = {
         {IN_NORMS_AND_TOKENS,
          N_("the norms come after the sums; in this block they stand before the attention and before the "
             "feed-forward layers")},
-    [TOKEN_LAST] = {IN_NORMS_AND_TOKENS,
-                    N_("the classifier reads the last position; it is the first token that it goes by")},
+    [TOKEN_LAST] =
+        {IN_NORMS_AND_TOKENS,
+         N_("the classifier reads the last position; it is the first token that it goes by")},
     [TOKEN_MEAN] =
         {IN_NORMS_AND_TOKENS,
          N_("the classifier reads the mean over the positions; it is the first token that it goes by")},
@@ -163,10 +176,11 @@ const Suspect suspects[MISTAKES] = {
         {IN_ATTENTION,
          N_("of each sample, as many positions are seen as the mask has ones, from the first on; it is "
             "those with a one that are seen, wherever they stand")},
-    [FIRST_WEIGHT_SHARED] = {IN_KEPT_QUERIES,
-                             N_("the first layer works with the queries' weight of the layer made after "
-                                "it: a layer's weights are kept in "
-                                "its own struct, not in a static variable")},
+    [FIRST_WEIGHT_SHARED] =
+        {IN_KEPT_QUERIES,
+         N_("the first layer works with the queries' weight of the layer made after "
+            "it: a layer's weights are kept in "
+            "its own struct, not in a static variable")},
     [ALL_WEIGHTS_SHARED] =
         {IN_KEPT_WEIGHTS,
          N_("the first layer works with the weights of the layer made after it: a layer's weights "
@@ -175,5 +189,6 @@ const Suspect suspects[MISTAKES] = {
         {IN_GATHERED_PARTS,
          N_("every rank goes on with the first rank's part of dy: in the backward pass of the "
             "gather each takes the part of its own columns")},
-    [RESIDUAL_2_MISSING] = {IN_RESIDUALS, N_("the residual around the feed-forward layers is missing")},
+    [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
+                            N_("the residual around the feed-forward layers is missing")},
 };

@@ -103,8 +103,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
     line_of(todo->address, line);
-    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name, line[0] ? ", " : "",
-             line);
+    snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name,
+             line[0] ? ", " : "", line);
     return true;
 }
 
@@ -161,28 +161,29 @@ static void fail_refused(Trial *t)
 static void fail_unfinished(Trial *t)
 {
     char why[2600], text[160];
-    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
-                  t->todo,
+    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE ||
+                  replicas_of(t->c) == 1 || t->todo,
          finished = true;
     for (int rank = 0; rank < t->c->world; rank++)
         finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
     if (failed || has_failed(t->result) || finished)
         return;
     ending_text(t, why, sizeof why);
-    fail_by_ending(t, lab_check(t->result->lab, COMMUNICATION),
-                   _("%s%.2600s\nall results are there, but the case does not end (%s)"),
-                   !t->result->lab->over_replicas
-                       ? _("one replica waits for another although they have nothing to exchange here: ")
-                       : "",
-                   why, case_text(t->c, text));
+    fail_by_ending(
+        t, lab_check(t->result->lab, COMMUNICATION),
+        _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+        !t->result->lab->over_replicas
+            ? _("one replica waits for another although they have nothing to exchange here: ")
+            : "",
+        why, case_text(t->c, text));
 }
 
 /* What is right without an exchange needs none. */
 static void look_at_silence(Trial *t)
 {
     for (int check = 0; check < CHECKS; check++)
-        t->result->silent =
-            t->result->silent || (t->silent && check != COMMUNICATION && t->result->check[check].fails);
+        t->result->silent = t->result->silent ||
+                            (t->silent && check != COMMUNICATION && t->result->check[check].fails);
 }
 
 static void note_pattern(LabResult *result, const Case *c)
@@ -213,7 +214,8 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 || !alike_on_ranks(c)) { /* what every rank of a layer must see is the same */
+        if (t.rank == 0 ||
+            !alike_on_ranks(c)) { /* what every rank of a layer must see is the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

@@ -14,12 +14,13 @@ typedef struct Trial {
     int index;              /**< its number among the lab's cases */
     const Outcome *outcome; /**< what the ranks have given */
     Expected expected;      /**< what this rank must give */
-    Expected *suspected;    /**< by suspect: what the case gives then; played when first asked for */
-    int rank;               /**< whose stream is being looked at */
-    bool broken_in_step_1;  /**< something of the first step was not reached on this rank */
-    bool silent;            /**< nothing was sent in a pass of which ranks need numbers of others */
-    bool todo;              /**< a TODO is why something was not reached */
-    char mismatch[1000];    /**< what MPI forbids in the calls of a case that ended, or an empty text */
+    Expected *suspected;   /**< by suspect: what the case gives then; played when first asked for */
+    int rank;              /**< whose stream is being looked at */
+    bool broken_in_step_1; /**< something of the first step was not reached on this rank */
+    bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
+    bool todo;             /**< a TODO is why something was not reached */
+    char
+        mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or an empty text */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -32,11 +33,12 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
 /** Fails a check because of how its case ended. */
-void fail_by_ending(Trial *t, Check check, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void fail_by_ending(Trial *t, Check check, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /** Fails a check because of its numbers. `explained` says whether the reason names the cause: it is kept then. */
-void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** The entry that a rank has written, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
@@ -102,6 +104,7 @@ void ending_text(const Trial *t, char *text, size_t size);
 /** What most likely went wrong, from the evidence: which wrong answer gives these numbers?
  *  `text` gets one sentence, and the broken rule of placement that a rank has noted, if any.
  *  @return whether the evidence names a cause */
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want, double tolerance);
+bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+             double tolerance);
 
 #endif

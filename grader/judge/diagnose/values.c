@@ -35,7 +35,8 @@ int64_t global_index(const Entry *got, int64_t local)
     for (int i = got->placement_dim + 1; i < got->shape.rank; i++)
         inner *= got->shape.size[i];
     int64_t outer = local / inner / held;
-    return (outer * got->shape.size[got->placement_dim] + got->begin + local / inner % held) * inner +
+    return (outer * got->shape.size[got->placement_dim] + got->begin + local / inner % held) *
+               inner +
            local % inner;
 }
 
@@ -43,14 +44,15 @@ int64_t count_held(const Entry *e)
 {
     if (e->placement_kind != SHARD)
         return shape_count(e->shape);
-    if (e->placement_dim < 0 || e->placement_dim >= e->shape.rank || e->begin < 0 || e->end < e->begin ||
-        e->end > e->shape.size[e->placement_dim])
+    if (e->placement_dim < 0 || e->placement_dim >= e->shape.rank || e->begin < 0 ||
+        e->end < e->begin || e->end > e->shape.size[e->placement_dim])
         return -1;
     return shape_count(e->shape) / e->shape.size[e->placement_dim] * (e->end - e->begin);
 }
 
 /* A sentence on the cause, or none when this check has one already. */
-static bool explained(Trial *t, char *why, size_t size, const Entry *got, const Entry *want, double tolerance)
+static bool explained(Trial *t, char *why, size_t size, const Entry *got, const Entry *want,
+                      double tolerance)
 {
     CheckResult *r = &t->result->check[want->check];
     snprintf(why, size, _("the values do not match"));
@@ -58,7 +60,8 @@ static bool explained(Trial *t, char *why, size_t size, const Entry *got, const 
            explain(t, why, size, got, want, tolerance);
 }
 
-static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance, int64_t worst)
+static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance,
+                        int64_t worst)
 {
     char text[160], name[LABEL_SIZE], why[2048];
     double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
@@ -77,7 +80,8 @@ static void fail_shape(Trial *t, const Entry *got, const Entry *want)
     fail_by_numbers(t->result, (Check)want->check, t->index, sure,
                     _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
                     label_text(&want->label, name), t->rank, case_text(t->c, text),
-                    got->count ? shape_text(got->shape, a) : _("that of nothing: there is no such tensor"),
+                    got->count ? shape_text(got->shape, a)
+                               : _("that of nothing: there is no such tensor"),
                     shape_text(want->shape, b));
 }
 

@@ -32,15 +32,18 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
         return _("the group contains ranks of another replica: it is the world");
     if (got->count == 1)
         return _("the group has a single member: the color is another one on each rank");
-    if (are(got, (Members){rank % groups, groups, c->tp}) || are(got, (Members){rank % c->tp, c->tp, groups}))
+    if (are(got, (Members){rank % groups, groups, c->tp}) ||
+        are(got, (Members){rank % c->tp, c->tp, groups}))
         return _("the ranks of a group are not neighbours");
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return _("a group has as many ranks as there should be groups, which is right at 4 ranks by chance: "
-                 "by what is the rank divided?");
+        return _(
+            "a group has as many ranks as there should be groups, which is right at 4 ranks by chance: "
+            "by what is the rank divided?");
     return _("the group is not made of tp consecutive ranks");
 }
 
-static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got, const Entry *want)
+static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got,
+                                 const Entry *want)
 {
     if (!is_dp && lab_of(c->lab)->over_replicas)
         return _("after the second group was made, the first one changed");
@@ -54,8 +57,9 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     if (got->count == 1)
         return _("the averaging group has a single member: replicas never exchange anything");
     if (are(got, tp_group(c, rank)))
-        return _("the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
-                 "again");
+        return _(
+            "the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
+            "again");
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
@@ -83,22 +87,26 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
     bool is_rank = label.what == RANK_IN;
     if (!is_dp && lab_of(t->c->lab)->over_replicas)
-        return is_rank ? _("tp_rank changed when the second group was made: it is that of balise 8")
-                       : _("tp_degree changed when the second group was made: it is that of balise 8");
+        return is_rank
+                   ? _("tp_rank changed when the second group was made: it is that of balise 8")
+                   : _("tp_degree changed when the second group was made: it is that of balise 8");
     if (is_rank && all_are(t, label, IN_WORLD))
         return _("the rank number is that of the world: it exceeds the size of its group");
     if (is_rank && is_dp && all_are(t, label, IN_TP))
-        return _("two ranks of the same replica believe to be different replicas: this is the tp_rank");
+        return _(
+            "two ranks of the same replica believe to be different replicas: this is the tp_rank");
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
-        return _("it is not this rank's place in the group, but the rank modulo the number of groups, which "
-                 "is right at 4 ranks by chance");
+        return _(
+            "it is not this rank's place in the group, but the rank modulo the number of groups, which "
+            "is right at 4 ranks by chance");
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("the degree is that of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
         return _("this is the number of groups, not of the ranks in one");
-    return is_rank ? _("it is not this rank's place in the group") : _("it is not the size of the group");
+    return is_rank ? _("it is not this rank's place in the group")
+                   : _("it is not the size of the group");
 }
 
 bool group_is_wrong(const Evidence *e, char *text, size_t size)
@@ -119,7 +127,8 @@ static void write_ranks(const Entry *entry, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "{");
     for (int64_t i = 0; i < entry->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%.0f", i ? " " : "",
+                                 numbers_of(entry)[i]);
     if (used < size)
         snprintf(text + used, size - used, "}");
 }
@@ -132,8 +141,8 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
     if (want->label.what == MEMBERS_OF) {
         write_ranks(got, is, sizeof is);
         write_ranks(want, right, sizeof right);
-        snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group, t->rank,
-                 is, right, layout);
+        snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group,
+                 t->rank, is, right, layout);
         return;
     }
     snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,

@@ -10,8 +10,8 @@ static void note_group(Gpus *gpus, const char *path)
 {
     struct stat status;
     const mode_t others = S_IROTH | S_IWOTH, group = S_IRGRP | S_IWGRP;
-    if (stat(path, &status) != 0 || S_ISDIR(status.st_mode) || (status.st_mode & others) == others ||
-        (status.st_mode & group) != group)
+    if (stat(path, &status) != 0 || S_ISDIR(status.st_mode) ||
+        (status.st_mode & others) == others || (status.st_mode & group) != group)
         return;
     for (int i = 0; i < gpus->groups; i++)
         if (gpus->group[i] == status.st_gid)

@@ -16,8 +16,9 @@ typedef struct Gpus {
     char path[MAX_GPU_FILES][64];  /**< where they are */
     char shown[MAX_GPU_FILES][64]; /**< where a driver looks for them: in /dev */
     int count;                     /**< of the files */
-    gid_t group[MAX_GPU_GROUPS];   /**< those whom files that are not everybody's belong to: video, render */
-    int groups;                    /**< how many there are */
+    gid_t group
+        [MAX_GPU_GROUPS]; /**< those whom files that are not everybody's belong to: video, render */
+    int groups;           /**< how many there are */
 } Gpus;
 
 /** The device files in `folder`: "/dev", or in tests another one. */

@@ -28,7 +28,10 @@ static void nap(long microseconds)
 /* Root lends the ranks a number that is nobody's, and no other judge's either, so that it counts and ends them alone. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
-    enum { FIRST = 61184, COUNT = 4336 }; /* set aside for this by systemd, within what containers have */
+    enum {
+        FIRST = 61184,
+        COUNT = 4336
+    }; /* set aside for this by systemd, within what containers have */
     Place place = {runner, launcher->folder, geteuid(), getegid(), sandboxed, NULL};
     if (place.user == 0)
         place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
@@ -58,8 +61,10 @@ static bool make_launch(Launcher *launcher, const Place *place, char *why, size_
 static bool copy_runner(const char *from, const char *to, const Place *place)
 {
     struct stat status;
-    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
-    bool good = in >= 0 && out >= 0 && fstat(in, &status) == 0 && fchown(out, place->user, place->group) == 0;
+    int in = open(from, O_RDONLY | O_CLOEXEC),
+        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
+    bool good = in >= 0 && out >= 0 && fstat(in, &status) == 0 &&
+                fchown(out, place->user, place->group) == 0;
     for (off_t left = good ? status.st_size : 0; good && left > 0;) {
         ssize_t sent = sendfile(out, in, NULL, (size_t)left);
         good = sent > 0;
@@ -125,7 +130,8 @@ static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_
 bool launcher_has_ended(Launcher *launcher)
 {
     listen(launcher);
-    if (!launcher->ended && waitpid(launcher->supervisor, &launcher->status, WNOHANG) == launcher->supervisor)
+    if (!launcher->ended &&
+        waitpid(launcher->supervisor, &launcher->status, WNOHANG) == launcher->supervisor)
         launcher->ended = true;
     return launcher->ended;
 }
@@ -216,8 +222,8 @@ bool sandbox_works(char *why, size_t size)
     Launcher launcher = {.ranks = 1, .said = -1, .log = -1};
     Start start = {.place = place_of(&launcher, "/bin/true", true), .ranks = 1};
     start.seen = place_seen(&start.place);
-    bool good =
-        prepare(&launcher, &start, "/dev/null", why, size) && launch_supervisor(&launcher, &start, why, size);
+    bool good = prepare(&launcher, &start, "/dev/null", why, size) &&
+                launch_supervisor(&launcher, &start, why, size);
     for (int look = 0; good && look < LOOKS && !launcher_has_ended(&launcher); look++)
         nap(200);
     if (good && !(launcher.ended && launcher.status == 0)) {
@@ -228,8 +234,8 @@ bool sandbox_works(char *why, size_t size)
     return good;
 }
 
-static bool try_start(Launcher *launcher, const Sandbox *sandbox, const char *runner, bool sandboxed,
-                      char *why, size_t size)
+static bool try_start(Launcher *launcher, const Sandbox *sandbox, const char *runner,
+                      bool sandboxed, char *why, size_t size)
 {
     char copy[256], log[LOG_PATH];
     const char *slash = strrchr(runner, '/');
@@ -244,8 +250,8 @@ static bool try_start(Launcher *launcher, const Sandbox *sandbox, const char *ru
     bool good = prepare(launcher, &start, log, why, size);
     if (good)
         launcher->launch->control.debugged = sandbox->debugged;
-    bool copied =
-        good && !sandboxed && start.place.user != geteuid() && copy_runner(runner, copy, &start.place);
+    bool copied = good && !sandboxed && start.place.user != geteuid() &&
+                  copy_runner(runner, copy, &start.place);
     if (copied)
         start.place.runner = copy;
     start.seen = place_seen(&start.place);
@@ -290,14 +296,16 @@ static int rank_of(const Launcher *launcher, int pid)
     return -1;
 }
 
-static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis, size_t size)
+static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis,
+                       size_t size)
 {
     int rank = rank_of(launcher, pid);
     long long megabytes = (long long)(resident >> 20);
     if (resident <= launcher->memory)
         return false;
     if (pid == launcher->mpirun)
-        snprintf(diagnosis, size, _("the ranks print more than can be taken down: mpirun held %lld MB of it"),
+        snprintf(diagnosis, size,
+                 _("the ranks print more than can be taken down: mpirun held %lld MB of it"),
                  megabytes);
     else
         snprintf(
@@ -329,8 +337,9 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     }
     if (sum <= launcher->memory * (launcher->ranks + 1))
         return false;
-    snprintf(diagnosis, size,
-             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
-             count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
+    snprintf(
+        diagnosis, size,
+        _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
+        count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
     return true;
 }

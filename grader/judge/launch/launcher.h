@@ -16,9 +16,11 @@ typedef struct Sandbox {
         SANDBOX_OFF,        /**< none */
         SANDBOX_DEMANDED,   /**< rather no grade than none */
     } wish;                 /**< what was asked for */
-    bool sanitized;         /**< the runners are built with sanitizers, which take more addresses and time */
-    bool gpu;      /**< the runners compute on one: they see it, and take more addresses, memory and time */
-    bool debugged; /**< a debugger is to look at a rank */
+    bool
+        sanitized; /**< the runners are built with sanitizers, which take more addresses and time */
+    bool
+        gpu; /**< the runners compute on one: they see it, and take more addresses, memory and time */
+    bool debugged;     /**< a debugger is to look at a rank */
     char missing[256]; /**< why there is none; empty while there is one */
     bool used;         /**< a launcher has started in it */
 } Sandbox;

@@ -54,7 +54,8 @@ static void add_times(Runs *runs)
 }
 
 /* Waits for the case that was posted. */
-static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis, size_t size)
+static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis,
+                            size_t size)
 {
     for (;;) {
         look_whether_up(runs, watch);
@@ -127,7 +128,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     runs->begun = seconds_now();
     runs->up = 0;
     if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
-        problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s", why);
+        problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s",
+                    why);
         return -1;
     }
     Launch *launch = runs->launch[runs->launches++] = launcher.launch;
@@ -138,9 +140,10 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
-        Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
-                                  (runs->looped ? 0.25 : 1) *
-                                      (runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1));
+        Watch watch =
+            watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
+                        (runs->looped ? 0.25 : 1) *
+                            (runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1));
         outcome->ending =
             wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
         failures += outcome->ending != COMPLETE;

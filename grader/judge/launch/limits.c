@@ -31,10 +31,11 @@ void limits_set(int already, bool many_addresses)
 
 static bool is_for_libraries(const char *variable)
 {
-    static const char *const kept[] = {"PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_",
-                                       "CUDA_", "EMULATED_GPUS=",
-                                       /* the language of what a rank says */
-                                       "LANGUAGE=", "LC_ALL=", "LC_MESSAGES=", "LANG=", "TEXTDOMAINDIR="};
+    static const char *const kept[] = {
+        "PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_", "CUDA_",
+        "EMULATED_GPUS=",
+        /* the language of what a rank says */
+        "LANGUAGE=", "LC_ALL=", "LC_MESSAGES=", "LANG=", "TEXTDOMAINDIR="};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i])))
             return true;

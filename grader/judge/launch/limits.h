@@ -9,7 +9,8 @@
 enum {
     RANK_MEMORY = 512 << 20, /**< bytes that a rank may hold; cases take a few megabytes */
     GPU_MEMORY =
-        2047 << 20, /**< and where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
+        2047
+        << 20, /**< and where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
     LOG_BYTES = 1 << 20 /**< of what the ranks print that is kept */
 };
 

@@ -19,10 +19,10 @@ typedef enum Ending {
 
 /** What one case has given. */
 typedef struct Outcome {
-    Ending ending;                            /**< how it ended */
-    char diagnosis[2560];                     /**< who waits where, which rank ended how */
-    struct Calls *calls;                      /**< what the ranks have called of MPI */
-    const char *stream[MAX_RANKS];            /**< each rank's stream; NULL for ranks that take no part */
+    Ending ending;                 /**< how it ended */
+    char diagnosis[2560];          /**< who waits where, which rank ended how */
+    struct Calls *calls;           /**< what the ranks have called of MPI */
+    const char *stream[MAX_RANKS]; /**< each rank's stream; NULL for ranks that take no part */
     int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
 } Outcome;
 

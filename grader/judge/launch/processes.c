@@ -26,8 +26,10 @@ ProcessState process_state(int pid)
     const char *rest =
         fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
     if (rest)
-        sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u %ld",
-               &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
+        sscanf(
+            rest,
+            ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u %ld",
+            &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
     fclose(file);
     process.cpu = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
     process.resident = (int64_t)pages * sysconf(_SC_PAGESIZE);
@@ -133,7 +135,8 @@ void processes_end(void)
     enum { LOOKS = 5000 };
     static int found[MANY];
     int count, still = 0;
-    for (int look = 0; look < LOOKS && (count = process_descendants(getpid(), found, MANY)) > 0; look++) {
+    for (int look = 0; look < LOOKS && (count = process_descendants(getpid(), found, MANY)) > 0;
+         look++) {
         still = all_are_stopped(found, count) ? still + 1 : 0;
         signal_all(found, count, still > 1 || look == LOOKS - 1 ? SIGKILL : SIGSTOP);
         nanosleep(&(struct timespec){0, 100000}, NULL);

@@ -23,8 +23,10 @@ Seen place_seen(const Place *place)
 {
     Seen seen;
     const char *slash = strrchr(place->runner, '/');
-    snprintf(seen.temporary, sizeof seen.temporary, "%.100s", place->sandboxed ? "/tmp" : place->folder);
-    snprintf(seen.launch, sizeof seen.launch, "%.100s/launch", place->sandboxed ? "/dev/shm" : place->folder);
+    snprintf(seen.temporary, sizeof seen.temporary, "%.100s",
+             place->sandboxed ? "/tmp" : place->folder);
+    snprintf(seen.launch, sizeof seen.launch, "%.100s/launch",
+             place->sandboxed ? "/dev/shm" : place->folder);
     if (place->sandboxed)
         snprintf(seen.runner, sizeof seen.runner, "/run/%.200s", slash ? slash + 1 : place->runner);
     else
@@ -78,8 +80,10 @@ static bool tell_who(pid_t pid, const char *name, unsigned own)
     }
     snprintf(path, sizeof path, "/proc/self/%s", name);
     FILE *file = fopen(path, "re");
-    while (file && used < sizeof map - 40 && fscanf(file, "%u %u %u", &inside, &outside, &count) == 3)
-        used += (size_t)snprintf(map + used, sizeof map - used, "%u %u %u\n", inside, inside, count);
+    while (file && used < sizeof map - 40 &&
+           fscanf(file, "%u %u %u", &inside, &outside, &count) == 3)
+        used +=
+            (size_t)snprintf(map + used, sizeof map - used, "%u %u %u\n", inside, inside, count);
     if (file)
         fclose(file);
     return write_file(pid, name, map);
@@ -98,10 +102,12 @@ static void close_pipe(int ends[2])
             close(ends[i]);
 }
 
-pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why, size_t size)
+pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why,
+                   size_t size)
 {
     static _Alignas(16) char stack[1 << 19];
-    static const int spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
+    static const int spaces =
+        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
     Birth birth = {child, context, {-1, -1}, {-1, -1}};
     char byte = 0;
     pid_t pid = -1;
@@ -150,8 +156,9 @@ bool become(const Place *place, bool keep_capabilities)
     const gid_t group = place->group;
     const Gpus *gpus = place->gpus;
     prctl(PR_SET_KEEPCAPS, keep_capabilities);
-    if (getuid() != user && (setgroups(gpus ? (size_t)gpus->groups : 0, gpus ? gpus->group : NULL) != 0 ||
-                             setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0))
+    if (getuid() != user &&
+        (setgroups(gpus ? (size_t)gpus->groups : 0, gpus ? gpus->group : NULL) != 0 ||
+         setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0))
         return false;
     for (int capability = 0; !keep_capabilities && capability < 64; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -173,7 +180,8 @@ static bool forbid_namespaces(void)
 {
     int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
     if (file < 0)
-        return errno == ENOENT; /* a kernel without the setting is older than what this file asks of it */
+        return errno ==
+               ENOENT; /* a kernel without the setting is older than what this file asks of it */
     bool good = write(file, "0", 1) == 1;
     close(file);
     return good;

@@ -25,11 +25,12 @@
 /** What a launch gets to see and whom it runs as. */
 typedef struct Place {
     const char *runner; /**< the program, by its path outside */
-    const char *folder; /**< of this launch alone, outside; its file "launch" is shared with the judge */
-    uid_t user;         /**< whom the ranks run as */
-    gid_t group;        /**< and their group */
-    bool sandboxed;     /**< in namespaces of their own */
-    const Gpus *gpus;   /**< whose files are shown too, and whose groups the ranks are in; or NULL */
+    const char
+        *folder; /**< of this launch alone, outside; its file "launch" is shared with the judge */
+    uid_t user;  /**< whom the ranks run as */
+    gid_t group; /**< and their group */
+    bool sandboxed;   /**< in namespaces of their own */
+    const Gpus *gpus; /**< whose files are shown too, and whose groups the ranks are in; or NULL */
 } Place;
 
 /** Paths as the ranks see them. */
@@ -43,7 +44,8 @@ Seen place_seen(const Place *place);
 
 /** Forks into new namespaces, where the child is process 1; as fork() otherwise. Returns -1 with `why` when the system
  *  refuses. */
-pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why, size_t size);
+pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why,
+                   size_t size);
 
 /** In the child: lays the file systems and gives up every privilege but that of having children.
  *  @return whether all of it could be done; if not, `why` says what could not */

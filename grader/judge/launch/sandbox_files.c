@@ -50,8 +50,8 @@ static bool keep(Files *files, const char *from, const char *path)
     if (files->shown_count == MAX_SHOWN)
         return true;
     Shown *shown = &files->shown[files->shown_count];
-    shown->tree =
-        (int)syscall(SYS_open_tree, AT_FDCWD, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    shown->tree = (int)syscall(SYS_open_tree, AT_FDCWD, from,
+                               OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (shown->tree < 0)
         return done(files, false, N_("keeping"), from);
     snprintf(shown->path, sizeof shown->path, "%s", path);
@@ -158,20 +158,23 @@ static bool keep_installed(Files *files)
     const char *prefix = getenv("OPAL_PREFIX");
     return each_of(files, getenv("PATH"), show_mpi_of) &&
            each_of(files, getenv("LD_LIBRARY_PATH"), show_again) &&
-           each_of(files, getenv("TEXTDOMAINDIR"), show_again) && /* the sentences of the reader's language */
+           each_of(files, getenv("TEXTDOMAINDIR"),
+                   show_again) && /* the sentences of the reader's language */
            (!prefix || show_installation(files, prefix));
 }
 
 /* ---- laying it all */
 
-static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                      "/dev/urandom"};
 enum { DEVICES = sizeof devices / sizeof *devices };
 
 static bool make_read_only(Files *files, int tree, const char *path)
 {
     struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
-    long result = syscall(SYS_mount_setattr, tree, tree < 0 ? path : "",
-                          AT_RECURSIVE | (tree < 0 ? 0 : AT_EMPTY_PATH), &attributes, sizeof attributes);
+    long result =
+        syscall(SYS_mount_setattr, tree, tree < 0 ? path : "",
+                AT_RECURSIVE | (tree < 0 ? 0 : AT_EMPTY_PATH), &attributes, sizeof attributes);
     return done(files, result == 0, N_("read-only"), path);
 }
 
@@ -195,8 +198,8 @@ static bool show_all(Files *files)
         Shown *shown = &files->shown[i];
         struct stat status;
         make_target(shown->path, fstat(shown->tree, &status) == 0 && S_ISDIR(status.st_mode));
-        long result =
-            syscall(SYS_move_mount, shown->tree, "", AT_FDCWD, shown->path, MOVE_MOUNT_F_EMPTY_PATH);
+        long result = syscall(SYS_move_mount, shown->tree, "", AT_FDCWD, shown->path,
+                              MOVE_MOUNT_F_EMPTY_PATH);
         close(shown->tree);
         if (!done(files, result == 0, N_("showing"), shown->path))
             return false;
@@ -211,12 +214,14 @@ static bool lay_memory(Files *files)
         good = mount_memory(files, files->hidden[i], "size=64k,nr_inodes=1024,mode=0755", false);
     mkdir("/dev/shm", 0755);
     good = good && mount_memory(files, "/dev/shm", "size=256m,nr_inodes=1024,mode=0700", false) &&
-           mount_memory(files, "/tmp", "size=64m,nr_inodes=4096,mode=0700", false) && show_all(files);
+           mount_memory(files, "/tmp", "size=64m,nr_inodes=4096,mode=0700", false) &&
+           show_all(files);
     for (int i = -1; good && i < files->hidden_count; i++) {
         const char *path = i < 0 ? "/dev" : files->hidden[i];
         unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
         if (strcmp(path, "/tmp") != 0)
-            good = done(files, syscall(SYS_mount, NULL, path, NULL, flags, NULL) == 0, N_("read-only"), path);
+            good = done(files, syscall(SYS_mount, NULL, path, NULL, flags, NULL) == 0,
+                        N_("read-only"), path);
     }
     return good;
 }
@@ -254,7 +259,9 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
     bool good =
         keep_all(&files, place, seen) && make_read_only(&files, -1, "/") &&
         done(&files, become(place, true), N_("becoming"), _("the user")) && lay_memory(&files) &&
-        done(&files, syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0,
+        done(&files,
+             syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) ==
+                 0,
              N_("the processes'"), "/proc");
     for (int i = 0; i < files.hidden_count; i++)
         free(files.hidden[i]);

@@ -10,7 +10,8 @@
 #include "base/language.h"
 #include "grader/protocol.h"
 
-static const char hint[] = N_("make grade builds runners and judge alike; make -B grade builds them anew");
+static const char hint[] =
+    N_("make grade builds runners and judge alike; make -B grade builds them anew");
 
 bool stamp_fits(const char *runner, Problem *problem)
 {
@@ -27,6 +28,6 @@ bool stamp_fits(const char *runner, Problem *problem)
         return problem_set(problem, runner, hint, "the runner cannot be read");
     bool fits = memmem(bytes, size, protocol_stamp, strlen(protocol_stamp) + 1) != NULL;
     munmap((void *)bytes, size);
-    return fits ||
-           problem_set(problem, runner, hint, "this runner was built of another protocol than the judge");
+    return fits || problem_set(problem, runner, hint,
+                               "this runner was built of another protocol than the judge");
 }

@@ -28,12 +28,12 @@ static _Noreturn void become_mpirun(const Start *start)
     if (!become(&start->place, false))
         dprintf(start->trouble, _("the ranks' user: %s"), strerror(errno));
     else
-        execlp("mpirun", "mpirun", "--quiet", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca",
-               "pml", "ob1", "--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none",
-               "--mca", "btl_vader_backing_directory",
-               start->place.sandboxed ? "/dev/shm" : start->seen.temporary, "--mca", "mpi_yield_when_idle",
-               "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca", "orte_abort_print_stack", "0",
-               start->seen.runner, start->seen.launch, (char *)NULL);
+        execlp("mpirun", "mpirun", "--quiet", "-n", count, "--oversubscribe", "--bind-to", "none",
+               "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
+               "btl_vader_single_copy_mechanism", "none", "--mca", "btl_vader_backing_directory",
+               start->place.sandboxed ? "/dev/shm" : start->seen.temporary, "--mca",
+               "mpi_yield_when_idle", "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca",
+               "orte_abort_print_stack", "0", start->seen.runner, start->seen.launch, (char *)NULL);
     dprintf(start->trouble, "mpirun: %s", strerror(errno));
     _exit(127);
 }
@@ -105,8 +105,9 @@ int supervise(void *context)
         return 1;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_PDEATHSIG,
-          start->place.sandboxed ? SIGKILL : SIGTERM); /* an interrupted judge leaves nothing behind */
+    prctl(PR_SET_PDEATHSIG, start->place.sandboxed
+                                ? SIGKILL
+                                : SIGTERM); /* an interrupted judge leaves nothing behind */
     if (judge_has_ended(start)) {
         if (!start->place.sandboxed)
             remove_folder(start->place.folder);

@@ -13,8 +13,8 @@ typedef struct Start {
     Seen seen;           /**< paths as they see them */
     int ranks, already;  /**< how many to start; processes that the user has already */
     bool many_addresses; /**< see limits_set() */
-    int trouble;         /**< a pipe: what cannot be done; closed without a word when mpirun starts */
-    int said;            /**< a pipe: what mpirun and the ranks print */
+    int trouble; /**< a pipe: what cannot be done; closed without a word when mpirun starts */
+    int said;    /**< a pipe: what mpirun and the ranks print */
 } Start;
 
 /** What the supervisor does with its life; `context` is its Start. The status is 0 if mpirun ended well. */

@@ -27,8 +27,10 @@ static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
-static const double long_silence = 2;  /* seconds of the clock after which somebody who looks on may wonder */
-static const double look_delay = 0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
+static const double long_silence =
+    2; /* seconds of the clock after which somebody who looks on may wonder */
+static const double look_delay =
+    0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
 
 static double wall_now(void)
 {
@@ -73,14 +75,16 @@ static bool is_too_long(Watch *watch, double cpu)
 static bool sleeps(const Watch *watch, int rank, double silence)
 {
     double limit = watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit;
-    return silence > sleeps_per_cpu * limit * watch->patience && watch->asleep[rank] >= LOOKS_ASLEEP;
+    return silence > sleeps_per_cpu * limit * watch->patience &&
+           watch->asleep[rank] >= LOOKS_ASLEEP;
 }
 
 static int64_t events_of(const Watch *watch)
 {
     int64_t sum = 0;
     for (int r = 0; r < watch->c.world; r++)
-        sum += atomic_load(&watch->launch->rank[r].events) + atomic_load(&watch->launch->rank[r].done_cases);
+        sum += atomic_load(&watch->launch->rank[r].events) +
+               atomic_load(&watch->launch->rank[r].done_cases);
     return sum;
 }
 
@@ -128,7 +132,8 @@ static void append_place(const RankHeader *header, char *diagnosis, size_t size)
     append(diagnosis, size, " (%s)", label_text(&place, words));
 }
 
-static void append_rank(const Watch *watch, const Calls *calls, int rank, char *diagnosis, size_t size)
+static void append_rank(const Watch *watch, const Calls *calls, int rank, char *diagnosis,
+                        size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
     if (diagnosis[0])
@@ -192,7 +197,8 @@ static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
 static void count_sleep(Watch *watch, int rank, char state)
 {
     int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
-    watch->asleep[rank] = state == 'S' && asked == watch->asked_last[rank] ? watch->asleep[rank] + 1 : 0;
+    watch->asleep[rank] =
+        state == 'S' && asked == watch->asked_last[rank] ? watch->asleep[rank] + 1 : 0;
     watch->asked_last[rank] = asked;
 }
 
@@ -250,10 +256,11 @@ static void tell_what_lasts(Watch *watch, int rank, double silence)
     if (told || silence < long_silence || !isatty(STDERR_FILENO))
         return;
     told = true;
-    fprintf(stderr,
-            _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may compute for "
-              "%.0f s\n"),
-            rank, silence, most_seconds(watch));
+    fprintf(
+        stderr,
+        _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may compute for "
+          "%.0f s\n"),
+        rank, silence, most_seconds(watch));
 }
 
 static Ending look_at_computing(Watch *watch, double silence, char *diagnosis, size_t size)
@@ -304,7 +311,8 @@ void watch_crash(const Watch *watch, char *diagnosis, size_t size)
         if (!number)
             continue;
         line_of(header->signal_address, line);
-        append(diagnosis, size, _("rank %d was stopped by signal %d (%s)"), r, number, name ? name : "?");
+        append(diagnosis, size, _("rank %d was stopped by signal %d (%s)"), r, number,
+               name ? name : "?");
         if (line[0])
             append(diagnosis, size, _(" at %s"), line);
         append_place(header, diagnosis, size);

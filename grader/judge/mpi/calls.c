@@ -35,7 +35,8 @@ static void make_sound(Call *call, int ranks, int64_t index)
 
 static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
 {
-    int64_t total = begun ? atomic_load(&rings->calls) : 0, values = begun ? atomic_load(&rings->values) : 0;
+    int64_t total = begun ? atomic_load(&rings->calls) : 0,
+            values = begun ? atomic_load(&rings->values) : 0;
     total = total < 0 ? 0 : total;
     into->count = total < RING_CALLS ? total : RING_CALLS;
     into->first = total - into->count;
@@ -210,7 +211,8 @@ static void append_maker(const Calls *calls, const Call *call, char *text, size_
         append(text, size, "%s", _(" (the communicator of a group of the kit)"));
 }
 
-static void append_call(const Calls *calls, const Call *call, bool same_group, char *text, size_t size)
+static void append_call(const Calls *calls, const Call *call, bool same_group, char *text,
+                        size_t size)
 {
     char name[64], group[32], what[96];
     call_name(call, name);

@@ -81,8 +81,8 @@ static bool could_meet(const Part *mine, const Part *other)
 /* Has this part come before mine, on the same rank, and takes, or has taken, what mine could? */
 static bool comes_before(const Look *look, const Part *part, const Part *mine)
 {
-    if (part->receives != mine->receives || part->rank != mine->rank || part->index >= mine->index ||
-        part->call->group != mine->call->group)
+    if (part->receives != mine->receives || part->rank != mine->rank ||
+        part->index >= mine->index || part->call->group != mine->call->group)
         return false;
     if (!mine->receives)
         return part->call->to == mine->call->to && part->call->to_tag == mine->call->to_tag;
@@ -110,7 +110,8 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
         return SOME;
     bool loose = false; /* somebody takes from anybody: who took what cannot be told */
     for (int64_t i = 0; i < look->messages.count; i++)
-        loose = loose || (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));
+        loose = loose ||
+                (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));
     return loose || has_lost(look->calls, ranks) ? SOME : NONE_LEFT;
 }
 
@@ -118,9 +119,11 @@ static Outlook outlook_of_call(const Look *look, const Call *call, int rank, int
 {
     if (call->number)
         return outlook_together(look, &(Part){call, rank, index, false});
-    Outlook send = call->to >= 0 ? outlook_of_message(look, &(Part){call, rank, index, false}) : ALL_THERE;
-    Outlook receive =
-        call->from != NOBODY ? outlook_of_message(look, &(Part){call, rank, index, true}) : ALL_THERE;
+    Outlook send =
+        call->to >= 0 ? outlook_of_message(look, &(Part){call, rank, index, false}) : ALL_THERE;
+    Outlook receive = call->from != NOBODY
+                          ? outlook_of_message(look, &(Part){call, rank, index, true})
+                          : ALL_THERE;
     return send < receive ? send : receive;
 }
 
@@ -151,9 +154,10 @@ Outlook outlook_of(const Calls *calls)
         const Call *call = call_of_rank(calls, r);
         if (!call)
             continue;
-        Outlook mine = call->rule == LOCAL
-                           ? outlook_of_wait(&look, call, r)
-                           : outlook_of_call(&look, call, r, calls->rank[r].first + calls->rank[r].count - 1);
+        Outlook mine =
+            call->rule == LOCAL
+                ? outlook_of_wait(&look, call, r)
+                : outlook_of_call(&look, call, r, calls->rank[r].first + calls->rank[r].count - 1);
         hope = mine > hope ? mine : hope;
     }
     free(look.together.part);

@@ -105,7 +105,8 @@ static void look_at_channel(Search *s, const Parts *all, int64_t begin, int64_t 
     int64_t receives = begin;
     while (receives < end && !all->part[receives].receives)
         receives++;
-    int64_t sent = receives - begin, received = end - receives, both = sent < received ? sent : received;
+    int64_t sent = receives - begin, received = end - receives,
+            both = sent < received ? sent : received;
     const Part *one = &all->part[begin], *other = &all->part[receives];
     uint64_t ranks = (uint64_t)1 << one->rank;
     ranks |= (uint64_t)1 << (one->receives ? one->call->from : one->call->to);
@@ -138,7 +139,8 @@ static void look_at_messages(Search *s)
 
 static bool waits_for(const Calls *calls, int rank, const Call *call)
 {
-    return !call->returned || is_waited_for(call, calls->rank[rank].first + calls->rank[rank].count - 1);
+    return !call->returned ||
+           is_waited_for(call, calls->rank[rank].first + calls->rank[rank].count - 1);
 }
 
 static Difference search(Search s)
@@ -147,7 +149,8 @@ static Difference search(Search s)
     look_at_messages(&s);
     /* A rank that waits for a message makes no other call: what the message lacks is told. */
     bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
-                 s.alone.rank[0] == s.first.rank[1] && waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
+                 s.alone.rank[0] == s.first.rank[1] &&
+                 waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
     return waits ? s.alone : s.first;
 }
 
@@ -218,14 +221,16 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
     bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
     call_text(calls, d->call[0], NULL, one, sizeof one);
     snprintf(text, size,
-             call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s") : _("rank %d makes %s"),
+             call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s")
+                                                           : _("rank %d makes %s"),
              d->rank[0], one);
     if (place)
         append_place(text, size, d->call[0]);
     if (d->call[1]) {
         call_text(calls, d->call[1], d->call[0], other, sizeof other);
         append(text, size,
-               d->kind == OTHER_OPERATION ? _("; rank %d went on to %s") : _("; rank %d meets it with %s"),
+               d->kind == OTHER_OPERATION ? _("; rank %d went on to %s")
+                                          : _("; rank %d meets it with %s"),
                d->rank[1], other);
         if (place)
             append_place(text, size, d->call[1]);
@@ -237,9 +242,10 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
                d->rank[1]);
         append_last(calls, d, text, size);
     }
-    append(text, size, _(": %s"),
-           meets_its_start(d)
-               ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
-                   "it, or none")
-               : lesson(d->kind));
+    append(
+        text, size, _(": %s"),
+        meets_its_start(d)
+            ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
+                "it, or none")
+            : lesson(d->kind));
 }

@@ -136,8 +136,8 @@ static int by_channel(const void *left, const void *right)
 
 bool same_channel(const Part *a, const Part *b)
 {
-    return a->call->group == b->call->group && receiver(a) == receiver(b) && sender(a) == sender(b) &&
-           tag(a) == tag(b);
+    return a->call->group == b->call->group && receiver(a) == receiver(b) &&
+           sender(a) == sender(b) && tag(a) == tag(b);
 }
 
 bool is_loose(const Part *part)

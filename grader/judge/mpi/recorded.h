@@ -12,10 +12,11 @@
 
 /** What one rank has called in a case. */
 typedef struct RankCalls {
-    int64_t first; /**< how many calls were made before those that are here: the ring keeps the last ones */
-    int64_t count; /**< of the calls that are here */
-    Call *call;    /**< [count], in the order in which they were made */
-    bool left;     /**< the rank has come to the end of the case */
+    int64_t
+        first; /**< how many calls were made before those that are here: the ring keeps the last ones */
+    int64_t count;        /**< of the calls that are here */
+    Call *call;           /**< [count], in the order in which they were made */
+    bool left;            /**< the rank has come to the end of the case */
     int64_t values_count; /**< of the values that are here */
     Value *value;         /**< the first ones: their ring is not written over */
 } RankCalls;
@@ -46,8 +47,8 @@ typedef enum DifferenceKind {
     NEVER_RECEIVED,   /**< a message that no receive takes */
     NEVER_SENT,       /**< a receive that no message comes to */
     NOT_YET_RECEIVED, /**< sent as ready, before the receive was there */
-    OTHER_PLACE,      /**< fits, but belongs to something else that the ranks are at: no error of MPI */
-    OTHER_LINE,       /**< fits, but stands on another line: no error of MPI, and often right */
+    OTHER_PLACE, /**< fits, but belongs to something else that the ranks are at: no error of MPI */
+    OTHER_LINE,  /**< fits, but stands on another line: no error of MPI, and often right */
 } DifferenceKind;
 
 /** Two calls that do not fit. */

@@ -52,8 +52,8 @@ static bool belong_together(const Call *a, const Call *b)
 {
     if (a->number || b->number)
         return a->number == b->number && a->group == b->group;
-    return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address && same_operation(a, b) &&
-           label_equal(&a->where, &b->where);
+    return a->rule == LOCAL && b->rule == LOCAL && a->address == b->address &&
+           same_operation(a, b) && label_equal(&a->where, &b->where);
 }
 
 /* The heads of all ranks that belong to this rank's. @return whether none of them comes later on another rank */
@@ -85,8 +85,8 @@ static bool alongside(const Row *row, const Row *other)
     char one[96], two[96];
     call_what(a, one);
     call_what(b, two);
-    return a->number && a->number == b->number && !(a->members & b->members) && same_operation(a, b) &&
-           label_equal(&a->where, &b->where) && !strcmp(one, two);
+    return a->number && a->number == b->number && !(a->members & b->members) &&
+           same_operation(a, b) && label_equal(&a->where, &b->where) && !strcmp(one, two);
 }
 
 static void add_those_alongside(const Table *t, Row *row)
@@ -168,7 +168,8 @@ static void append_other(const Call *first, const Call *call, char text[LABEL])
     call_what(first, first_what);
     bool other_name = strcmp(name, first_name) != 0, other_what = strcmp(what, first_what) != 0;
     if (other_name || other_what)
-        append(text, LABEL, ": %s%s%s", other_name ? name : "", other_name && what[0] ? ", " : "", what);
+        append(text, LABEL, ": %s%s%s", other_name ? name : "", other_name && what[0] ? ", " : "",
+               what);
 }
 
 /* The line, and what differs from the row's label. In the lab's own file the number is enough. */
@@ -240,7 +241,8 @@ static void print_row(FILE *out, const Table *t, const Row *row)
     char text[LABEL];
     int blanks = 0;
     line_label(row, text);
-    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ", padded_to(text, t->label_width), text);
+    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ",
+            padded_to(text, t->label_width), text);
     for (int r = 0; r < t->calls->ranks; r++) {
         cell_of(t, row, r, text);
         print_cell(out, t, r, text, &blanks);

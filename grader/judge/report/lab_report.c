@@ -68,7 +68,8 @@ static void print_mark(FILE *out, Status status, Paint paint)
 }
 
 /* How to see it again; what an earlier check of the lab has told is not told again. */
-static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Paint paint)
+static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
+                           Paint paint)
 {
     char again[160], other[160];
     bool told = false, told_calls = false;
@@ -84,11 +85,12 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
     if (!told)
         fprintf(out, "      %s%s%s%s\n", paint.quiet, _("again: "), again, paint.off);
     if (lab->check[check].in_calls && !told_calls)
-        fprintf(out, "      %s%smake trace%s%s\n", paint.quiet, _("calls: "), again + strlen("make grade"),
-                paint.off);
+        fprintf(out, "      %s%smake trace%s%s\n", paint.quiet, _("calls: "),
+                again + strlen("make grade"), paint.off);
 }
 
-static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, Page page)
+static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
+                         Page page)
 {
     Paint paint = paint_of(page.colour);
     int points = lab_points(lab->lab, check);
@@ -152,12 +154,12 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
         fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
         print_indented(out, page, result->remark, "      ");
         char next[300];
-        snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"), lab->folder,
-                 lab->folder, lab->file);
+        snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"),
+                 lab->folder, lab->folder, lab->file);
         print_indented(out, page, next, "      ");
     } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
-        fprintf(out, "%s%s%s%s  0/%d\n", _(": "), paint.bad, _(state_names[result->state]), paint.off,
-                result->of);
+        fprintf(out, "%s%s%s%s  0/%d\n", _(": "), paint.bad, _(state_names[result->state]),
+                paint.off, result->of);
         print_lines(out, result->remark, "      ");
         print_indented(out, page, result->stack, "  ");
     } else {
@@ -165,8 +167,8 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
         if (result->cases == 1)
             snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
         else
-            snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
-                     lab_largest_world(lab), result->seconds);
+            snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"),
+                     result->cases, lab_largest_world(lab), result->seconds);
         fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
         print_indented(out, page, result->stack, "  ");
         report_to_do(out, page, result);
@@ -182,8 +184,9 @@ void report_margins(FILE *out, const LabResult *lab)
 {
     int columns = 16;
     for (int check = 0; check <= STEP; check++)
-        columns =
-            characters_of(_(check_names[check])) > columns ? characters_of(_(check_names[check])) : columns;
+        columns = characters_of(_(check_names[check])) > columns
+                      ? characters_of(_(check_names[check]))
+                      : columns;
     for (int check = 0; check < CHECKS; check++)
         if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP) {
             const char *name = _(check_names[check]);

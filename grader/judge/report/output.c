@@ -86,7 +86,8 @@ bool write_file(const char *path, const char *text, Problem *problem)
     if (!*path)
         return refuse(problem, path, _("it has no name"));
     if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
-        return refuse(problem, path, S_ISDIR(found.st_mode) ? _("it is a folder") : _("it is not a file"));
+        return refuse(problem, path,
+                      S_ISDIR(found.st_mode) ? _("it is a folder") : _("it is not a file"));
     sigfillset(&all); /* who is interrupted leaves no piece of a file behind */
     sigprocmask(SIG_BLOCK, &all, &before);
     bool good = write_beside(path, text, problem);

@@ -18,7 +18,9 @@ Page page_of(FILE *out)
     page.colour = !getenv("NO_COLOR");
     if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 &&
         size.ws_col > 0) /* NOLINT(cppcoreguidelines-pro-type-vararg) */
-        page.columns = size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
+        page.columns = size.ws_col < NARROWEST ? NARROWEST
+                       : size.ws_col > WIDEST  ? WIDEST
+                                               : size.ws_col;
     return page;
 }
 

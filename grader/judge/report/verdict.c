@@ -48,7 +48,9 @@ Status check_status(const LabResult *lab, Check check)
         return UNDONE;
     if (!r->failed)
         return !r->looked_at ? NOT_JUDGED : why_held_back(lab, check) ? HELD_BACK : RIGHT;
-    return r->ending == COMPLETE ? WRONG : r->ending == HUNG || r->ending == LOOPED ? HANGS : CRASHES;
+    return r->ending == COMPLETE                      ? WRONG
+           : r->ending == HUNG || r->ending == LOOPED ? HANGS
+                                                      : CRASHES;
 }
 
 int check_score(const LabResult *lab, Check check)
@@ -59,7 +61,8 @@ int check_score(const LabResult *lab, Check check)
 void check_reason(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
-    bool of_lab = status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
+    bool of_lab =
+        status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
     const char *why = of_lab ? lab->remark : lab->check[check].reason;
     if (status == RIGHT)
         snprintf(text, size, "%s", lab->check[check].note);
@@ -67,7 +70,8 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
         snprintf(text, size, "%s", why_held_back(lab, check));
     else if (status == NOT_JUDGED)
         snprintf(text, size, "%s",
-                 lab->state == GRADED ? _("no case looked at it") : _("the grader did not come to it"));
+                 lab->state == GRADED ? _("no case looked at it")
+                                      : _("the grader did not come to it"));
     else if (of_lab)
         snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), why);
     else
@@ -91,8 +95,9 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
     size_t used = strlen(text);
     if (r->failed && (!r->repeated || r->alone))
         snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
-                 lab->kit_cases && r->case_index >= lab->kit_cases ? _(" # a case of your instructor's")
-                                                                   : "");
+                 lab->kit_cases && r->case_index >= lab->kit_cases
+                     ? _(" # a case of your instructor's")
+                     : "");
 }
 
 int verdict_points(const Verdict *verdict)
@@ -149,7 +154,8 @@ void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE])
 
 static bool is_printable(utf8proc_int32_t c)
 {
-    return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f) || (c >= 0xa0 && (c & 0xfffe) != 0xfffe);
+    return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f) ||
+           (c >= 0xa0 && (c & 0xfffe) != 0xfffe);
 }
 
 void clean_text(char *text)

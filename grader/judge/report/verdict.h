@@ -12,11 +12,12 @@ enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
 
 /** All that a report says. Its parts are the caller's. */
 typedef struct Verdict {
-    const LabResult *labs;  /**< all that were asked for; NOT_GRADED_YET those that were not reached */
-    int count;              /**< of labs */
-    uint64_t seed;          /**< of all cases */
-    const char *author;     /**< whose labs: "student", "mine", "solution" */
-    double seconds;         /**< that grading took so far */
+    const LabResult
+        *labs;          /**< all that were asked for; NOT_GRADED_YET those that were not reached */
+    int count;          /**< of labs */
+    uint64_t seed;      /**< of all cases */
+    const char *author; /**< whose labs: "student", "mine", "solution" */
+    double seconds;     /**< that grading took so far */
     const Sandbox *sandbox; /**< how the ranks were isolated */
 } Verdict;
 

@@ -15,8 +15,9 @@ typedef struct EmulatedBlas *cublasHandle_t;
 cublasStatus_t cublasCreate(cublasHandle_t *handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 const char *cublasGetStatusString(cublasStatus_t status);
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag, cublasOperation_t b_flag,
-                            int rows, int columns, int inner, const void *alpha, const void *a,
-                            cudaDataType_t a_type, int a_stride, const void *b, cudaDataType_t b_type,
-                            int b_stride, const void *beta, void *c, cudaDataType_t c_type, int c_stride,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag,
+                            cublasOperation_t b_flag, int rows, int columns, int inner,
+                            const void *alpha, const void *a, cudaDataType_t a_type, int a_stride,
+                            const void *b, cudaDataType_t b_type, int b_stride, const void *beta,
+                            void *c, cudaDataType_t c_type, int c_stride,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm);

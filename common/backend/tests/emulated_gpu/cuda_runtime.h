@@ -89,7 +89,8 @@ template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int oth
 }
 
 /** The instructions for tensor cores (backend/cuda/tensor_cores.cuh). */
-void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
+void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                           uint32_t b1);
 void emulated_load_matrices(bool transposed, uint32_t (&word)[4], const uint16_t *row);
 
 static inline float rsqrtf(float x)
@@ -202,11 +203,12 @@ template <typename T> static inline void emulated_check(const T &argument)
 }
 
 template <typename... P>
-void emulated_launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
-                     P... arguments)
+void emulated_launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block,
+                     size_t shared, P... arguments)
 {
     (emulated_check(arguments), ...);
     emulated_check_launch(reinterpret_cast<const void *>(kernel), grid, block, shared);
     emulated_room();
-    emulated_later(stream, [=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
+    emulated_later(stream,
+                   [=] { emulated_run(grid, block, shared, [=] { kernel(arguments...); }); });
 }

@@ -23,7 +23,8 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS_NOT_SUPPORTED";
+    return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS"
+                                           : "CUBLAS_STATUS_NOT_SUPPORTED";
 }
 
 /* A number as tensor cores read it: without the 13 lower bits. */
@@ -35,8 +36,8 @@ static float as_tf32(float x)
 }
 
 /* The matrix in single precision: itself, or what its numbers stand for in the product. */
-static const float *single(const void *matrix, cudaDataType_t type, bool tf32, int stride, int columns,
-                           std::vector<float> *room)
+static const float *single(const void *matrix, cudaDataType_t type, bool tf32, int stride,
+                           int columns, std::vector<float> *room)
 {
     const float *whole = static_cast<const float *>(matrix);
     if (type == CUDA_R_32F && !tf32)
@@ -48,10 +49,11 @@ static const float *single(const void *matrix, cudaDataType_t type, bool tf32, i
     return room->data();
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag, cublasOperation_t b_flag,
-                            int rows, int columns, int inner, const void *alpha, const void *a,
-                            cudaDataType_t a_type, int a_stride, const void *b, cudaDataType_t b_type,
-                            int b_stride, const void *beta, void *c, cudaDataType_t c_type, int c_stride,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag,
+                            cublasOperation_t b_flag, int rows, int columns, int inner,
+                            const void *alpha, const void *a, cudaDataType_t a_type, int a_stride,
+                            const void *b, cudaDataType_t b_type, int b_stride, const void *beta,
+                            void *c, cudaDataType_t c_type, int c_stride,
                             cublasComputeType_t compute, cublasGemmAlgo_t)
 {
     if (c_type != CUDA_R_32F || a_type != b_type ||
@@ -59,16 +61,18 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_flag, cub
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const void *matrix : {a, b, static_cast<const void *>(c)})
         emulated_check_pointer(matrix);
-    const float scale = *static_cast<const float *>(alpha), kept = *static_cast<const float *>(beta);
+    const float scale = *static_cast<const float *>(alpha),
+                kept = *static_cast<const float *>(beta);
     const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     emulated_later(handle->stream, [=] {
         std::vector<float> a_room, b_room;
-        cblas_sgemm(CblasColMajor, a_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans,
-                    b_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans, rows, columns, inner, scale,
-                    single(a, a_type, tf32, a_stride, a_flag == CUBLAS_OP_T ? rows : inner, &a_room),
-                    a_stride,
-                    single(b, b_type, tf32, b_stride, b_flag == CUBLAS_OP_T ? inner : columns, &b_room),
-                    b_stride, kept, static_cast<float *>(c), c_stride);
+        cblas_sgemm(
+            CblasColMajor, a_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans,
+            b_flag == CUBLAS_OP_T ? CblasTrans : CblasNoTrans, rows, columns, inner, scale,
+            single(a, a_type, tf32, a_stride, a_flag == CUBLAS_OP_T ? rows : inner, &a_room),
+            a_stride,
+            single(b, b_type, tf32, b_stride, b_flag == CUBLAS_OP_T ? inner : columns, &b_room),
+            b_stride, kept, static_cast<float *>(c), c_stride);
     });
     return CUBLAS_STATUS_SUCCESS;
 }

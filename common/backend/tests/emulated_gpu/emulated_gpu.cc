@@ -23,8 +23,8 @@ EmulatedPlace emulated_place;
 [[noreturn]] static void fail(const char *what)
 {
     const dim3 b = emulated_place.at_block, t = emulated_place.at_thread;
-    fprintf(stderr, "emulated GPU: %s (block %u,%u,%u, thread %u,%u,%u)\n", what, b.x, b.y, b.z, t.x, t.y,
-            t.z);
+    fprintf(stderr, "emulated GPU: %s (block %u,%u,%u, thread %u,%u,%u)\n", what, b.x, b.y, b.z,
+            t.x, t.y, t.z);
     abort();
 }
 
@@ -118,8 +118,9 @@ static void fiber_main()
 static void begin_fiber(Fiber *fiber)
 {
     if (!fiber->stack)
-        fiber->stack = static_cast<char *>(
-            mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        fiber->stack =
+            static_cast<char *>(mmap(nullptr, STACK, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     fiber->ended = false;
     fiber->waits_for = -1;
 #ifdef __x86_64__
@@ -222,7 +223,8 @@ static void run_threads()
 
 static bool can_go_on(const Fiber *fiber)
 {
-    const Barrier *barrier = fiber->waits_in_warp ? &warp_barrier[fiber->thread / 32] : &block_barrier;
+    const Barrier *barrier =
+        fiber->waits_in_warp ? &warp_barrier[fiber->thread / 32] : &block_barrier;
     return !fiber->ended && barrier->generation >= fiber->waits_for;
 }
 
@@ -310,7 +312,8 @@ static size_t with_gap(size_t bytes)
 
 static void open_device()
 {
-    void *memory = mmap(nullptr, DEVICE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(nullptr, DEVICE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         fail("no address space for the device's memory");
     device_begin = static_cast<char *>(memory);
@@ -350,10 +353,12 @@ cudaError_t cudaFree(void *memory)
         fail("cudaFree of what is no memory of the device");
     auto hole = device_holes.emplace(found->first, with_gap(found->second)).first;
     on_device.erase(found);
-    for (auto next = std::next(hole); next != device_holes.end() && hole->first + hole->second == next->first;
+    for (auto next = std::next(hole);
+         next != device_holes.end() && hole->first + hole->second == next->first;
          next = device_holes.erase(next))
         hole->second += next->second;
-    while (hole != device_holes.begin() && std::prev(hole)->first + std::prev(hole)->second == hole->first) {
+    while (hole != device_holes.begin() &&
+           std::prev(hole)->first + std::prev(hole)->second == hole->first) {
         auto before = std::prev(hole);
         before->second += hole->second;
         device_holes.erase(hole);
@@ -400,7 +405,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     attributes->type = lies_in(on_device, memory) ? cudaMemoryTypeDevice
                        : lies_in(on_host, memory) ? cudaMemoryTypeHost
                                                   : cudaMemoryTypeUnregistered;
-    attributes->hostPointer = attributes->type == cudaMemoryTypeDevice ? nullptr : const_cast<void *>(memory);
+    attributes->hostPointer =
+        attributes->type == cudaMemoryTypeDevice ? nullptr : const_cast<void *>(memory);
     return cudaSuccess;
 }
 
@@ -458,7 +464,8 @@ bool emulated_trouble(const char *name, int call)
 {
     const char *at = getenv(name);
     return at && call >= atoi(at) &&
-           emulated_setting("OMPI_COMM_WORLD_RANK", 0) == emulated_setting("OMPI_COMM_WORLD_SIZE", 1) - 1;
+           emulated_setting("OMPI_COMM_WORLD_RANK", 0) ==
+               emulated_setting("OMPI_COMM_WORLD_SIZE", 1) - 1;
 }
 
 /* As the environment says to CUDA itself. */
@@ -497,7 +504,8 @@ cudaError_t emulated_allow_shared(const void *kernel, int bytes)
 
 void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared)
 {
-    const size_t usual = 48 << 10, asked = allowed_shared().count(kernel) ? allowed_shared()[kernel] : 0;
+    const size_t usual = 48 << 10,
+                 asked = allowed_shared().count(kernel) ? allowed_shared()[kernel] : 0;
     const uint64_t in_block = static_cast<uint64_t>(block.x) * block.y * block.z;
     if (in_block == 0 || in_block > MOST_THREADS)
         fail("a block has 1 to 1024 threads");
@@ -583,14 +591,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream)
 {
     if (bytes == 0) /* whatever the pointers are */
         return cudaSuccess;
     if (lies_in(on_device, from) || lies_in(on_host, from)) {
         emulated_later(stream, [=] { std::memcpy(to, from, bytes); });
     } else { /* pageable memory is read before the call returns */
-        std::vector<char> bytes_now(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
+        std::vector<char> bytes_now(static_cast<const char *>(from),
+                                    static_cast<const char *>(from) + bytes);
         emulated_later(stream, [=] { std::memcpy(to, bytes_now.data(), bytes); });
     }
     return cudaSuccess;
@@ -611,11 +621,12 @@ static int devices()
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-    return error == cudaErrorNoDevice             ? "no CUDA-capable device is detected"
-           : error == cudaErrorMemoryAllocation   ? "out of memory"
-           : error == cudaErrorDevicesUnavailable ? "all CUDA-capable devices are busy or unavailable"
-           : error == cudaSuccess                 ? "no error"
-                                                  : "invalid configuration argument";
+    return error == cudaErrorNoDevice           ? "no CUDA-capable device is detected"
+           : error == cudaErrorMemoryAllocation ? "out of memory"
+           : error == cudaErrorDevicesUnavailable
+               ? "all CUDA-capable devices are busy or unavailable"
+           : error == cudaSuccess ? "no error"
+                                  : "invalid configuration argument";
 }
 
 cudaError_t cudaGetLastError()

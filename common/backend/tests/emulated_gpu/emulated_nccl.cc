@@ -70,7 +70,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
     if (rank == 0) {
         members[0] = me;
         for (int i = 1; i < ranks; i++) {
-            PMPI_Recv(mine, 2, MPI_INT, MPI_ANY_SOURCE, TAG + 2 * meeting.number, world, MPI_STATUS_IGNORE);
+            PMPI_Recv(mine, 2, MPI_INT, MPI_ANY_SOURCE, TAG + 2 * meeting.number, world,
+                      MPI_STATUS_IGNORE);
             members[static_cast<size_t>(mine[0])] = mine[1];
         }
         for (int i = 1; i < ranks; i++)
@@ -78,8 +79,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
                       TAG + 2 * meeting.number + 1, world);
     } else {
         PMPI_Send(mine, 2, MPI_INT, meeting.world_rank, TAG + 2 * meeting.number, world);
-        PMPI_Recv(members.data(), ranks, MPI_INT, meeting.world_rank, TAG + 2 * meeting.number + 1, world,
-                  MPI_STATUS_IGNORE);
+        PMPI_Recv(members.data(), ranks, MPI_INT, meeting.world_rank, TAG + 2 * meeting.number + 1,
+                  world, MPI_STATUS_IGNORE);
     }
     MPI_Group all, some;
     *comm = new EmulatedComm();
@@ -125,8 +126,8 @@ static int size_of(ncclComm_t comm)
 
 /* What `exchange` makes of x [count] goes into y [results] when the stream comes to it. */
 template <typename F>
-static ncclResult_t exchange(const void *x, size_t count, void *y, size_t results, cudaStream_t stream,
-                             F with)
+static ncclResult_t exchange(const void *x, size_t count, void *y, size_t results,
+                             cudaStream_t stream, F with)
 {
     may_be_stuck();
     emulated_check_pointer(x);
@@ -142,8 +143,8 @@ static ncclResult_t exchange(const void *x, size_t count, void *y, size_t result
     return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void *x, void *y, size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
-                           cudaStream_t stream)
+ncclResult_t ncclAllReduce(const void *x, void *y, size_t count, ncclDataType_t, ncclRedOp_t,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return exchange(x, count, y, count, stream, [=](const float *in, float *out) {
         PMPI_Allreduce(in, out, static_cast<int>(count), MPI_FLOAT, MPI_SUM, comm->ranks);
@@ -155,22 +156,23 @@ ncclResult_t ncclAllGather(const void *x, void *y, size_t count, ncclDataType_t,
 {
     return exchange(x, count, y, count * static_cast<size_t>(size_of(comm)), stream,
                     [=](const float *in, float *out) {
-                        PMPI_Allgather(in, static_cast<int>(count), MPI_FLOAT, out, static_cast<int>(count),
-                                       MPI_FLOAT, comm->ranks);
+                        PMPI_Allgather(in, static_cast<int>(count), MPI_FLOAT, out,
+                                       static_cast<int>(count), MPI_FLOAT, comm->ranks);
                     });
 }
 
 ncclResult_t ncclReduceScatter(const void *x, void *y, size_t count, ncclDataType_t, ncclRedOp_t,
                                ncclComm_t comm, cudaStream_t stream)
 {
-    return exchange(
-        x, count * static_cast<size_t>(size_of(comm)), y, count, stream, [=](const float *in, float *out) {
-            PMPI_Reduce_scatter_block(in, out, static_cast<int>(count), MPI_FLOAT, MPI_SUM, comm->ranks);
-        });
+    return exchange(x, count * static_cast<size_t>(size_of(comm)), y, count, stream,
+                    [=](const float *in, float *out) {
+                        PMPI_Reduce_scatter_block(in, out, static_cast<int>(count), MPI_FLOAT,
+                                                  MPI_SUM, comm->ranks);
+                    });
 }
 
-ncclResult_t ncclBroadcast(const void *x, void *y, size_t count, ncclDataType_t, int root, ncclComm_t comm,
-                           cudaStream_t stream)
+ncclResult_t ncclBroadcast(const void *x, void *y, size_t count, ncclDataType_t, int root,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return exchange(x, count, y, count, stream, [=](const float *in, float *out) {
         std::memcpy(out, in, count * sizeof(float));
@@ -186,7 +188,8 @@ ncclResult_t ncclSend(const void *x, size_t count, ncclDataType_t, int to, ncclC
     });
 }
 
-ncclResult_t ncclRecv(void *y, size_t count, ncclDataType_t, int from, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclRecv(void *y, size_t count, ncclDataType_t, int from, ncclComm_t comm,
+                      cudaStream_t stream)
 {
     return exchange(nullptr, 0, y, count, stream, [=](const float *, float *out) {
         PMPI_Recv(out, static_cast<int>(count), MPI_FLOAT, from, 0, comm->ranks, MPI_STATUS_IGNORE);

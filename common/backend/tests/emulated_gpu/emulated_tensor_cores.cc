@@ -10,9 +10,10 @@ float emulated_number(bool fp16, uint16_t bits)
         std::memcpy(&number, &whole, sizeof number);
         return number;
     }
-    const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
-                       : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
-                                       : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                       : exponent == 0
+                           ? std::ldexp(static_cast<float>(fraction), -24)
+                           : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
     return bits & 0x8000 ? -size : size;
 }
 
@@ -34,7 +35,8 @@ static void show(uint64_t *of, uint64_t low, uint64_t high)
     }
 }
 
-void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                           uint32_t b1)
 {
     uint64_t left[64], right[64];
     const int lane = static_cast<int>(threadIdx.x % warpSize), g = lane / 4, t = lane % 4;
@@ -47,8 +49,8 @@ void emulated_multiply_add(bool fp16, float (&c)[4], const uint32_t (&a)[4], uin
             const int of = k % 8 / 2;
             const uint16_t x = half_of(left[k / 8 * 32 + g * 4 + of], i / 2 * 2 + k % 2);
             const uint16_t y = half_of(right[column * 4 + of], k / 8 * 2 + k % 2);
-            sum +=
-                static_cast<double>(emulated_number(fp16, x)) * static_cast<double>(emulated_number(fp16, y));
+            sum += static_cast<double>(emulated_number(fp16, x)) *
+                   static_cast<double>(emulated_number(fp16, y));
         }
         c[i] += static_cast<float>(sum);
     }

@@ -164,10 +164,11 @@ static void check(int number, const char *name, bool (*test)(), const char *word
     }
     close(ends[0]);
     waitpid(child, &status, 0);
-    const bool ended =
-        !WIFEXITED(status) || WEXITSTATUS(status) > 1; /* AddressSanitizer turns signals into statuses */
+    const bool ended = !WIFEXITED(status) ||
+                       WEXITSTATUS(status) > 1; /* AddressSanitizer turns signals into statuses */
     const bool good = words ? ended && strstr(said, words) : !ended && WEXITSTATUS(status) == 0;
-    printf("%sok %d - %s%s%s\n", good ? "" : "not ", number, name, good ? "" : ": ", good ? "" : said);
+    printf("%sok %d - %s%s%s\n", good ? "" : "not ", number, name, good ? "" : ": ",
+           good ? "" : said);
 }
 
 int main()
@@ -178,10 +179,12 @@ int main()
     check(3, "shared memory is NaN before it is set", shared_memory_is_unset, nullptr);
     check(4, "a warp's lanes see each other's words", warps_shuffle, nullptr);
     check(5, "a block agrees on whether one of its threads says so", a_block_agrees, nullptr);
-    check(6, "a kernel that is given memory of the host ends the run", host_pointer, "memory of the host");
+    check(6, "a kernel that is given memory of the host ends the run", host_pointer,
+          "memory of the host");
     check(7, "a host that reads the device's memory is ended", device_memory_on_host, "");
     check(8, "threads at different barriers end the run", divergence, "different barriers");
-    check(9, "shared memory that was not asked for ends the run", shared_memory_not_asked_for, "48 KiB");
+    check(9, "shared memory that was not asked for ends the run", shared_memory_not_asked_for,
+          "48 KiB");
     check(10, "so does a grid that is too high", grid_too_high, "65535");
     check(11, "and a block that is too large", block_too_large, "1024 threads");
     puts("1..11");

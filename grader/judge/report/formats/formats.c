@@ -32,7 +32,8 @@ void lab_path(const LabResult *lab, char path[160])
     snprintf(path, 160, "labs/%s/%s", lab->lab->folder, lab->lab->file);
 }
 
-void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text, size_t size)
+void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text,
+                  size_t size)
 {
     check_reason(lab, check, text, size);
     if (!lab->check[check].failed)

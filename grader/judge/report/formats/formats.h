@@ -26,7 +26,8 @@ void check_title(const LabResult *lab, Check check, char title[160]);
 void lab_path(const LabResult *lab, char path[160]);
 
 /** Why a check failed, and the command that repeats it; empty where it is right. */
-void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text, size_t size);
+void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text,
+                  size_t size);
 enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
 
 /** The checks of a lab that give points: `for (int check = -1; (check = next_check(lab, check)) >= 0;)`. */

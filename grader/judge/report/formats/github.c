@@ -6,9 +6,10 @@
 
 static const char *outcome_of(Status status)
 {
-    return status == RIGHT                                                                     ? "pass"
-           : status == WRONG || status == HELD_BACK || status == NOT_BEGUN || status == UNDONE ? "fail"
-                                                                                               : "error";
+    return status == RIGHT ? "pass"
+           : status == WRONG || status == HELD_BACK || status == NOT_BEGUN || status == UNDONE
+               ? "fail"
+               : "error";
 }
 
 static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check check)
@@ -19,9 +20,10 @@ static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check che
     repeat_check(verdict, lab, check, again);
     check_output(verdict, lab, check, message, sizeof message);
     return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:s, s:s, s:i, s:f}", "name", title, "status",
-                     outcome_of(check_status(lab, check)), "score", check_score(lab, check), "max_score",
-                     lab_points(lab->lab, check), "message", message[0] ? message : NULL, "test_code", again,
-                     "filename", path, "line_no", 0, "execution_time", lab->seconds);
+                     outcome_of(check_status(lab, check)), "score", check_score(lab, check),
+                     "max_score", lab_points(lab->lab, check), "message",
+                     message[0] ? message : NULL, "test_code", again, "filename", path, "line_no",
+                     0, "execution_time", lab->seconds);
 }
 
 char *github_text(const Verdict *verdict)
@@ -37,6 +39,7 @@ char *github_text(const Verdict *verdict)
             json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
         }
     tell_isolation(verdict, isolation);
-    return json_file(json_pack("{s:i, s:s, s:i, s:s, s:o}", "version", 1, "status", overall, "max_score",
-                               verdict_of(verdict), "isolation", isolation, "tests", tests));
+    return json_file(json_pack("{s:i, s:s, s:i, s:s, s:o}", "version", 1, "status", overall,
+                               "max_score", verdict_of(verdict), "isolation", isolation, "tests",
+                               tests));
 }

@@ -10,8 +10,9 @@ static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check che
     check_output(verdict, lab, check, output, sizeof output);
     return json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:s}", "score", check_score(lab, check),
                      "max_score", lab_points(lab->lab, check), "status",
-                     check_status(lab, check) == RIGHT ? "passed" : "failed", "name", title, "number", number,
-                     "output", output, "output_format", "text", "visibility", "visible");
+                     check_status(lab, check) == RIGHT ? "passed" : "failed", "name", title,
+                     "number", number, "output", output, "output_format", "text", "visibility",
+                     "visible");
 }
 
 char *gradescope_text(const Verdict *verdict)
@@ -23,10 +24,12 @@ char *gradescope_text(const Verdict *verdict)
             json_array_append_new(tests, test_json(verdict, &verdict->labs[i], (Check)check));
     tell_isolation(verdict, isolation);
     snprintf(output, sizeof output, "%s %llu%s\n%s", _("seed"), (unsigned long long)verdict->seed,
-             verdict_is_complete(verdict) ? "" : _("; the grader was interrupted, some labs were not run"),
+             verdict_is_complete(verdict)
+                 ? ""
+                 : _("; the grader was interrupted, some labs were not run"),
              isolation);
-    return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score", verdict_points(verdict),
-                               "execution_time", (int)verdict->seconds, "output", output, "output_format",
-                               "text", "visibility", "visible", "stdout_visibility", "hidden", "tests",
-                               tests));
+    return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score",
+                               verdict_points(verdict), "execution_time", (int)verdict->seconds,
+                               "output", output, "output_format", "text", "visibility", "visible",
+                               "stdout_visibility", "hidden", "tests", tests));
 }

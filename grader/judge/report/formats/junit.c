@@ -13,9 +13,10 @@ typedef struct Counts {
 static const char *element_of(Status status)
 {
     static const char *const elements[STATUSES] = {
-        [RIGHT] = NULL,       [HELD_BACK] = "failure", [WRONG] = "failure",     [CRASHES] = "error",
-        [HANGS] = "error",    [NOT_BUILT] = "error",   [NOT_ALLOWED] = "error", [NOT_BEGUN] = "skipped",
-        [UNDONE] = "skipped", [NOT_JUDGED] = "skipped"};
+        [RIGHT] = NULL,          [HELD_BACK] = "failure", [WRONG] = "failure",
+        [CRASHES] = "error",     [HANGS] = "error",       [NOT_BUILT] = "error",
+        [NOT_ALLOWED] = "error", [NOT_BEGUN] = "skipped", [UNDONE] = "skipped",
+        [NOT_JUDGED] = "skipped"};
     return elements[status];
 }
 

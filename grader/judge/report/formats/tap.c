@@ -24,7 +24,8 @@ static void put_yaml(FILE *out, const char *key, const char *value)
     json_decref(json);
 }
 
-static void put_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check, int number)
+static void put_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
+                      int number)
 {
     char diagnosis[REASON_SIZE], again[160];
     Status status = check_status(lab, check);
@@ -37,7 +38,8 @@ static void put_check(FILE *out, const Verdict *verdict, const LabResult *lab, C
     repeat_check(verdict, lab, check, again);
     fprintf(out, "      ---\n");
     put_yaml(out, "message", diagnosis);
-    put_yaml(out, "severity", status == WRONG || status == HELD_BACK ? "fail" : status_names[status]);
+    put_yaml(out, "severity",
+             status == WRONG || status == HELD_BACK ? "fail" : status_names[status]);
     put_yaml(out, "again", again);
     fprintf(out, "      points: %d\n      of: %d\n      ...\n", check_score(lab, check),
             lab_points(lab->lab, check));

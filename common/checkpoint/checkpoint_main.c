@@ -9,7 +9,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 enum { BAD_INPUT = 2 };
 
@@ -67,14 +67,16 @@ static bool info(const char *folder, Problem *problem)
     int64_t numbers = 0;
     printf(_("step        %" PRId64 ", seed %" PRId64 ", batches of %" PRId64 " from %" PRId64
              " rows of up to %" PRId64 " tokens (contents %s)\n"),
-           index->step, fit[FIT_SEED], fit[FIT_BATCH], fit[FIT_ROWS], fit[FIT_SEQ], index->data_key);
-    printf(_("model       %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, vocabulary %" PRId64
-             "%s\n"),
+           index->step, fit[FIT_SEED], fit[FIT_BATCH], fit[FIT_ROWS], fit[FIT_SEQ],
+           index->data_key);
+    printf(_("model       %" PRId64 " layers, hidden %" PRId64 ", %" PRId64
+             " heads, vocabulary %" PRId64 "%s\n"),
            fit[FIT_LAYERS], fit[FIT_HIDDEN], fit[FIT_HEADS], fit[FIT_VOCABULARY],
            fit[FIT_POSITIONS] ? _(", learned positions") : "");
     printf(_("optimizer   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
     printf(ngettext("layout      %d tensor-parallel rank, a file each\n\n",
-                    "layout      %d tensor-parallel ranks, a file each\n\n", (unsigned long)index->tp),
+                    "layout      %d tensor-parallel ranks, a file each\n\n",
+                    (unsigned long)index->tp),
            index->tp);
     int width = name_width(index);
     printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
@@ -123,9 +125,10 @@ static SafetensorsWriter *begin_merged(const SavedModel *saved, const char *path
     const char *const metadata[] = {"format", "pt", "step", step, NULL};
     SafeTensor *tensors = calloc((size_t)saved->index.count, sizeof *tensors);
     for (int i = 0; i < saved->index.count; i++)
-        tensors[i] =
-            (SafeTensor){.name = saved->index.parameters[i].name, .shape = saved->index.parameters[i].shape};
-    SafetensorsWriter *writer = safetensors_begin(path, tensors, saved->index.count, metadata, problem);
+        tensors[i] = (SafeTensor){.name = saved->index.parameters[i].name,
+                                  .shape = saved->index.parameters[i].shape};
+    SafetensorsWriter *writer =
+        safetensors_begin(path, tensors, saved->index.count, metadata, problem);
     free(tensors);
     return writer;
 }
@@ -140,8 +143,8 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     else if (writer)
         replacement_drop(writer);
     if (good)
-        printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out, saved->index.count,
-               saved->index.step);
+        printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out,
+               saved->index.count, saved->index.step);
     if (saved)
         saved_model_close(saved);
     return good;
@@ -150,12 +153,13 @@ static bool merge(const char *folder, const char *out, Problem *problem)
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
 /* The largest difference of two states of one parameter; -1 with `problem` where they cannot be compared. */
-static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p, Problem *problem)
+static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p,
+                    Problem *problem)
 {
     const SavedParameter *other = checkpoint_index_find(&b->index, p->name);
     if (!other || !shape_equal(other->shape, p->shape)) {
-        problem_set(problem, NULL, "compare checkpoints of one model", "parameter %s is not in both",
-                    p->name);
+        problem_set(problem, NULL, "compare checkpoints of one model",
+                    "parameter %s is not in both", p->name);
         return -1;
     }
     real *x = undivided(a, p, problem), *y = x ? undivided(b, other, problem) : NULL;
@@ -200,11 +204,12 @@ int main(int argc, char **argv)
     else if (argc == 4 && !strcmp(argv[1], "compare"))
         good = compare(argv[2], argv[3], &problem);
     else
-        good = problem_set(&problem, NULL,
-                           "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, or checkpoint compare "
-                           "DIR DIR; DIR is a SAVE folder or one "
-                           "checkpoint in it",
-                           "that is not how checkpoint is called");
+        good = problem_set(
+            &problem, NULL,
+            "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, or checkpoint compare "
+            "DIR DIR; DIR is a SAVE folder or one "
+            "checkpoint in it",
+            "that is not how checkpoint is called");
     if (!good)
         problem_print(stderr, &problem);
     return good ? 0 : BAD_INPUT;

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 /* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
 
@@ -39,8 +39,8 @@ enum { DATA_KEY_SIZE = 17 }; /**< bytes of a checksum in hexadecimal digits, and
 
 /** What index.json says: all of a checkpoint but the numbers of its tensors. */
 typedef struct CheckpointIndex {
-    int64_t step;                   /**< steps done; with rows and batch this is the sampler's position too */
-    int tp;                         /**< into how many parts the shards are cut */
+    int64_t step; /**< steps done; with rows and batch this is the sampler's position too */
+    int tp;       /**< into how many parts the shards are cut */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
@@ -62,8 +62,8 @@ void checkpoint_index_clear(CheckpointIndex *index);
 
 /** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both
  * values. */
-bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
-                           Problem *problem);
+bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
+                           const char *folder, Problem *problem);
 
 /** NULL if there is none. */
 const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name);

@@ -1,4 +1,4 @@
-#include "base/tests/run_for_tests.h"
+#include "tests/run_for_tests.h"
 
 Expectation expectation;
 

@@ -57,7 +57,7 @@ def read(name):
         why = error
     there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))
     return fail(f"{path} describes no cluster: {why}",
-                f"CLUSTER is one of {there}, or a file.json like common/train/bench/clusters/dgx-h200.json, whose fields are those of cost.py")
+                f"CLUSTER is one of {there}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of cost.py")
 
 
 def show_assumptions(described, cluster):

@@ -22,7 +22,7 @@ chmod +x "$program" "$work/bin/compute-sanitizer"
 runs() {
     : > "$work/tools"
     env PATH="$1" TOOLS="$work/tools" FINDS= BUILD="$work/build" BACKEND=cuda ON_GPU=common/backend/tests/test_kernels_made_up.c "${@:2}" \
-        common/base/tests/run.sh gpu made_up > "$work/said" 2>&1
+        common/tests/run.sh gpu made_up > "$work/said" 2>&1
     status=$?
 }
 check() {

@@ -1,5 +1,5 @@
 /* Writing, and reading: nothing that a file says is believed before it was held against the file's size. */
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,11 +88,12 @@ struct Safetensors {
 static bool damaged(const Safetensors *file, Problem *problem, const char *what, const char *which)
 {
     return problem_set(problem, file->path,
-                       "the file is damaged, or no safetensors file: take another copy of it", "%s%s%.200s",
-                       _(what), *which ? " " : "", which);
+                       "the file is damaged, or no safetensors file: take another copy of it",
+                       "%s%s%.200s", _(what), *which ? " " : "", which);
 }
 
-static bool read_at(const Safetensors *file, void *bytes, int64_t count, int64_t from, Problem *problem)
+static bool read_at(const Safetensors *file, void *bytes, int64_t count, int64_t from,
+                    Problem *problem)
 {
     char *at = bytes;
     while (count > 0) {
@@ -154,8 +155,8 @@ static int64_t read_shape(const json_t *sizes, Shape *shape)
     return count;
 }
 
-static bool read_tensor(const Safetensors *file, const char *name, const json_t *entry, SafeTensor *tensor,
-                        Problem *problem)
+static bool read_tensor(const Safetensors *file, const char *name, const json_t *entry,
+                        SafeTensor *tensor, Problem *problem)
 {
     const json_t *offsets = json_object_get(entry, "data_offsets");
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -164,11 +165,13 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
     int64_t count = read_shape(json_object_get(entry, "shape"), &tensor->shape);
     if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
         !json_is_integer(end))
-        return damaged(file, problem, N_("the header lacks the type, the shape or the place of"), name);
+        return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),
+                       name);
     if (strcmp(dtype, DTYPE))
-        return problem_set(problem, file->path,
-                           "the numbers of a tensor are read in the precision of this program alone",
-                           "%.200s is of type %.20s", name, dtype);
+        return problem_set(
+            problem, file->path,
+            "the numbers of a tensor are read in the precision of this program alone",
+            "%.200s is of type %.20s", name, dtype);
     tensor->begin = json_integer_value(begin);
     if (tensor->begin < 0 || json_integer_value(end) < tensor->begin ||
         json_integer_value(end) - tensor->begin != count * (int64_t)sizeof(real))
@@ -193,7 +196,8 @@ static bool check_places(const Safetensors *file, Problem *problem)
     int64_t end = 0, there = file->size - file->data;
     for (int i = 0; i < file->count; i++) {
         if (file->tensors[i].begin != end)
-            return damaged(file, problem, N_("there is a gap or an overlap before"), file->tensors[i].name);
+            return damaged(file, problem, N_("there is a gap or an overlap before"),
+                           file->tensors[i].name);
         end += shape_count(file->tensors[i].shape) * (int64_t)sizeof(real);
         if (end > there)
             return damaged(file, problem, N_("the file is cut short: it ends before the end of"),
@@ -270,7 +274,8 @@ const char *safetensors_metadata(const Safetensors *file, const char *key)
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
 
-bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem)
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
+                      Problem *problem)
 {
     return read_at(file, values, shape_count(tensor->shape) * (int64_t)sizeof(real),
                    file->data + tensor->begin, problem);

@@ -4,7 +4,7 @@ set -uo pipefail
 cd -- "${ROOT:?}" || exit 2
 sentence="every script among the tests that begins with #! is executable, and so is run"
 forgotten=
-for path in common/*/tests/*.{sh,py} {grader,data,slides}/tests/*.{sh,py}; do
+for path in common/{,*/}tests/*.{sh,py} {grader,data,slides}/tests/*.{sh,py}; do
     if [[ -f $path && ! -x $path && $(head -c 2 "$path") == '#!' ]]; then forgotten+=" $path"; fi
 done
 if [ -z "$forgotten" ]; then

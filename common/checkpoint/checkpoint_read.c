@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
 
@@ -33,7 +33,8 @@ static int holders(const CheckpointIndex *index, const SavedParameter *p)
 }
 
 /* This rank's part of a parameter; it begins where that of the rank before ends. NULL if it is missing. */
-static const SafeTensor *part_in(const SavedModel *saved, int rank, int state, const SavedParameter *p)
+static const SafeTensor *part_in(const SavedModel *saved, int rank, int state,
+                                 const SavedParameter *p)
 {
     char *name = saved_name(state, p->name);
     const SafeTensor *part = safetensors_find(saved->file[rank], name);
@@ -45,7 +46,8 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
                        Problem *problem)
 {
     const SafeTensor *part = part_in(saved, rank, state, p);
-    const char *path = safetensors_path(saved->file[rank]), *hint = N_("take another copy of the checkpoint");
+    const char *path = safetensors_path(saved->file[rank]),
+               *hint = N_("take another copy of the checkpoint");
     char here[64], whole_shape[64];
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
@@ -58,8 +60,8 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
                                shape_text(p->shape, whole_shape));
 }
 
-static bool check_parts(const SavedModel *saved, int state, const SavedParameter *p, const char *folder,
-                        Problem *problem)
+static bool check_parts(const SavedModel *saved, int state, const SavedParameter *p,
+                        const char *folder, Problem *problem)
 {
     int64_t sum = 0;
     for (int rank = 0; rank < holders(&saved->index, p); rank++) {
@@ -70,27 +72,30 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
     char shape[64];
     if (sum == p->shape.size[p->placement.dim])
         return true;
-    return problem_set(problem, folder, "take another copy of the checkpoint",
-                       "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
-                       saved_state[state], p->name, (long long)sum, p->placement.dim,
-                       shape_text(p->shape, shape));
+    return problem_set(
+        problem, folder, "take another copy of the checkpoint",
+        "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
+        saved_state[state], p->name, (long long)sum, p->placement.dim, shape_text(p->shape, shape));
 }
 
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
 {
     char *path = shard_path(folder, rank, saved->index.tp), step[32];
-    const char *hint = N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
+    const char *hint =
+        N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
     snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
     if (access(path, F_OK))
-        problem_set(problem, path, hint,
-                    saved->index.tp > 1
-                        ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
-                        : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
-                    saved->index.tp);
+        problem_set(
+            problem, path, hint,
+            saved->index.tp > 1
+                ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
+                : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
+            saved->index.tp);
     else if ((saved->file[rank] = safetensors_open(path, problem))) {
         const char *written = safetensors_metadata(saved->file[rank], "step");
         if (!written || strcmp(written, step)) {
-            problem_set(problem, path, hint, "this shard is of step %.32s, its checkpoint of step %s",
+            problem_set(problem, path, hint,
+                        "this shard is of step %.32s, its checkpoint of step %s",
                         written ? written : "?", step);
             safetensors_close(saved->file[rank]);
             saved->file[rank] = NULL;
@@ -133,7 +138,8 @@ static void hint_at_older(const char *folder, Problem *problem)
     }
     if (saved) {
         snprintf(problem->hint, sizeof problem->hint,
-                 _("take another copy of it, or move it away: the older %.300s beside it is whole"), older);
+                 _("take another copy of it, or move it away: the older %.300s beside it is whole"),
+                 older);
         saved_model_close(saved);
     }
     free(older);
@@ -201,8 +207,8 @@ static void copy_common(const Box *from, const real *x, const Box *to, real *y, 
                     y + (at - b.begin) * extent(to, i + 1), i + 1);
 }
 
-bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *p, int dim, Range held,
-                      real *values, Problem *problem)
+bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *p, int dim,
+                      Range held, real *values, Problem *problem)
 {
     Box wanted = box_of(p, dim, held);
     bool good = true;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 static const real numbers[] = {1, 2, 3, 4, 5, 6, -1, 0.5};
 static char path[64];
@@ -86,7 +86,8 @@ START_TEST(what_was_written_is_read)
     ck_assert_str_eq(safetensors_metadata(file, "step"), "7");
     ck_assert_ptr_null(safetensors_metadata(file, "steps"));
     ck_assert_ptr_null(safetensors_find(file, "column"));
-    const SafeTensor *matrix = safetensors_find(file, "matrix"), *row = safetensors_find(file, "row");
+    const SafeTensor *matrix = safetensors_find(file, "matrix"),
+                     *row = safetensors_find(file, "row");
     ck_assert(shape_equal(matrix->shape, SHAPE(2, 3)) && shape_equal(row->shape, SHAPE(2)));
     ck_assert(safetensors_read(file, matrix, values, &problem));
     ck_assert_mem_eq(values, numbers, 6 * sizeof(real));
@@ -170,7 +171,8 @@ static const struct {
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1],\"data_offsets\":[0,4]}}", "lacks"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", "lacks"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}",
+     "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[\"0\",4]}}", "lacks"},
@@ -197,7 +199,8 @@ END_TEST
 
 START_TEST(a_header_longer_than_the_file_is_refused)
 {
-    const uint64_t lengths[] = {100, 99999999, 100000001, UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63};
+    const uint64_t lengths[] = {100,        99999999,       100000001,
+                                UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         char bytes[64] = {0};
         memcpy(bytes, &lengths[i], sizeof lengths[i]);

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
 set -uo pipefail
 cd "$ROOT" || exit 2
-runner=$PWD/common/base/tests/run.sh
+runner=$PWD/common/tests/run.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 here=$(dirname -- "${BASH_SOURCE[0]}")
-source "$here/../ranks.sh"
+source "$here/../train/ranks.sh"
 source "$here/check.sh"
 source "$here/script.sh"
 source "$here/wait.sh"

@@ -12,7 +12,7 @@ TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FI
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
 # Open MPI unloads its parts at the end, and LeakSanitizer then cannot tell whose the memory was.
-TEST_MAIN = common/base/tests/check_main.c $(if $(SANITIZE),common/base/tests/keep_loaded.c)
+TEST_MAIN = common/tests/check_main.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
 # The two archives need each other: the model calls the slots, and these call the words.
 test_archives = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
@@ -29,7 +29,7 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 # The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for rows of zeros, and
 # what takes long.
 RUN_ON_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_stall.c %/test_table_rows_ranks2.c \
-    common/train/tests/test_checkpoint_% %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/tensor/tests/test_pool.c common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
+    %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/tensor/tests/test_pool.c common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
 tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
 TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
 TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
@@ -54,11 +54,11 @@ CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
-$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/base/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
+$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
 	rm -f $@
 	ar rcs $@ $^
 
-$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,$(CALLS) common/base/tests/run_for_tests.c)
+$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,$(CALLS) common/tests/run_for_tests.c)
 	rm -f $@
 	ar rcs $@ $^
 
@@ -70,11 +70,11 @@ $(BUILD)/twin/%.o: $(BUILD)/double/%.o
 $(TWINS): $(call double,$(REFERENCES))
 
 # What PyTorch is compared with: common/model/tests/torch_model.py runs these.
-$(BUILD)/tests/dump-model-float: $(call float,common/model/tests/dump_model_main.c common/base/tests/stop_at_misuse.c) \
+$(BUILD)/tests/dump-model-float: $(call float,common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c) \
         $(BUILD)/libtest.a $(BUILD)/libbalise.a
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(LDLIBS)
-$(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_main.c common/base/tests/stop_at_misuse.c) \
+$(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c) \
         $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ -lm
@@ -99,11 +99,11 @@ test test-slow: test%:
 test-slurm:
 	common/setup/setup.sh core test slurm
 	$(MAKE) $(SIDE_BY_SIDE) build
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh slow common/train/tests/slow_slurm
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/tests/run.sh slow common/train/tests/slow_slurm
 
 # What the emulation itself promises.
 EMULATION_TEST = $(BUILD)/tests/emulated/emulation
-$(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/base/tests/stop_at_misuse.c) $(BUILD)/libbalise-emulated.a
+$(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/tests/stop_at_misuse.c) $(BUILD)/libbalise-emulated.a
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
 
@@ -117,7 +117,7 @@ run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
 	$(if $(filter slow,$*),$(foreach backend,cpu emulated,$(MAKE) $(SIDE_BY_SIDE) BACKEND=$(backend) SOLUTION=1 bench-programs runners &&) true)
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/base/tests/run.sh $* '$(TESTS)'
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/tests/run.sh $* '$(TESTS)'
 
 # What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.
 PROGRAMS_ON_GPU = $(TESTS_$(if $(filter cuda,$(BACKEND)),CUDA,EMULATED))
@@ -129,7 +129,7 @@ run-tests-on-gpu:
 	$(if $(HAS_NCCL),$(MAKE) $(SIDE_BY_SIDE) TRANSPORT=nccl $(BUILD)/train-$(BACKEND)-nccl $(call tests_on,$(BACKEND)-nccl,$(RUN_OVER_NCCL)),rm -f $(BUILD)/train-$(BACKEND)-nccl)
 	$(if $(filter emulated,$(BACKEND)),$(if $(filter off,$(SANITIZER)),,$(MAKE) $(SIDE_BY_SIDE) BACKEND=cpu $(SANITIZED) test-programs-emulated))
 	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' ON_GPU='$(RUN_ON_GPU)' \
-	    OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' common/base/tests/run.sh gpu '$(TESTS)'
+	    OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' common/tests/run.sh gpu '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
@@ -141,4 +141,4 @@ objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $
 
 # The checks of the sources alone.
 lint:
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/base/tests/run.sh fast common/base/tests/sources_
+	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/tests/run.sh fast common/tests/sources_

@@ -14,7 +14,7 @@
 set -uo pipefail
 
 speed=${1:-fast} name=${2:-}
-: "${ROOT:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)}" "${BUILD:=$ROOT/build}"
+: "${ROOT:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}" "${BUILD:=$ROOT/build}"
 export ROOT BUILD
 [[ $speed == gpu ]] || unset BACKEND # tests say which one they want
 cd -- "$ROOT" || exit 2
@@ -61,8 +61,8 @@ list_tests() {
         list_gpu_tests
         return
     fi
-    for path in common/*/tests/* grader/tests/* data/tests/* slides/tests/*; do
-        [[ $path == *"$name"* && $path != common/base/tests/run.sh ]] || continue
+    for path in common/tests/* common/*/tests/* grader/tests/* data/tests/* slides/tests/*; do
+        [[ $path == *"$name"* && $path != common/tests/run.sh ]] || continue
         if is_slow "$path"; then
             [[ $speed == slow ]] || continue
         elif [[ $speed == slow ]]; then
@@ -164,7 +164,7 @@ launch() (
         ranks=${BASH_REMATCH[1]}
         # Check must not fork where MPI runs. Leaks of Open MPI are known by their callers, which takes slow unwinding.
         CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 \
-            LSAN_OPTIONS=suppressions=$ROOT/common/base/tests/leaks.supp:print_suppressions=0 \
+            LSAN_OPTIONS=suppressions=$ROOT/common/tests/leaks.supp:print_suppressions=0 \
             timeout -k 5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader \
             --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program"
     else

@@ -7,7 +7,7 @@ import string
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "../../base"))
+sys.path.append(os.path.join(HERE, "../base"))
 from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-position
 
 MARK = '<meta name="generator" content="Balise">'

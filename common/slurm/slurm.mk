@@ -3,7 +3,7 @@
 SITE ?= site.mk
 ifneq ($(filter command%,$(origin SITE)),)
 ifeq ($(wildcard $(SITE)),)
-$(error $(shell $(TELL) stop "there is no file '%s'" "SITE names a file as common/train/slurm/site-example.mk" $(call quoted,$(SITE))))
+$(error $(shell $(TELL) stop "there is no file '%s'" "SITE names a file as common/slurm/site-example.mk" $(call quoted,$(SITE))))
 endif
 endif
 -include $(SITE)
@@ -19,7 +19,7 @@ endif
 
 # Where scripts and what jobs print lie.
 SLURM_FOLDER = $(BUILD)/slurm
-ON_SLURM = common/train/slurm/submit.sh
+ON_SLURM = common/slurm/submit.sh
 said = $(if $(filter environment,$(origin $(1))),,$(value $(1)))
 define job_setting
 $(1): export $(2) := $$(call said,$(3))

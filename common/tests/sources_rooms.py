@@ -25,7 +25,8 @@ ROOMS = (
     ("common/model", "parameters, given layers, the BERT assembled from the labs"),
     ("common/model/serial", "the layers of the labs on one rank"),
     ("common/optim", "SGD, AdamW, clipping, schedules, the scaler"),
-    ("common/train", "the loop, metrics, checkpoints, buckets"),
+    ("common/checkpoint", "safetensors: files of weights, their index, their folder"),
+    ("common/train", "the loop, metrics, buckets, what a checkpoint holds of them"),
     ("grader", "what judge and runner share: cases, entries, calls"),
     ("grader/labs", "all that the grader knows of a lab"),
     ("grader/runner", "a rank: the student's lab, its calls recorded and guarded"),
@@ -81,7 +82,7 @@ def main():
     with open("CONTRIBUTING.md", encoding="utf-8") as file:
         drawn = room_map() in file.read()
     failed = [check("every source lies in a room", homeless), check("no room includes one above it", upwards),
-              check("CONTRIBUTING has the map of the rooms", [] if drawn else ["common/base/tests/sources_rooms.py map prints it"])]
+              check("CONTRIBUTING has the map of the rooms", [] if drawn else ["common/tests/sources_rooms.py map prints it"])]
     return any(failed)
 
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 enum { VERSION = 1 };
 static const char format[] = "balise checkpoint";
@@ -38,31 +38,33 @@ static json_t *parameters_of(const CheckpointIndex *index)
         json_t *shape = json_array();
         for (int d = 0; d < p->shape.rank; d++)
             json_array_append_new(shape, json_integer(p->shape.size[d]));
-        json_object_set_new(
-            all, p->name,
-            json_pack("{s:o, s:s}", "shape", shape, "placement", placement_text(p->placement, placement)));
+        json_object_set_new(all, p->name,
+                            json_pack("{s:o, s:s}", "shape", shape, "placement",
+                                      placement_text(p->placement, placement)));
     }
     return all;
 }
 
 static json_t *json_of(const CheckpointIndex *index)
 {
-    json_t *all = json_pack("{s:s, s:i, s:I, s:i, s:{}, s:{s:s}, s:{s:s, s:I}, s:{s:f, s:f, s:f}}", "format",
-                            format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
-                            "model", "sampler", "data", index->data_key, "optimizer", "kind",
-                            index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
-                            "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen);
+    json_t *all =
+        json_pack("{s:s, s:i, s:I, s:i, s:{}, s:{s:s}, s:{s:s, s:I}, s:{s:f, s:f, s:f}}", "format",
+                  format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
+                  "model", "sampler", "data", index->data_key, "optimizer", "kind",
+                  index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
+                  "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen);
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
     int64_t an_epoch = index->fitting[FIT_ROWS] / index->fitting[FIT_BATCH];
-    json_object_set_new(json_object_get(all, "sampler"), "epoch", json_integer(index->step / an_epoch));
+    json_object_set_new(json_object_get(all, "sampler"), "epoch",
+                        json_integer(index->step / an_epoch));
     json_object_set_new(json_object_get(all, "sampler"), "step_in_epoch",
                         json_integer(index->step % an_epoch));
     if (index->loss_scale > 0)
-        json_object_set_new(
-            all, "scaler",
-            json_pack("{s:f, s:I}", "scale", index->loss_scale, "good_steps", (json_int_t)index->good_steps));
+        json_object_set_new(all, "scaler",
+                            json_pack("{s:f, s:I}", "scale", index->loss_scale, "good_steps",
+                                      (json_int_t)index->good_steps));
     json_object_set_new(all, "parameters", parameters_of(index));
     return all;
 }
@@ -133,7 +135,8 @@ static bool read_scaler(json_t *all, CheckpointIndex *index)
 {
     json_t *scaler = json_object_get(all, "scaler");
     json_int_t good = 0;
-    if (scaler && json_unpack(scaler, "{s:F, s:I}", "scale", &index->loss_scale, "good_steps", &good))
+    if (scaler &&
+        json_unpack(scaler, "{s:F, s:I}", "scale", &index->loss_scale, "good_steps", &good))
         return false;
     index->good_steps = good;
     return !scaler || (index->loss_scale >= 1 && good >= 0);
@@ -144,13 +147,14 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     const char *found, *optimizer, *data;
     int version;
     json_int_t step, optimizer_steps;
-    if (json_unpack(all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}}", "format", &found,
-                    "version", &version, "step", &step, "tp", &index->tp, "sampler", "data", &data,
-                    "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch", "loss_sum",
-                    &index->loss_sum, "correct", &index->correct, "seen", &index->seen))
+    if (json_unpack(all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}}", "format",
+                    &found, "version", &version, "step", &step, "tp", &index->tp, "sampler", "data",
+                    &data, "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch",
+                    "loss_sum", &index->loss_sum, "correct", &index->correct, "seen", &index->seen))
         return false;
     for (int i = 0; i < FITTINGS; i++) {
-        const json_t *number = json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
+        const json_t *number =
+            json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
         index->fitting[i] = json_integer_value(number);
         if (!json_is_integer(number))
             return false;
@@ -160,7 +164,8 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           index->tp >= 1 && index->tp <= 1 << 20 && read_scaler(all, index) && read_parameters(all, index);
+           index->tp >= 1 && index->tp <= 1 << 20 && read_scaler(all, index) &&
+           read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
@@ -202,21 +207,24 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- does a run go on from it? ------------------------------------------------------------------------- */
 
-bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run, const char *folder,
-                           Problem *problem)
+bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
+                           const char *folder, Problem *problem)
 {
-    const char *hint = N_("resume with what the checkpoint was trained with, or name another RESUME folder");
+    const char *hint =
+        N_("resume with what the checkpoint was trained with, or name another RESUME folder");
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])
             return problem_set(problem, folder, hint,
-                               "the checkpoint was trained with %s%s%" PRId64 ", this run has %s%s%" PRId64,
+                               "the checkpoint was trained with %s%s%" PRId64
+                               ", this run has %s%s%" PRId64,
                                title, equals, saved->fitting[i], title, equals, run->fitting[i]);
     }
     if (strcmp(saved->optimizer, run->optimizer))
-        return problem_set(problem, folder, hint,
-                           "the checkpoint was trained with OPTIMIZER=%s, this run has OPTIMIZER=%s",
-                           saved->optimizer, run->optimizer);
+        return problem_set(
+            problem, folder, hint,
+            "the checkpoint was trained with OPTIMIZER=%s, this run has OPTIMIZER=%s",
+            saved->optimizer, run->optimizer);
     if (strcmp(saved->data_key, run->data_key))
         return problem_set(
             problem, folder, hint,

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../base"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))
 from language import _  # pylint: disable=wrong-import-position
 
 TERMINALS = {".svg": 'svg size {width},{height} font "sans,12" background "white"', ".png": 'pngcairo size {width},{height} font "sans,12"'}

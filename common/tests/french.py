@@ -54,11 +54,11 @@ def sentences_are_translated():
     template = f"{BUILD}/generated/balise.pot"
     done = subprocess.run(["make", "--silent", template], capture_output=True, text=True)
     check("the sentences can be gathered", [] if done.returncode == 0 else [done.stderr])
-    said, french = messages(template), messages("common/base/fr.po")
+    said, french = messages(template), messages("common/po/fr.po")
     check("there are sentences to gather", [] if len(said) > 300 else [len(said)])
     check("every sentence is in French", [text for text in said if not french.get(text)])
     check("every French sentence is still said", [text for text in french if text not in said])
-    compiled = subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "common/base/fr.po"], capture_output=True, text=True)
+    compiled = subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "common/po/fr.po"], capture_output=True, text=True)
     check("the numbers and names in a sentence are those of the English one", [compiled.stderr] if compiled.returncode else [])
     return said
 
@@ -117,7 +117,7 @@ SPEAKING = re.compile(r"""\b(?:echo|printf|fail|give_up|complain|hint|under|row(
 def no_script_is_unmarked(said):
     """What a shell script prints in quotes is say's, said's or tell's; and what these have in quotes is in the catalogue."""
     unmarked, unknown = [], []
-    scripts = [pattern for pattern in ("grader/*.sh", "grader/handout/changed.sh", "common/base/*.sh", "common/train/*.sh", "common/train/slurm/*.sh", "common/setup/*.sh", "data/*.sh")]
+    scripts = [pattern for pattern in ("grader/*.sh", "grader/handout/changed.sh", "common/base/*.sh", "common/train/*.sh", "common/slurm/*.sh", "common/setup/*.sh", "data/*.sh")]
     for path, number, line in (found for pattern in scripts for found in lines_of(pattern)):
         if re.match(r"\s*(#|END)", line) or "#!/bin" in line or "#SBATCH" in line:
             continue
@@ -137,7 +137,7 @@ def no_script_is_unmarked(said):
 
 def no_makefile_is_unmarked(said):
     unmarked = []
-    for path, number, line in (found for pattern in ("Makefile", "grader/*.mk", "grader/loop/*.mk", "common/*/*.mk", "common/train/slurm/*.mk") for found in lines_of(pattern)):
+    for path, number, line in (found for pattern in ("Makefile", "grader/*.mk", "grader/loop/*.mk", "common/*/*.mk", "common/slurm/*.mk") for found in lines_of(pattern)):
         if line.startswith("#") or path.endswith(("tests.mk", "words.mk")):
             continue
         told = re.findall(r'\(TELL\) \w+ "([^"]*)" "([^"]*)"', line)
@@ -151,7 +151,7 @@ def no_makefile_is_unmarked(said):
 def no_python_is_unmarked(said):
     """Outside of _(), a text with words is none that anybody reads; inside, it is in the catalogue, which knows nothing of what stands in an f-string."""
     unmarked = []
-    for path in sorted(path for pattern in ("grader/loop/*.py", "common/train/page/*.py", "common/train/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
+    for path in sorted(path for pattern in ("grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
         quiet = set()
         for node in ast.walk(tree):
@@ -171,7 +171,7 @@ def no_python_is_unmarked(said):
 
 def no_page_is_unmarked(said):
     unmarked = []
-    for path, number, line in lines_of("common/train/page/*.js"):
+    for path, number, line in lines_of("common/page/*.js"):
         line = re.sub(r"//.*", "", line)
         unmarked += [f"{path}:{number}: {text!r} was not gathered" for text in re.findall(r'\bsay\("([^"]*)"', line) if text not in said]
         unmarked += [f"{path}:{number}: {text!r}" for text in re.findall(r'"([^"]*)"|`([^`]*)`', re.sub(r'\bsay\("[^"]*"', "", line)) if any(map(is_sentence, text))]

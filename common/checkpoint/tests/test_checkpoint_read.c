@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 enum { RANKS = 4, PARAMETERS = 4 };
 
@@ -64,12 +64,14 @@ static void write_rank(const CheckpointIndex *index, int rank)
             const SavedParameter *p = &index->parameters[i];
             bool cut = p->placement.kind == SHARD;
             int dim = cut ? p->placement.dim : 0;
-            Range held = cut ? chunk(p->shape.size[dim], rank, index->tp) : (Range){0, p->shape.size[0]};
+            Range held =
+                cut ? chunk(p->shape.size[dim], rank, index->tp) : (Range){0, p->shape.size[0]};
             if (!cut && rank)
                 continue;
             part_of(p, state, dim, held, values[count]);
-            tensors[count++] = (SafeTensor){.name = saved_name(state, p->name),
-                                            .shape = shape_with(p->shape, dim, held.end - held.begin)};
+            tensors[count++] =
+                (SafeTensor){.name = saved_name(state, p->name),
+                             .shape = shape_with(p->shape, dim, held.end - held.begin)};
         }
     Problem problem;
     char *path = shard_path(folder, rank, index->tp);
@@ -180,7 +182,8 @@ START_TEST(a_part_too_few_is_refused)
     parameters[0].shape.size[0] = 6;
     ck_assert(checkpoint_index_write(&index, folder, &problem));
     ck_assert_ptr_null(saved_model_open(folder, &problem));
-    ck_assert_msg(strstr(problem.what, "5 rows") && strstr(problem.what, "[6,3]"), "%s", problem.what);
+    ck_assert_msg(strstr(problem.what, "5 rows") && strstr(problem.what, "[6,3]"), "%s",
+                  problem.what);
 }
 END_TEST
 

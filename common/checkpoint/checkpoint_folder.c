@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "train/checkpoint_parts.h"
+#include "checkpoint/checkpoint_parts.h"
 
 enum { KEPT = 2 };
 
@@ -195,7 +195,8 @@ static void remove_older(const char *folder)
     for (int kept = 1; step >= 0; kept++) {
         int64_t older = newest_before(folder, step);
         if (kept > KEPT) {
-            char *from = checkpoint_path(folder, step, false), *to = checkpoint_path(folder, step, true);
+            char *from = checkpoint_path(folder, step, false),
+                 *to = checkpoint_path(folder, step, true);
             if (rename(from, to) == 0)
                 checkpoint_abandon(folder, step);
             free(from);

@@ -63,4 +63,5 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 const char *safetensors_metadata(const Safetensors *file, const char *key);
 
 /** Reads the numbers of a tensor of this file; `values` has room for all of them. */
-bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values, Problem *problem);
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
+                      Problem *problem);

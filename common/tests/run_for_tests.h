@@ -1,0 +1,68 @@
+/** @file
+ * What a misuse does in a test: nothing that a test did not ask for. A test that expects one says so; any
+ * other misuse or note fails the test with its message.
+ */
+#pragma once
+
+#include <check.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "base/run.h"
+
+typedef struct Expectation {
+    jmp_buf back;
+    bool misuse;     /**< run_ends() and run_todo() return to `back` */
+    bool notes;      /**< run_noted() counts */
+    int noted, todo; /**< notes so far; the balise of the TODO that was reached */
+    Problem problem; /**< the last one */
+} Expectation;
+
+extern Expectation expectation;
+
+/** Fails unless `call` is refused with a message that has each of the words that follow, and with a hint. */
+#define ASSERT_MISUSE(call, ...)                                                                   \
+    do {                                                                                           \
+        expectation.misuse = true;                                                                 \
+        if (setjmp(expectation.back) == 0) {                                                       \
+            (void)(call);                                                                          \
+            ck_abort_msg("%s was accepted", #call);                                                \
+        }                                                                                          \
+        expectation.misuse = false;                                                                \
+        assert_says(&expectation.problem, (const char *const[]){__VA_ARGS__, NULL});               \
+    } while (0)
+
+/** Fails unless `call` reaches a TODO or a placement that is undecided. */
+#define ASSERT_TODO(call, balise)                                                                  \
+    do {                                                                                           \
+        expectation.misuse = true;                                                                 \
+        expectation.todo = 0;                                                                      \
+        if (setjmp(expectation.back) == 0) {                                                       \
+            (void)(call);                                                                          \
+            ck_abort_msg("%s was accepted", #call);                                                \
+        }                                                                                          \
+        expectation.misuse = false;                                                                \
+        ck_assert_int_eq(expectation.todo, (balise));                                              \
+    } while (0)
+
+/** Fails unless the message has each of `words`, and there is a hint. */
+static inline void assert_says(const Problem *problem, const char *const *words)
+{
+    for (; *words; words++)
+        ck_assert_msg(strstr(problem->what, *words) != NULL, "'%s' does not say '%s'",
+                      problem->what, *words);
+    ck_assert_msg(strlen(problem->hint) > 10, "'%s' has no hint", problem->what);
+}
+
+/** In this test notes are counted instead of failing it; forgets earlier ones. */
+static inline void expect_notes(void)
+{
+    expectation.notes = true;
+    expectation.noted = 0;
+}
+
+/** For the begin of a test: without processes of their own the tests before it have left theirs. */
+static inline void expect_nothing(void)
+{
+    expectation.notes = expectation.misuse = false;
+}
