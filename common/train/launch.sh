@@ -23,6 +23,11 @@ bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
 # Within an allocation of Slurm's ranks stay here, where they share memory; make sbatch is for nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
+# mpirun removes the folder of all its runs when it is empty, and another that begins would lose it.
+session=$(mktemp -d)
+trap 'rm -rf "$session"' EXIT
+bind+=(--mca orte_tmpdir_base "$session")
+
 # In a process group of its own, so that Ctrl-C reaches this script alone.
 set -m
 mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
@@ -31,8 +36,8 @@ job=$!
 ends_soon=$(say 'ends after this step or evaluation, and saves where SAVE is said; Ctrl-C again: now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-status=0
+# A signal ends a wait before the job has ended; the status of a job that has ended is kept for the last one.
 while kill -0 "$job" 2> /dev/null; do
-    wait "$job" && status=0 || status=$?
+    wait "$job" || true
 done
-exit "$status"
+wait "$job"

@@ -10,6 +10,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "ranges")
     done = run(1, "--layers", 2, "--hidden-dim", 24, "--heads", 4, "--seq", 16, "--batch-size", 8, "--samples", 16, "--test", "", "--steps", 2, "--threads", 1,
                "--tp", 1, EMULATED_RANGES=path)
+    if done.returncode:
+        raise SystemExit(f"not ok - training runs\n{done.stdout}{done.stderr}")
     with open(path) as file:
         lines = file.read().splitlines()
 open_ranges, seen, wrong = [], [], []
@@ -21,7 +23,7 @@ for line in lines:
         open_ranges.pop()
     else:
         wrong.append("a range ends that has not begun")
-check(done.returncode == 0 and not wrong and not open_ranges, "every range of a run ends", done.stderr + "\n".join(wrong + open_ranges))
+check(not wrong and not open_ranges, "every range of a run ends", done.stderr + "\n".join(wrong + open_ranges))
 check(seen.count("step") == 2 and seen.count("step > forward > block") == 4, "a step is a range, and each block of its forward pass", "\n".join(seen))
 for place in ("step > forward > embedding", "step > forward > classifier", "step > backward > linear", "step > backward > attention",
               "step > reduction over replicas", "step > optimiser"):

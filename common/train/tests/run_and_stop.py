@@ -48,6 +48,13 @@ check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped f
 checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
 check(checked.returncode == 0, "weights that should be equal over the ranks are, when they are checked", checked.stderr)
 
+with tempfile.TemporaryDirectory() as folder:
+    with open(os.path.join(folder, "mpirun"), "w") as file:
+        file.write("#!/bin/sh\nexit 3\n")
+        os.fchmod(file.fileno(), 0o755)
+    ended = [run(1, PATH=f"{folder}:{os.environ['PATH']}").returncode for _ in range(10)]
+check(ended == [3] * 10, "a fake mpirun that ends at once ends the run with its status", str(ended))
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")
     job = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path), cwd=ROOT,
