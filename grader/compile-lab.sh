@@ -13,7 +13,7 @@ source "$here/../common/base/say.sh"
 scratch=/tmp
 [ -w "$scratch" ] || scratch=$(dirname "$object")
 
-give_up() {
+end_with() {
     printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
@@ -22,7 +22,7 @@ give_up() {
 }
 
 refuse() {
-    give_up "refused: $1" "$2"
+    end_with "refused: $1" "$2"
 }
 
 # What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes. Two minutes at most, whatever it
@@ -192,7 +192,7 @@ check_calls() {
 }
 
 rm -f "$object.failed"
-[ -r "$source" ] || give_up "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
+[ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
 rm -f "$object.read" "$object.assembled"
 (compile) 2> "$object.words" && status=0 || status=$?
 if [ "$status" != 0 ]; then
@@ -202,7 +202,7 @@ if [ "$status" != 0 ]; then
     [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.words"
     # What the compiler has not read to its end may be no text: of the words about it only one line is kept, that of a limit or of the lab.
     [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
-    give_up "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.words"
+    end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.words"
 fi
 check_files
 list_symbols
@@ -212,7 +212,7 @@ head -c 100000 "$object.words" >&2
 arguments=()
 for name in $exports; do
     [[ $defined == *" $name "* ]] ||
-        give_up "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
+        end_with "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
     arguments+=("--keep-global-symbol=$name")
 done
 check_calls

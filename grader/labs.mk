@@ -1,17 +1,41 @@
 # The labs, for make: a line each. All that the grader knows of one stands in grader/labs/labNN.c.
 #
-# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand in,functions that it defines)
-# labs/FOLDER/FILE is what the student edits, solutions/FOLDER/FILE the reference. A start file stands in for what the lab
-# would call of a later lab: the groups of labs 8 and 10, the feed-forward layer that lab 7 replaces.
-add_lab = $(eval LABS += $1)$(eval LAB_$1_FOLDER = $(patsubst %/,%,$(dir $2)))$(eval LAB_$1_FILE = $(notdir $2))$(eval LAB_$1_NEEDS = $3)$(eval LAB_$1_BESIDE = $4)$(eval LAB_$1_EXPORTS = $5)
-$(call add_lab,1,01-duplication-allreduce/collectives.c,,8 10,duplication_forward duplication_backward all_reduce_forward all_reduce_backward all_gather_forward all_gather_backward)
-$(call add_lab,2,02-colwise-linear/colwise-linear.c,1,8 10,col_wise_linear_new col_wise_linear_forward)
+# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand in,functions that it
+# defines) labs/FOLDER/FILE is what the student edits, solutions/FOLDER/FILE the reference. A start file stands in for
+# what the lab would call of a later lab: the groups of labs 8 and 10, the feed-forward layer that lab 7 replaces.
+define lab_record
+LABS += $1
+LAB_$1_FOLDER = $(patsubst %/,%,$(dir $2))
+LAB_$1_FILE = $(notdir $2)
+LAB_$1_NEEDS = $3
+LAB_$1_BESIDE = $4
+LAB_$1_EXPORTS = $5
+endef
+add_lab = $(eval $(call lab_record,$1,$2,$3,$4,$5))
+
+$(call add_lab,1,01-duplication-allreduce/collectives.c,,8 10,\
+    duplication_forward duplication_backward all_reduce_forward all_reduce_backward all_gather_forward \
+    all_gather_backward)
+$(call add_lab,2,02-colwise-linear/colwise-linear.c,1,8 10,\
+    col_wise_linear_new col_wise_linear_forward)
 $(call add_lab,3,03-embedding/embedding.c,1,8 10,embedding_new embedding_forward)
 $(call add_lab,4,04-attention/attention.c,1,8 10,attention_new attention_forward)
 $(call add_lab,5,05-feed-forward/feed-forward.c,1 2,8 10,feed_forward_new feed_forward_forward)
-$(call add_lab,6,06-colrow-pair/colrow-pair.c,1,8 10,col_row_linear_pair_new col_row_linear_pair_forward)
-$(call add_lab,7,07-block-classifier/block-classifier.c,1 4 6,5 8 10,block_new block_forward classifier_new classifier_forward)
+$(call add_lab,6,06-colrow-pair/colrow-pair.c,1,8 10,\
+    col_row_linear_pair_new col_row_linear_pair_forward)
+$(call add_lab,7,07-block-classifier/block-classifier.c,1 4 6,5 8 10,\
+    block_new block_forward classifier_new classifier_forward)
 $(call add_lab,8,08-tp-group/tp-group.c,,10,mesh_init_tp)
-$(call add_lab,9,09-grouped-collectives/grouped-collectives.c,8,10,duplication_forward duplication_backward all_reduce_forward all_reduce_backward all_gather_forward all_gather_backward)
+$(call add_lab,9,09-grouped-collectives/grouped-collectives.c,8,10,\
+    duplication_forward duplication_backward all_reduce_forward all_reduce_backward all_gather_forward \
+    all_gather_backward)
 $(call add_lab,10,10-dp-group/dp-group.c,8,,mesh_init_dp)
-$(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,sampler_set_epoch bucket_ready buckets_finish metrics_synchronise)
+$(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
+    sampler_set_epoch bucket_ready buckets_finish metrics_synchronise)
+
+# The labs whose functions make train calls. Before such a lab, a layer of common/model/serial stands in, or else its
+# start file.
+TRAINED = 1 3 4 7 8 10 11
+SERIAL_LAYERS = 3:embedding 4:attention
+# After these labs the parts fit together, and make train STACK=mine goes on to them.
+STAGES = 5 7 9 11

@@ -7,7 +7,7 @@ shift 2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$(dirname "$0")/../common/base/say.sh"
 
-give_up() {
+leave_empty() {
     : > "$out"
     exit 0
 }
@@ -32,7 +32,7 @@ parts=() copies=()
 for object in "$@"; do
     if [ -e "$object.failed" ]; then
         cp "$object.failed" "$out.failed"
-        give_up
+        leave_empty
     fi
     case $object in
     */labs/* | */student/*)
@@ -54,6 +54,6 @@ if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenar
         [ -n "$missing" ] || head -5 "$out.words"
     } > "$out.failed"
     rm -f "${copies[@]}"
-    give_up
+    leave_empty
 fi
 rm -f "$out.words" "${copies[@]}"

@@ -1,18 +1,20 @@
-# What the grader's own tests need of make: how a lab is compiled and linked, as variables of a shell. Included by the Makefile.
+# What the grader's own tests need of make: how a lab is compiled and linked, as variables of a shell. Included by the
+# Makefile.
 test_objects = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
-    $(foreach n,$(LAB_$(1)_BESIDE),$(call start_object,$(n),float)) $(RUNNER_PARTS) $(LIBRARY)
+    $(call start_objects,float,$(LAB_$(1)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY)
 GRADING = $(BUILD)/generated/grading$(OF_BACKEND).sh
 define test_lab
 FILE_$(1)='$(call lab_file,$(1))' EXPORTS_$(1)='$(LAB_$(1)_EXPORTS)' OBJECTS_$(1)='$(call test_objects,$(1))'
 
 endef
-$(GRADING): Makefile grader/tests.mk grader/labs.mk $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(BUILD)/grade
+$(GRADING): Makefile $(wildcard grader/*.mk) $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(BUILD)/grade
 	mkdir -p $(@D)
 	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
-	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS) -Icommon $(MPI_CFLAGS)'" \
+	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS)'" \
 	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
 
-# Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the mutation score.
+# Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the
+# mutation score.
 .PHONY: test-grader
 test-grader: $(GRADING)
 	BUILD='$(BUILD)' ROOT='$(CURDIR)' grader/tests/slow_mutants.sh

@@ -1,46 +1,23 @@
-# BACKEND=cpu (also when nothing is said), BACKEND=cuda: the kernels of common/backend/cuda, by nvcc; BACKEND=emulated: the same kernels on
-# the host, for tests (common/backend/tests/emulated_gpu). TRANSPORT=mpi (also when nothing is said) or, on GPUs, nccl. All else is compiled
-# once: the linker chooses (libbalise-*.a).
+# BACKEND=cpu (also when nothing is said), BACKEND=cuda: the kernels of common/backend/cuda, by nvcc;
+# BACKEND=emulated: the same kernels on the host, for tests (common/backend/tests/emulated_gpu). TRANSPORT=mpi (also
+# when nothing is said) or, on GPUs, nccl. All else is compiled once: the linker chooses (libbalise-*.a). Included by
+# the Makefile.
 
-BACKEND ?= cpu
-BACKENDS = cpu cuda emulated
-ifneq ($(filter-out $(BACKENDS),$(BACKEND))$(filter-out 1,$(words $(BACKEND))),)
-$(error $(shell $(TELL) stop "there is no backend '%s'" "BACKEND=cpu or BACKEND=cuda" $(call quoted,$(BACKEND))))
-endif
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
 CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc)))
 NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
-HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes)))
-TRANSPORT ?= mpi
-ifneq ($(filter-out mpi nccl,$(TRANSPORT))$(filter-out 1,$(words $(TRANSPORT))),)
-$(error $(shell $(TELL) stop "there is no transport '%s'" "TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl" $(call quoted,$(TRANSPORT))))
-endif
+INCLUDES_NCCL = echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes
+HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell $(INCLUDES_NCCL))))
 OVER_NCCL = $(filter nccl,$(TRANSPORT))
-ifneq ($(OVER_NCCL),)
-ifeq ($(ON_GPU),)
-$(error $(shell $(TELL) stop "NCCL moves the memory of GPUs" "BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi"))
-endif
-ifeq ($(and $(filter cuda,$(BACKEND)),$(NVCC),$(if $(HAS_NCCL),,none)),none)
-$(error $(shell $(TELL) stop "TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h" "install it (libnccl-dev), or TRANSPORT=mpi"))
-endif
-ifneq ($(filter grade trace,$(MAKECMDGOALS)),)
-$(error $(shell $(TELL) stop "the grader looks on at what goes through MPI" "make grade BACKEND=cuda; TRANSPORT=nccl is for make train"))
-endif
-endif
+NCCL = $(if $(OVER_NCCL),$(HAS_NCCL))
 OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
 LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 
-# Every GPU that the toolkit knows has its generation's code, those to come have what the driver compiles. GPU_ARCH=native: this
-# machine's alone, in a quarter of the time.
+# Every GPU that the toolkit knows has its generation's code, those to come have what the driver compiles.
+# GPU_ARCH=native: this machine's alone, in a quarter of the time.
 GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC_FLAGS = -std=c++17 -g -O3 -arch=$(GPU_ARCH) -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
-ifeq ($(BACKEND)$(CUDA),cuda)
-ifneq ($(filter grade train bench model trace runners test test-slow,$(MAKECMDGOALS)),)
-$(error $(shell $(TELL) stop "BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc" "install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none"))
-endif
-endif
-
 GPU_SOURCES := $(wildcard common/backend/cuda/*.cu)
 NCCL_SOURCES := $(wildcard common/comm/nccl/*.cu)
 EMULATION = common/backend/tests/emulated_gpu
@@ -50,8 +27,8 @@ WITHOUT_NCCL = $(filter-out %/only_mpi/join.o,$(ON_HOST))
 by_nvcc = $(patsubst %.cu,$(BUILD)/cuda/%.o,$(1))
 emulated = $(patsubst %,$(BUILD)/emulated/%.o,$(basename $(1)))
 CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Werror
-CXX_FLAGS = -std=gnu++17 -g $(OPTIMISE) $(CXX_WARNINGS) $(SANITIZE) -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) $(BLAS_CFLAGS) \
-    -I$(EMULATION) -Icommon -MMD -MP
+OF_CXX = -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) -Icommon -MMD -MP
+CXX_FLAGS = -std=gnu++17 -g $(OPTIMISE) $(CXX_WARNINGS) $(SANITIZE) $(OF_CXX) $(BLAS_CFLAGS) -I$(EMULATION)
 
 # Objects for other GPUs are made again.
 FOR_GPUS = $(BUILD)/cuda/for-$(GPU_ARCH)
@@ -61,7 +38,7 @@ $(FOR_GPUS):
 	touch $@
 $(BUILD)/cuda/%.o: %.cu $(FOR_GPUS)
 	mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) -Icommon -MMD -MP -c $< -o $@
+	$(NVCC) $(NVCC_FLAGS) $(OF_CXX) -c $< -o $@
 $(BUILD)/emulated/%.o: %.cu
 	mkdir -p $(@D)
 	$(CXX) -x c++ $(CXX_FLAGS) -c $< -o $@
@@ -72,12 +49,11 @@ $(BUILD)/emulated/%.o: %.cc
 $(BUILD)/libbalise-cuda.a: $(ON_HOST) $(call by_nvcc,$(GPU_SOURCES))
 $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(NCCL_SOURCES))
 $(BUILD)/libbalise-emulated.a: $(ON_HOST) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES))
-$(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
-$(foreach library,cuda cuda-nccl emulated emulated-nccl,$(BUILD)/libbalise-$(library).a):
-	rm -f $@
-	ar rcs $@ $^
+$(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) \
+    $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
 # Lazy: an NCCL at run time that lacks a function is told of in words (common/comm/nccl), before anybody calls it.
-LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
+LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) \
+    -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
@@ -97,6 +73,7 @@ TESTS_REPORTED = $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))
 gpu-report:
 	$(MAKE) BACKEND=$(REPORT_ON) $(BUILD)/libtest.a bench-programs
 	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/grade $(TESTS_REPORTED) runners
-	$(foreach name,MODELS STEPS PEAK TORCH,$(name)=$(call quoted,$($(name)))) TESTS='$(TESTS_REPORTED)' common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
+	$(call as_environment,MODELS STEPS PEAK TORCH) TESTS='$(TESTS_REPORTED)' \
+	    common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
 
 -include $(shell find $(BUILD)/cuda $(BUILD)/emulated -name '*.d' 2>/dev/null)

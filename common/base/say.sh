@@ -25,3 +25,12 @@ said() {
 tell() {
     printf '%s\n' "$(said "$@")"
 }
+
+# complain SENTENCE HINT: an error, on stderr; give_up SENTENCE HINT: the script's last.
+complain() {
+    printf '%s%s\n%s%s\n' "$(say 'error: ')" "$1" "$(say '  HINT: ')" "$2" >&2
+}
+give_up() {
+    complain "$@"
+    exit 2
+}

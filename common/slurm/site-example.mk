@@ -1,5 +1,5 @@
-# What this cluster needs, for make sbatch, make grade ON=slurm and make doctor. Copy it to site.mk beside the Makefile (git leaves
-# that file alone) and change it; the command line goes before it.
+# What this cluster needs, for make sbatch, make grade ON=slurm and make doctor. Copy it to site.mk beside the
+# Makefile (git leaves that file alone) and change it; the command line goes before it.
 
 # Where jobs go when nothing else is said.
 PARTITION = cpu

@@ -1,7 +1,7 @@
-# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (their main is check_main.c): in single
-# precision with the cpu backend; *_double.c in double precision with the reference backend; *_ranksN.c on N ranks. Whatever
-# they call of the kit beyond libbalise.a comes out of an archive: the serial layers and what the slots are before any lab.
-# Scripts in these folders are tests too. run.sh runs them all.
+# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (their main is check_main.c):
+# in single precision with the cpu backend; *_double.c in double precision with the reference backend; *_ranksN.c on N
+# ranks. Whatever they call of the kit beyond libbalise.a comes out of an archive: the serial layers and the start
+# files of labs. Scripts in these folders are tests too. run.sh runs them all. Included by the Makefile.
 
 CHECK_CFLAGS = $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)
@@ -14,22 +14,26 @@ DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 # Open MPI unloads its parts at the end, and LeakSanitizer then cannot tell whose the memory was.
 TEST_MAIN = common/tests/check_main.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
-# The two archives need each other: the model calls the slots, and these call the words.
-test_archives = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+# The two archives need each other: the model calls the layers of labs, and these call the functions of balise.h.
+link_test = $(CC) $(LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
 $(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
 
-$(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise.a | $(ONEDNN)
+$(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a \
+                $(BUILD)/libbalise.a | $(ONEDNN)
 	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) $(LDLIBS)
+	$(link_test) $(CHECK_LIBS) $(LDLIBS)
 
-$(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN)) $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
+$(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN)) $(BUILD)/libtest-double.a \
+                 $(BUILD)/libbalise-double.a
 	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(CHECK_LIBS) -lm
+	$(link_test) $(CHECK_LIBS) -lm
 
-# The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for rows of zeros, and
-# what takes long.
-RUN_ON_GPU := $(filter-out %_double.c %/test_products_large.c %/test_backend_check.c %/test_tables.c %/test_stall.c %/test_table_rows_ranks2.c \
-    %/test_waiting_ranks2.c $(wildcard common/*/tests/test_slow_*.c),$(filter common/backend/% common/tensor/tests/test_pool.c common/autograd/% common/model/% common/train/% common/comm/%,$(TEST_FILES)))
+# The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for
+# rows of zeros, and what takes long.
+CALLS_KERNELS = $(filter $(addsuffix /%,$(addprefix common/,backend autograd model train comm)),$(TEST_FILES)) \
+                common/tensor/tests/test_pool.c
+NOT_ON_GPU = $(foreach name,products_large backend_check tables stall table_rows_ranks2 waiting_ranks2,%/test_$(name).c)
+RUN_ON_GPU := $(filter-out %_double.c $(NOT_ON_GPU) $(wildcard common/*/tests/test_slow_*.c),$(CALLS_KERNELS))
 tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
 TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
 TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
@@ -38,29 +42,25 @@ TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
 RUN_OVER_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
 TESTS_NCCL := $(call tests_on,emulated-nccl,$(RUN_OVER_NCCL))
 define test_on_rule
-$(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a $(BUILD)/libbalise-$(1).a
+$(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a \
+                            $(BUILD)/libbalise-$(1).a
 	mkdir -p $$(@D)
-	$(CC) $(LDFLAGS) $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -o $$@ $(CHECK_LIBS) $(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
+	$$(link_test) $(CHECK_LIBS) $(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
 endef
 $(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(RUN_ON_GPU))))
 $(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER_NCCL))))
 
-SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
-              $(foreach lab,5 7 8 10 11,$(call start_object,$(lab),float))
-SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
+LAYERS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) $(call start_objects,float,5 7 8 10 11)
+LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,5 7 11)
 # What the judge knows of calls and of streams needs nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
-        $(patsubst %,grader/judge/%.c,compare/spread compare/stream diagnose/divergence launch/gpus launch/sandbox launch/sandbox_files report/call_table)
+        $(patsubst %,grader/judge/%.c,compare/spread compare/stream diagnose/divergence launch/gpus launch/sandbox \
+        launch/sandbox_files report/call_table)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
-$(BUILD)/libtest.a: $(SLOTS_FLOAT) $(call float,common/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
-	rm -f $@
-	ar rcs $@ $^
-
-$(BUILD)/libtest-double.a: $(SLOTS_DOUBLE) $(call double,$(CALLS) common/tests/run_for_tests.c)
-	rm -f $@
-	ar rcs $@ $^
+$(BUILD)/libtest.a: $(LAYERS_FLOAT) $(call float,common/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
+$(BUILD)/libtest-double.a: $(LAYERS_DOUBLE) $(call double,$(CALLS) common/tests/run_for_tests.c)
 
 # The reference backend beside the cpu backend: its kernel_x are called reference_x (see common/backend/tests/twin.h).
 $(BUILD)/twin/%.o: $(BUILD)/double/%.o
@@ -70,25 +70,23 @@ $(BUILD)/twin/%.o: $(BUILD)/double/%.o
 $(TWINS): $(call double,$(REFERENCES))
 
 # What PyTorch is compared with: common/model/tests/torch_model.py runs these.
-$(BUILD)/tests/dump-model-float: $(call float,common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c) \
-        $(BUILD)/libtest.a $(BUILD)/libbalise.a
+DUMP = common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c
+$(BUILD)/tests/dump-model-float: $(call float,$(DUMP)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
+$(BUILD)/tests/dump-model-double: $(call double,$(DUMP)) $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
+$(DUMP_MODEL):
 	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ $(LDLIBS)
-$(BUILD)/tests/dump-model-double: $(call double,common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c) \
-        $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
-	mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(test_archives) -o $@ -lm
+	$(link_test) $(LDLIBS)
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
 # As make grade SAN=1 compiles, so that its test has the kit ready.
-SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 \
-            SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer'
-SIDE_BY_SIDE = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
+SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 SANITIZE='$(SANITIZERS)'
+# Two at a time, where nothing else is said.
+MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
+RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
 
-# make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has to be seen by the make
-# that uses it.
-# On the emulated GPU sanitizers are for make test-slow.
+# make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has
+# to be seen by the make that uses it. On the emulated GPU sanitizers are for make test-slow.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test $(if $*,docs slurm)
@@ -98,12 +96,13 @@ test test-slow: test%:
 .PHONY: test-slurm
 test-slurm:
 	common/setup/setup.sh core test slurm
-	$(MAKE) $(SIDE_BY_SIDE) build
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/tests/run.sh slow common/train/tests/slow_slurm
+	$(MAKE2) build
+	$(RUN_TESTS) slow common/train/tests/slow_slurm
 
 # What the emulation itself promises.
 EMULATION_TEST = $(BUILD)/tests/emulated/emulation
-$(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/tests/stop_at_misuse.c) $(BUILD)/libbalise-emulated.a
+$(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/tests/stop_at_misuse.c) \
+                   $(BUILD)/libbalise-emulated.a
 	mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS) $(LIBS_emulated)
 
@@ -112,33 +111,38 @@ test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
 # What several tests call make for is made before: they run beside each other.
 run-tests-fast run-tests-slow: run-tests-%:
-	$(MAKE) $(SIDE_BY_SIDE) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
-	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated $(BUILD)/train-emulated
-	$(MAKE) $(SIDE_BY_SIDE) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
-	$(MAKE) $(SIDE_BY_SIDE) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
-	$(if $(filter slow,$*),$(foreach backend,cpu emulated,$(MAKE) $(SIDE_BY_SIDE) BACKEND=$(backend) SOLUTION=1 bench-programs runners &&) true)
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' OVER_NCCL='$(RUN_OVER_NCCL)' common/tests/run.sh $* '$(TESTS)'
+	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
+	$(MAKE2) BACKEND=emulated $(BUILD)/train-emulated
+	$(MAKE2) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
+	$(MAKE2) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) \
+	    $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
+	$(if $(filter slow,$*),$(MAKE2) SOLUTION=1 bench-programs runners)
+	$(if $(filter slow,$*),$(MAKE2) BACKEND=emulated SOLUTION=1 bench-programs runners)
+	OVER_NCCL='$(RUN_OVER_NCCL)' $(RUN_TESTS) $* '$(TESTS)'
 
-# What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, wrong answers, training. Is there one? is asked first.
+# What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, mutants, training. First: is there
+# one?
 PROGRAMS_ON_GPU = $(TESTS_$(if $(filter cuda,$(BACKEND)),CUDA,EMULATED))
 run-tests-on-gpu:
-	$(MAKE) $(SIDE_BY_SIDE) $(BUILD)/kernels-$(BACKEND)
+	$(MAKE2) $(BUILD)/kernels-$(BACKEND)
 	$(BUILD)/kernels-$(BACKEND)
-	$(MAKE) $(SIDE_BY_SIDE) $(PROGRAMS_ON_GPU) $(BUILD)/train-$(BACKEND) $(GRADING) $(DUMP_MODEL)
-	$(MAKE) $(SIDE_BY_SIDE) BACKEND=cpu $(BUILD)/train
-	$(if $(HAS_NCCL),$(MAKE) $(SIDE_BY_SIDE) TRANSPORT=nccl $(BUILD)/train-$(BACKEND)-nccl $(call tests_on,$(BACKEND)-nccl,$(RUN_OVER_NCCL)),rm -f $(BUILD)/train-$(BACKEND)-nccl)
-	$(if $(filter emulated,$(BACKEND)),$(if $(filter off,$(SANITIZER)),,$(MAKE) $(SIDE_BY_SIDE) BACKEND=cpu $(SANITIZED) test-programs-emulated))
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' ON_GPU='$(RUN_ON_GPU)' \
-	    OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' common/tests/run.sh gpu '$(TESTS)'
+	$(MAKE2) $(PROGRAMS_ON_GPU) $(BUILD)/train-$(BACKEND) $(GRADING) $(DUMP_MODEL)
+	$(MAKE2) BACKEND=cpu $(BUILD)/train
+	rm -f $(BUILD)/train-$(BACKEND)-nccl
+	$(if $(HAS_NCCL),$(MAKE2) TRANSPORT=nccl $(BUILD)/train-$(BACKEND)-nccl \
+	    $(call tests_on,$(BACKEND)-nccl,$(RUN_OVER_NCCL)))
+	$(if $(filter emulated,$(BACKEND)),$(if $(filter off,$(SANITIZER)),,\
+	    $(MAKE2) BACKEND=cpu $(SANITIZED) test-programs-emulated))
+	BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' $(RUN_TESTS) gpu '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
 objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(SCENARIOS)) \
          $(call double,$(DOUBLE) $(SERIAL) $(JUDGE) $(SCENARIOS)) \
-         $(SLOTS_FLOAT) $(SLOTS_DOUBLE) $(call float,$(foreach lab,$(LABS),solutions/$(call lab_file,$(lab)))) \
+         $(LAYERS_FLOAT) $(LAYERS_DOUBLE) $(call float,$(foreach lab,$(LABS),solutions/$(call lab_file,$(lab)))) \
          $(TESTS_FLOAT:$(BUILD)/tests/%=$(BUILD)/float/%.o) $(TESTS_DOUBLE:$(BUILD)/tests/%=$(BUILD)/double/%.o)
 
 # The checks of the sources alone.
 lint:
-	BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' common/tests/run.sh fast common/tests/sources_
+	$(RUN_TESTS) fast common/tests/sources_

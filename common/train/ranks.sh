@@ -3,15 +3,6 @@
 
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 
-complain() {
-    printf '%s%s\n%s%s\n' "$(say 'error: ')" "$1" "$(say '  HINT: ')" "$2" >&2
-}
-
-give_up() {
-    complain "$@"
-    exit 2
-}
-
 # check_ranks NTASKS STACK STAGE OPTIONS...: ends with an error where this stage of the labs cannot train so.
 check_ranks() {
     local ranks=$1 stack=$2 stage=$3 tp=1

@@ -8,14 +8,10 @@ name=balise-student
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stage=$work/$name
-labs=$(make --no-print-directory -s list-labs)
+labs=$HANDED_OUT
 
 # shellcheck source-path=SCRIPTDIR source=../../common/base/say.sh
 source "$(dirname "$0")/../../common/base/say.sh"
-give_up() {
-    printf '%s%s\n%s%s\n' "$(say 'error: ')" "$1" "$(say '  HINT: ')" "$2" >&2
-    exit 2
-}
 
 put() { # put FILE...: at its own place
     local file
@@ -41,7 +37,7 @@ put_runtime() {
             { sub(/SOLUTION=1 /, ""); sub(/mine\|solutions/, "mine"); print }' \
             "$file" > "$stage/$file"
     done
-    put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab,started}.sh
+    put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab}.sh grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}

@@ -1,7 +1,9 @@
-# The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below BUILD/verdicts.
+# The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below
+# BUILD/verdicts.
 LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),all).json
-KEEP_VERDICT = $(if $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU)),,--format json --out $(LAST_VERDICT))
-in_loop = LAB=$(call quoted,$(LAB)) BUILD=$(call quoted,$(BUILD)) PYTHONDONTWRITEBYTECODE=1
+NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU))
+KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))
+in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: watch hint solution progress reset
 # With the same numbers each time, so that a change is the student's.
@@ -18,13 +20,14 @@ progress:
 reset: start
 	$(in_loop) grader/loop/forget.py
 
-# The case that trace, report and debug show: the one that is named, else the one that failed last, of a student's lab.
+# The case that trace, report and debug show: the one that is named, else the one that failed last, of a student's
+# lab.
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
-SHOWN = $(or $(if $(FAILED),--seed $(word 1,$(FAILED)) --case $(word 2,$(FAILED))),$(if $(SEED),--seed $(call quoted,$(SEED))) $(if $(CASE),--case $(call quoted,$(CASE))))
+SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 
 # gdb on a rank of it; of labs that are not optimised, so that it finds every variable.
 .PHONY: debug runners-for-gdb
-runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(RUNNERS)/$(call nn,$(lab))-$(AUTHOR)))
+runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade
 	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
-	$(BUILD)/grade --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' --author $(AUTHOR) --runners $(RUNNERS)-for-gdb $(if $(LAB),--lab $(call quoted,$(LAB))) $(SHOWN)
+	$(call judge,$(RUNNERS)-for-gdb) --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' $(SHOWN)

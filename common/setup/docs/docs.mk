@@ -1,6 +1,6 @@
 # make docs: the reference as build/docs/index.html. Included by the Makefile.
-DOCUMENTED = $(shell find common grader \( -name '*.h' -o -name '*.c' \) -not -path '*/tests/*') $(wildcard README.md labs/*/README.md grader/README.md slides/README.md \
-    common/setup/docs/* common/setup/docs/*/*)
+DOCUMENTED = $(shell find common grader \( -name '*.h' -o -name '*.c' \) -not -path '*/tests/*') \
+    $(wildcard README.md labs/*/README.md grader/README.md slides/README.md common/setup/docs/* common/setup/docs/*/*)
 
 .PHONY: docs
 docs: $(BUILD)/docs/index.html

@@ -32,14 +32,14 @@ an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a s
     ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out
 }
 check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
-check "a stack for training with one, too" an_error "'m'ien'" make --silent train "STACK=m'ien"
+check "a stack for training with one, too" stops "'m'ien'" make --silent train "STACK=m'ien"
 check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
 every_setting() {
     local unknown
     mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)
-    unknown=$(common/setup/settings.sh "${names[@]}" BUILD V CC CFLAGS CUDA OPTIMISE LANG LC_ALL SITE BARE_FULL REAL_DATA)
+    unknown=$(common/setup/check.sh --unknown "${names[@]}" BUILD V CC CFLAGS CUDA OPTIMISE LANG LC_ALL SITE BARE_FULL REAL_DATA)
     echo "${#names[@]} names; unknown: $unknown" > out
     [ "${#names[@]}" -gt 40 ] && [ -z "$unknown" ]
 }

@@ -1,0 +1,36 @@
+# What this machine does, measured; never a test. Included by the Makefile.
+
+# One model at every layout, as a table; DATA= and VOCAB= as in make train.
+.PHONY: layouts
+layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
+	$(call as_environment,DATA VOCAB) common/train/layouts.sh $(BUILD)
+
+BENCH_kernels = $(wildcard common/backend/bench/*.c)
+BENCH_collectives = common/comm/bench_main.c
+$(BUILD)/bench-kernels$(OF_BACKEND) $(BUILD)/bench-collectives$(OF_BACKEND): $(BUILD)/bench-%$(OF_BACKEND): \
+        $$(call float,$$(BENCH_$$*) common/tests/stop_at_misuse.c) $(LIBRARY)
+	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
+# On GPUs NCCL's rows are left out where it cannot be linked.
+.PHONY: bench bench-programs bench-over-nccl
+BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collectives train)
+# Both, where nothing was said.
+BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
+ifeq ($(ON_GPU),)
+bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize
+else
+bench-programs: $(GPU_PROBE)
+	$(MAKE) TRANSPORT=mpi $(patsubst %,$(BUILD)/%-$(BACKEND),kernels bench-kernels bench-collectives train)
+	$(MAKE) TRANSPORT=mpi STACK=serial $(BUILD)/stacks/serial-0/train-$(BACKEND)
+	$(if $(filter mpi,$(BENCH_TRANSPORT)),,$(MAKE) TRANSPORT=nccl bench-over-nccl $(if $(OVER_NCCL),,|| true))
+bench-over-nccl: $(BENCH_PROGRAMS)
+endif
+bench: bench-programs
+	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK) TRANSPORT='$(BENCH_TRANSPORT)' \
+	    common/bench/bench.py $(BUILD)
+
+# On paper: which layout, on how many ranks, of which machine?
+.PHONY: model
+model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
+	$(call as_environment,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK) \
+	    NTASKS=$(call quoted,$(filter-out 1,$(NTASKS))) common/bench/model.py $(BUILD)

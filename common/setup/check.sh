@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
+# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, HAS_NCCL and the settings.
+# check.sh --unknown NAME...: which of these names is no setting.
+set -uo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
+source common/base/say.sh
+
+# make speaks before it makes anything, its sentences' catalogues too.
+make_catalogues() {
+    local file folder
+    case ${LC_ALL:-${LC_MESSAGES:-${LANG:-C}}} in C* | POSIX) return ;; esac
+    [[ ! -d $TEXTDOMAINDIR ]] || return
+    for file in common/po/*.po; do
+        folder=$TEXTDOMAINDIR/$(basename "$file" .po)/LC_MESSAGES
+        mkdir -p "$folder" && msgfmt -o "$folder/$TEXTDOMAIN.mo" "$file" || return
+    done 2> /dev/null
+}
+
+# stop SENTENCE HINT: make's $(error) is one line.
+stop() {
+    printf '%s. %s%s' "$1" "$(say 'HINT: ')" "$2"
+    exit
+}
+
+lacks() {
+    stop "$1" "$(say 'make setup installs what is missing, make doctor says what that is')"
+}
+
+# goal NAME...: is one of these asked for?
+goal() {
+    local name
+    for name; do [[ " ${GOALS:-all} " != *" $name "* ]] || return 0; done
+    return 1
+}
+
+# What was built of an older handout may be newer than files of the one unpacked over it.
+forget_other_handout() {
+    mkdir -p "$BUILD" 2> /dev/null && ! cmp -s grader/kit.sums "$BUILD/kit.sums" || return
+    (cd "$BUILD" && rm -rf float double labs runners generated locale libbalise*.a grade hand-in train stacks checked)
+    cp grader/kit.sums "$BUILD/kit.sums"
+}
+
+check_handout() {
+    local name
+    [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'there are no solutions in what you were handed out')" \
+        "$(say 'make grade grades your labs, make train STACK=mine trains them')"
+    for name in test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides docs; do
+        ! goal "$name" || stop "$(said 'make %s is no part of what you were handed out' "$name")" "$(say 'make help lists what is')"
+    done
+}
+
+# What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
+check_machine() {
+    local name bare=yes
+    for name in ${GOALS:-all}; do
+        [[ " clean setup doctor help demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
+    done
+    [[ -z $bare ]] || return
+    type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
+    [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
+    { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'nothing can be written into the folder %s' "$BUILD")" \
+        "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
+    [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is no folder that can be written" "$TMPDIR")" \
+        "$(say 'unset TMPDIR, or make that folder')"
+}
+
+# A setting is what the help lists, and what a makefile asks for: NAME=, $(NAME), ${NAME}, $(if NAME ...
+unknown_settings() {
+    local name files
+    shopt -s nullglob
+    files=(common/setup/{help.txt,check.sh} Makefile grader/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk)
+    for name; do
+        case $name in
+        *[a-z]*) echo "$name" && continue ;;
+        # of tests, the environment, a site.mk
+        BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
+            continue
+            ;;
+        esac
+        grep -qE -e '(^|[^A-Za-z_])'"$name"' *[?:]*=' -e '[$][({]'"$name"'[)}:]' -e '[$][(](if|or|and|filter [^)]*,[$][(])'"$name" \
+            "${files[@]}" || echo "$name"
+    done
+}
+
+# The setting of the help that is written much like NAME.
+nearest_setting() {
+    grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u |
+        python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.stdin.read().split(), 1))' "$1"
+}
+
+check_names() {
+    local wrong meant hint
+    # shellcheck disable=SC2086 # names are words
+    read -r wrong < <(unknown_settings $SET) || return
+    meant=$(nearest_setting "$wrong")
+    hint=$(say 'make help lists them; they are in capitals')
+    [[ -z $meant ]] || hint=$(said '%s is one; make help lists them' "$meant")
+    stop "$(said 'there is no setting %s' "$wrong")" "$hint"
+}
+
+check_stack() {
+    case $STACK in
+    '' | mine | solutions | serial) ;;
+    *)
+        ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
+        ! goal grade trace report debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
+            "$(say 'STACK=mine grades a lab on your own earlier ones; without STACK it stands on the reference')"
+        ;;
+    esac
+    [[ -z $UPTO || " $LABS " == *" $UPTO "* && $UPTO != *' '* ]] || stop "$(said "UPTO cannot be '%s'" "$UPTO")" \
+        "$(said 'it is the number of a lab: %s' "$LABS")"
+}
+
+check_backend() {
+    case $BACKEND in
+    cpu | cuda | emulated) ;;
+    *) stop "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
+    esac
+    [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace runners test test-slow ||
+        stop "$(say 'BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc')" \
+            "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none')"
+    case $TRANSPORT in
+    mpi) return ;;
+    nccl) ;;
+    *) stop "$(said "there is no transport '%s'" "$TRANSPORT")" "$(say 'TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl')" ;;
+    esac
+    [[ $BACKEND != cpu ]] || stop "$(say 'NCCL moves the memory of GPUs')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
+    [[ -z $NVCC || -n $HAS_NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
+        "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
+    ! goal grade trace || stop "$(say 'the grader looks on at what goes through MPI')" \
+        "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"
+}
+
+check_cluster() {
+    [[ " $SET " != *' SITE '* || -e $SITE ]] || stop "$(said "there is no file '%s'" "$SITE")" \
+        "$(say 'SITE names a file as common/slurm/site-example.mk')"
+    case $ON in
+    '') ;;
+    slurm)
+        [[ ${GOALS:-all} == grade ]] || stop "$(say 'ON is for make grade alone')" \
+            "$(say 'make grade ON=slurm; make sbatch trains on a cluster')"
+        [[ -z $LAB || " $LABS " == *" $LAB "* ]] || stop "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
+        ;;
+    *) stop "$(said "nothing is graded on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
+    esac
+}
+
+if [[ ${1:-} == --unknown ]]; then
+    unknown_settings "${@:2}"
+    exit
+fi
+make_catalogues
+[[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
+check_machine
+[[ ${MAKELEVEL:-0} != 0 ]] || check_names
+check_stack
+check_backend
+check_cluster
+# The first time takes a while.
+[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace report build ||
+    tell 'building the kit, once: this takes half a minute' >&2

@@ -1,0 +1,38 @@
+# Handing in, grading many, and what students get. Included by the Makefile.
+
+BOOK_LIBS = -larchive -ljansson -lxml2 -lxxhash -lcsv -lutf8proc $(MPI_LIBS) -lm
+BOOK_SOURCES := $(wildcard grader/gradebook/*.c)
+# Whose labs and functions: a handout that is older than its instructor's points, start files or header is told from
+# the one of today.
+$(BUILD)/generated/kit_version.h: $(wildcard grader/labs/lab[0-9]*.c) grader/labs.mk common/balise.h \
+        common/balise_mpi.h $(START_FILES)
+	mkdir -p $(@D)
+	printf '#define BALISE_VERSION "$(VERSION)+%.8s"\n' "$$(cat $^ | sha256sum)" > $@
+$(call double,$(BOOK_SOURCES)): $(BUILD)/generated/kit_version.h
+$(call double,$(BOOK_SOURCES)): CPPFLAGS += -include $(BUILD)/generated/kit_version.h
+
+$(BUILD)/hand-in: $(call double,$(patsubst %,grader/gradebook/%.c,hand_in manifest files))
+$(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(BOOK_SOURCES)))
+$(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
+	$(link_judge) $(BOOK_LIBS)
+
+# All that a verdict depends on beside the student's file.
+$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh \
+        grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \
+        common/balise.h common/balise_mpi.h
+	cat $^ | sha256sum | cut -c 1-64 > $@
+
+.PHONY: hand-in gradebook handout
+hand-in: $(BUILD)/hand-in
+	mkdir -p $(BUILD)/hand-in-files
+	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" \
+	    --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
+
+gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
+	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" $(call option,--seed,$(SEED)) \
+	    $(if $(filter command% environment%,$(origin JOBS)),$(call option,--jobs,$(JOBS))) \
+	    $(call option,--sandbox,$(SANDBOX)) $(LOCAL_CASES)
+
+handout: | $(CATALOGUES)
+	HANDED_OUT='$(foreach lab,$(LABS),$(call lab_file,$(lab)))' GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS))' \
+	    GIVEN_EXPORTS='$(LAB_1_EXPORTS)' grader/handout/handout.sh $(BUILD) $(INDEPENDENT)

@@ -1,0 +1,164 @@
+# Labs as objects and as programs that run them (runners), the judge, and what grades with these. Included by the
+# Makefile.
+
+JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)
+SCENARIOS := $(wildcard grader/labs/*.c)
+RUNNER := $(wildcard grader/runner/*.c)
+
+lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
+nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
+
+# Lab 9 has none: it begins from the student's lab 1.
+start_file = $(if $(filter 9,$(1)),labs/$(call lab_file,1),grader/start/$(call lab_file,$(1)))
+START_FILES = $(filter grader/%,$(foreach lab,$(LABS),$(call start_file,$(lab))))
+# The start files of labs, compiled by float or double: what stands there before the lab.
+start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n))))
+
+# Whose lab it is in a stack, and the rest that grader/stack.py says of the stack asked for: once, where it matters.
+STACKED = $(eval STACKED := $(shell grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO))))$(STACKED)
+stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
+author_of = $(call stack,author-$(1))
+
+# What grader/labs.mk says, for the records in grader/labs.
+lab_files = .folder = "$(LAB_$(1)_FOLDER)", .file = "$(LAB_$(1)_FILE)"
+define lab_declarations
+#define LAB_FILES_$(call nn,$(1)) .number = $(1), $(lab_files), .needs = "$(LAB_$(1)_NEEDS)"
+ScenarioFunction scenario_$(call nn,$(1));
+extern Lab lab_$(call nn,$(1));
+
+endef
+$(BUILD)/generated/labs.h: grader/labs.mk grader/grader.mk
+	$(shell mkdir -p $(@D))$(file >$@,$(foreach lab,$(LABS),$(call lab_declarations,$(lab))))
+	$(file >>$@,#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),))
+$(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/generated/labs.h
+
+# ---- a lab's object -------------------------------------------------------------------------------------------------
+
+# Compiled with the student in mind, only its exports visible, its code in a section of its own. Without -no-pie and
+# frame pointers an address does not tell a lab's line. gcc alone moves parts of a function into another section.
+IN_ONE_PIECE := $(if $(shell $(CC) --version 2>/dev/null | grep -i clang),,-fno-reorder-blocks-and-partition)
+LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter \
+    $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration) \
+    -fno-omit-frame-pointer -fno-optimize-sibling-calls $(IN_ONE_PIECE) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
+LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
+lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
+COMPILES_LABS = grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' grader/compile-lab.sh $* $(1) $@ '$(LAB_$*_EXPORTS)'
+
+# What a student's lab is compiled of, by its contents: a file that comes back may be older than what was built
+# meanwhile, and another of the lab's folder may be included.
+OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
+$(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
+	mkdir -p $(@D)
+	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) -exec sha256sum {} +) | sort > $@.new
+	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
+# What goes wrong is written to NN.o.failed, for the judge to say; for a solution it ends make.
+$(call lab_objects,student,o): $(LAB_OBJECTS)/student/%.o: $(LAB_OBJECTS)/student/%.sources $(COMPILES_LABS)
+	$(call compile_lab,labs/$(call lab_file,$*)) || true
+$(call lab_objects,solution,o): $(LAB_OBJECTS)/solution/%.o: solutions/$$(call lab_file,$$*) $(COMPILES_LABS)
+	mkdir -p $(@D)
+	$(call compile_lab,$<) || { cat $@.failed; false; }
+# Handed out: an object that came with the kit, or none, which the judge says.
+GIVEN = grader/given/$(shell uname -m)
+$(call lab_objects,given,o): $(LAB_OBJECTS)/given/%.o: $(GIVEN)/%.o
+	mkdir -p $(@D)
+	cp $< $@
+$(call lab_objects,missing,o): $(LAB_OBJECTS)/missing/%.o:
+	mkdir -p $(@D)
+	grader/stack.py missing $* > $@.failed
+	: > $@
+
+# ---- a lab's runner -------------------------------------------------------------------------------------------------
+
+# What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
+PROTOCOL := $(wildcard $(addprefix grader/,protocol.h calls.h label.h labs/*.[ch]) \
+                       common/balise.h common/base/philox.[ch])
+$(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
+	mkdir -p $(@D)
+	printf '#define PROTOCOL_CHECKSUM "%.16s"\n' "$$(cat $^ | sha256sum)" > $@
+$(call float,grader/labs/stamp.c) $(call double,grader/labs/stamp.c): $(BUILD)/generated/protocol_checksum.h
+
+# The kernels whose multiply-adds the grader counts, in the runner and in the judge.
+COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) \
+                  $(addprefix kernel_attention_,forward backward)
+wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
+# gold, of the same package, needs half of ld's time, and a student waits for it after each edit.
+FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
+RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
+                 -Wl,--export-dynamic-symbol=sched_yield
+# Of the scenarios a runner takes that of its lab.
+$(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
+RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
+
+# NN-student and NN-solution stand on the reference, NN-mine on the stack that is asked for.
+RUNNERS = $(BUILD)/runners$(OF_BACKEND)$(FOR_GDB)
+runner = $(RUNNERS)/$(call nn,$(2))-$(1)
+ALL_RUNNERS = $(foreach author,student solution mine,$(foreach lab,$(LABS),$(call runner,$(author),$(lab))))
+lab_of = $(patsubst 0%,%,$(firstword $(subst -, ,$(notdir $(1)))))
+beneath_author = $(if $(or $(HANDOUT),$(filter %-mine,$(1))),$(call author_of,$(2)),solution)
+labs_beneath = $(foreach n,$(LAB_$(lab_of)_NEEDS),$(LAB_OBJECTS)/$(call beneath_author,$(1),$(n))/$(n).o)
+lab_itself = $(LAB_OBJECTS)/$(if $(filter %-solution,$(1)),solution,student)/$(lab_of).o
+$(ALL_RUNNERS:=.list): LINKED_OF = $(call labs_beneath,$(basename $@))
+$(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
+        $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) grader/link-runner.sh
+	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^)
+
+# ---- the judge ------------------------------------------------------------------------------------------------------
+
+# All but its main: the gradebook and the hand-in know the labs and their checks by it.
+$(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
+                  $(call start_objects,double,5 7 11)
+# Operations that mistakes.h replaces by wrong ones.
+REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
+JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
+JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
+link_judge = $(CC) $(JUDGE_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@
+$(BUILD)/grade: $(call double,grader/judge/main.c) $(JUDGE_PARTS) | $(CATALOGUES)
+	$(link_judge) $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm
+# The labs with their titles and points, for scripts.
+$(BUILD)/generated/labs.json: $(BUILD)/grade
+	$(BUILD)/grade --list > $@
+$(call double,$(wildcard grader/judge/report/formats/*.c)): CPPFLAGS += $(XML_CFLAGS)
+
+# ---- grading --------------------------------------------------------------------------------------------------------
+
+AUTHOR = $(if $(SOLUTION),solution,$(if $(filter mine,$(STACK)),mine,student))
+GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
+# What a lab stands on with STACK=mine, and these labs alone, to say which of them does not pass.
+OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab))))
+BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
+.PHONY: grade runners checked-runners as-handed-out
+runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
+# SAN=1: lab, kit and runner with sanitizers, in a build of their own. A report does not end a rank: the runner does.
+checked-runners:
+	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
+as-handed-out:
+	grader/handout/changed.sh
+
+GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
+BEGAN := $(if $(V),$(shell date +%s.%N))
+GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
+LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
+judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(call option,--lab,$(LAB))
+grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
+	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
+	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \
+	    $(if $(SAN),--sanitized) $(call option,--seed,$(SEED)) $(call option,--case,$(CASE)) \
+	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
+	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
+
+# One case: its calls of MPI, ranks as columns; as a page, who holds what, which elements are wrong, who calls what.
+.PHONY: trace report
+trace report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
+trace:
+	$(call judge,$(RUNNERS)) --trace $(SHOWN)
+report:
+	mkdir -p $(BUILD)/report
+	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
+	$(call judge,$(RUNNERS)) --report $(BUILD)/report/lab.json $(SHOWN)
+	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
+
+.PHONY: start
+start:
+	LAB=$(call quoted,$(LAB)) LABS='$(LABS)' grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_file,$(LAB))

@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""stack.py [STACK [UPTO]]: the labs that one program is made of, as make reads them; a fact a line, NAME=VALUE.
+stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
+stack.py missing LAB: why a lab that stands on this one waits.
+
+STACK is mine, solutions (also where nothing is said) or serial. At stage n a function is that of the last lab up to n that defines it, or
+what stands there before any lab. Without UPTO the stage is the last one whose labs are there: of grader/labs.mk, or, with mine, started."""
+import os
+import platform
+import re
+import sys
+
+KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(KIT, "common/base"))
+from language import TRANSLATION, _  # pylint: disable=wrong-import-position
+
+
+class Lab:
+    def __init__(self, number, file, needs, beside, exports):
+        self.number, self.file, self.exports = int(number), file, set(exports.split())
+        self.needs, self.beside = [int(n) for n in needs.split()], [int(n) for n in beside.split()]
+
+
+def table():
+    """The labs, and what else grader/labs.mk says of stacks: {name: words}."""
+    with open(os.path.join(KIT, "grader/labs.mk"), encoding="utf-8") as file:
+        text = file.read().replace("\\\n", "")
+    labs = [Lab(*row.split(",")) for row in re.findall(r"^..call add_lab,(.*)\)", text, re.M)]
+    return {lab.number: lab for lab in labs}, {name: words.split() for name, words in re.findall(r"^(\w+) = (.*)", text, re.M)}
+
+
+LABS, TABLE = table()
+
+
+def tokens(path):
+    """A file of C without comments and white space; None where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except OSError:
+        return None
+    comment_or_string = r'"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'" + r"|//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    return re.sub(r"\s+", "", re.sub(comment_or_string, lambda found: "" if found[0][0] == "/" else found[0], text, flags=re.S))
+
+
+def start_file(number):
+    """Lab 9 begins from the student's lab 1."""
+    folder = "labs" if number == 9 else "grader/start"
+    return os.path.join(folder, LABS[1 if number == 9 else number].file)
+
+
+def is_started(number):
+    mine = tokens(os.path.join("labs", LABS[number].file))
+    return mine is not None and mine != tokens(start_file(number))
+
+
+def author(number, mine):
+    """Whose lab it is: the student's where it is begun; else the reference, or what came with a handout."""
+    if number in mine:
+        return "student"
+    if os.path.isdir("solutions"):
+        return "solution"
+    return "given" if os.path.exists(f"grader/given/{platform.machine()}/{number}.o") else "missing"
+
+
+def parts_at(stage):
+    """The labs at a stage, and those whose place something else holds."""
+    labs, others, asked = set(), set(), [int(n) for n in TABLE["TRAINED"]]
+    while asked:
+        number = asked.pop()
+        if number > stage:
+            if number not in others:
+                others.add(number)
+                asked += LABS[number].beside
+            continue
+        number = max(n for n in LABS if n <= stage and LABS[n].exports >= LABS[number].exports)
+        if number not in labs:
+            labs.add(number)
+            asked += LABS[number].needs
+    return sorted(labs), sorted(others)
+
+
+def place_holder(number):
+    """The object that stands where a lab will: a layer of common/model/serial, its start file, or none."""
+    serial = dict(pair.split(":") for pair in TABLE["SERIAL_LAYERS"])
+    if str(number) in serial:
+        return [f"float/common/model/serial/{serial[str(number)]}.o"]
+    return [] if number == 1 else [f"float/{start_file(number)[:-2]}.o"]
+
+
+class Stack:
+    def __init__(self, kind="", upto=""):
+        self.mine = [n for n in LABS if is_started(n)] if kind == "mine" else []
+        stages = [0] + [int(n) for n in TABLE["STAGES"]]
+        whole = [n for n in stages if kind != "mine" or set(parts_at(n)[0]) <= set(self.mine) or n == 0]
+        self.stage = 0 if kind == "serial" else int(upto or whole[-1])
+        self.labs, self.others = parts_at(self.stage)
+        self.early = [n for n in self.mine if n > self.stage]
+        after = next((n for n in stages if n > self.stage), self.stage)
+        self.lacking = [n for n in parts_at(after)[0] if n not in self.mine]
+
+    def facts(self):
+        yield f"stage={self.stage}"
+        for number in LABS:
+            yield f"author-{number}={author(number, self.mine)}"
+        for number in self.labs:
+            yield f"part=labs/{author(number, self.mine)}/{number}.o"
+        for number in self.others:
+            yield from (f"part={path}" for path in place_holder(number))
+
+    def tell(self, upto):
+        def row(numbers):
+            return " ".join(map(str, numbers)) or TRANSLATION.pgettext("labs", "none")
+        reference = [n for n in self.labs if author(n, self.mine) == "solution"]
+        print(_("stack     your labs: %s; the reference: %s") % (row(n for n in self.labs if n not in reference), row(reference)))
+        if self.early and not upto:
+            print(_("not used  your labs: %s; the next stage needs labs that are not started: %s") %
+                  (row(self.early), row(self.lacking)))
+
+
+def main(arguments):
+    if arguments[:1] == ["started"]:
+        return 0 if is_started(int(arguments[1])) else 1
+    if arguments[:1] == ["missing"]:
+        print("waits:", _("it stands on lab %s, which is not started") % arguments[1])
+        print(_("  HINT: ") + _("make grade LAB=%s comes first") % arguments[1])
+        return 0
+    telling = arguments[:1] == ["tell"]
+    kind, upto = (arguments[telling:] + ["", ""])[:2]
+    stack = Stack(kind, upto)
+    if telling:
+        stack.tell(upto)
+    else:
+        print(*stack.facts(), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

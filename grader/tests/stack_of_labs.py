@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""grader/stack.py by itself, on a tree of its own: whose lab stands where, at which stage."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = os.environ["ROOT"]
+
+
+def check(good, sentence, detail=""):
+    print(("ok - " if good else "not ok - ") + sentence)
+    if not good:
+        print("    " + str(detail).replace("\n", "\n    "))
+
+
+def asked(*arguments):
+    return subprocess.run(["grader/stack.py", *arguments], cwd=tree, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+
+
+def facts(*arguments):
+    """{name: values}, and the labs among the parts."""
+    found = {}
+    for line in asked(*arguments).stdout.splitlines():
+        name, value = line.split("=")
+        found.setdefault(name, []).append(value)
+    return found, sorted(int(match[1]) for part in found.get("part", []) if (match := re.fullmatch(r"labs/\w+/(\d+)\.o", part)))
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
+    with open(f"{tree}/{path}", "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def begin(*numbers):
+    """Exactly these labs are begun; the others are as on the first day."""
+    for number, file in FILES.items():
+        write(f"labs/{file}", f"int lab{number};\n" if number in numbers else START)
+    if 9 not in numbers:
+        shutil.copy(f"{tree}/labs/{FILES[1]}", f"{tree}/labs/{FILES[9]}")
+
+
+with tempfile.TemporaryDirectory() as tree:
+    for path in ("grader/stack.py", "grader/labs.mk", "common/base/language.py"):
+        os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
+        shutil.copy(f"{ROOT}/{path}", f"{tree}/{path}")
+    with open(f"{tree}/grader/labs.mk", encoding="utf-8") as table:
+        text = table.read().replace("\\\n", "")
+    ROWS = [row.split(",") for row in re.findall(r"^..call add_lab,(.*)\)", text, re.M)]
+    FILES = {int(row[0]): row[1] for row in ROWS}
+    EXPORTS = {int(row[0]): row[4].split() for row in ROWS}
+    NEEDS = {int(row[0]): [int(n) for n in row[2].split()] for row in ROWS}
+    START = "/* TODO */\nint start(void) { return 1; }\n"
+    os.makedirs(f"{tree}/solutions")
+    for file in FILES.values():
+        write(f"grader/start/{file}", START)
+    begin()
+
+    last = max(FILES)
+    for stage in range(1, last + 1):
+        parts, labs = facts("solutions", str(stage))
+        exports = [name for lab in labs for name in EXPORTS[lab]]
+        check(len(exports) == len(set(exports)), f"at stage {stage} a function is that of one lab alone", labs)
+        provided = {name for lab in labs for name in EXPORTS[lab]}
+        lacking = [need for lab in labs for need in NEEDS[lab] if need <= stage and not provided >= set(EXPORTS[need])]
+        check(not lacking, f"at stage {stage} each lab has what it calls", (labs, lacking))
+        check(parts["stage"] == [str(stage)] and max(labs, default=0) <= stage, f"stage {stage} has no lab of a later one", labs)
+    check(facts("solutions")[1] == facts("solutions", str(last))[1], "without UPTO the solutions are at the last stage")
+    check(facts("solutions", "5")[1] == [1, 2, 3, 4, 5], "lab 5 has its feed-forward layers and ColWiseLinear in the model")
+    check(facts("solutions", "7")[1] == [1, 3, 4, 6, 7], "lab 7 replaces lab 5, and what that alone calls")
+    check(facts("solutions", "9")[1] == [3, 4, 6, 7, 8, 9], "lab 9 replaces lab 1")
+    check(not facts("serial")[1] and facts("serial")[0]["stage"] == ["0"], "the serial stack has no lab", facts("serial"))
+
+    check(facts("mine")[0]["stage"] == ["0"], "where no lab is begun, STACK=mine has none")
+    write(f"labs/{FILES[2]}", "// mine\n\n/* another\n comment */ int  start ( void ) {\n return 1; // here\n}\n")
+    check(asked("started", "2").returncode == 1, "comments and white space begin no lab")
+    write(f"labs/{FILES[2]}", START.replace("return 1", 'return "//"[0]'))
+    check(asked("started", "2").returncode == 0, "a changed line does, with // within a string")
+    write(f"labs/{FILES[2]}", START.replace("*/\n", "*/ // \\\n"))
+    check(asked("started", "2").returncode == 0, "a comment that goes on in the next line takes that line away")
+    os.remove(f"{tree}/labs/{FILES[2]}")
+    check(asked("started", "2").returncode == 1, "a file that is not there is not begun")
+    begin(1)
+    check(asked("started", "9").returncode == 1, "lab 9 is not begun while it is the student's lab 1")
+
+    begin(1, 2, 3, 4, 5, 8)
+    parts, labs = facts("mine")
+    check(parts["stage"] == ["5"] and labs == [1, 2, 3, 4, 5], "STACK=mine goes to the last stage whose labs are begun", parts)
+    check(all(part.startswith("labs/student/") for part in parts["part"] if part.startswith("labs/")), "and takes these labs", parts)
+    told = asked("tell", "mine").stdout
+    check("your labs: 1 2 3 4 5; the reference: none" in told and "not used  your labs: 8;" in told and "not started: 6 7" in told,
+          "what is begun too early is told, with what the next stage needs", told)
+    parts, labs = facts("mine", "7")
+    check(labs == [1, 3, 4, 6, 7] and parts["author-6"] == ["solution"] and parts["author-4"] == ["student"],
+          "with UPTO the reference stands in for labs that are not begun", parts)
+    os.rmdir(f"{tree}/solutions")
+    check(facts("mine", "7")[0]["author-6"] == ["missing"], "where there is no reference, a lab is missing")
+    check("lab 6, which is not started" in asked("missing", "6").stdout, "and who stands on it is told so")
+    machine = os.uname().machine
+    write(f"grader/given/{machine}/6.o", "")
+    check(facts("mine", "7")[0]["author-6"] == ["given"], "unless its object came with the kit")
