@@ -93,7 +93,8 @@ RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
 # NN-student and NN-solution stand on the reference, NN-mine on the stack that is asked for.
 RUNNERS = $(BUILD)/runners$(OF_BACKEND)$(FOR_GDB)
 runner = $(RUNNERS)/$(call nn,$(2))-$(1)
-ALL_RUNNERS = $(foreach author,student solution mine,$(foreach lab,$(LABS),$(call runner,$(author),$(lab))))
+AUTHORS = student solution $(filter mine,$(STACK))
+ALL_RUNNERS := $(foreach author,$(AUTHORS),$(foreach lab,$(LABS),$(call runner,$(author),$(lab))))
 lab_of = $(patsubst 0%,%,$(firstword $(subst -, ,$(notdir $(1)))))
 beneath_author = $(if $(or $(HANDOUT),$(filter %-mine,$(1))),$(call author_of,$(2)),solution)
 labs_beneath = $(foreach n,$(LAB_$(lab_of)_NEEDS),$(LAB_OBJECTS)/$(call beneath_author,$(1),$(n))/$(n).o)

@@ -5,7 +5,7 @@
 
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
-CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc)))
+CUDA := $(or $(CUDA),$(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))))
 NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
 INCLUDES_NCCL = echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes
 HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell $(INCLUDES_NCCL))))
