@@ -141,10 +141,10 @@ $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl
 
-$(TRAIN) # Nobody who grades waits for stack.py to tell what would train.
+# Who grades does not wait for grader/stack.py to say what would train.
 ifneq ($(filter-out grade runners trace report start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
-$(TRAIN): $$@.list $$(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
+$(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
           | $(ONEDNN) $(CATALOGUES)
 	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^)
 endif
