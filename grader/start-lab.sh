@@ -6,7 +6,7 @@ file=$1 start=$2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$(dirname "$0")/../common/base/say.sh"
 [ -n "$LAB" ] || give_up "$(say 'which lab?')" "$(said 'make start LAB=2; the labs are: %s' "$LABS")"
-[[ " $LABS " == *" $LAB "* ]] || give_up "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
+[[ " $LABS " == *" $LAB "* && $LAB != *[[:space:]]* ]] || give_up "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
 [ "$LAB" != 9 ] || grader/stack.py started 1 ||
     give_up "$(say 'lab 9 begins from your own lab 1, which is not started')" 'make grade LAB=1'
 if [ -e "$file" ]; then

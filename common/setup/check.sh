@@ -140,7 +140,7 @@ check_cluster() {
     slurm)
         [[ ${GOALS:-all} == grade ]] || stop "$(say 'ON is for make grade alone')" \
             "$(say 'make grade ON=slurm; make sbatch trains on a cluster')"
-        [[ -z $LAB || " $LABS " == *" $LAB "* ]] || stop "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
+        [[ -z $LAB || " $LABS " == *" $LAB "* && $LAB != *" "* ]] || stop "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
         ;;
     *) stop "$(said "nothing is graded on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
     esac

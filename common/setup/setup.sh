@@ -2,7 +2,7 @@
 # setup.sh [core|data|test|slurm|docs ...]   (make setup; without a group: core)
 #
 # Installs what is missing of these groups of `packages`, by apt: as root, or through sudo where that asks at most
-# once. Elsewhere it says what is missing, and how a cluster gives it. Silent when nothing is missing.
+# once. Elsewhere it says what is missing, and how a cluster gives it. Of groups that are named it is silent when nothing is missing.
 # Exit status: 0 all is there, 2 something is still missing.
 set -euo pipefail
 

@@ -115,11 +115,15 @@ verdict() {
 reasons=()
 
 new_machine alpha beta betac
-run_setup
+run_setup core
 expect_status 0
 [[ ! -s $work/said ]] || wrong 'is not silent'
 [[ -z $(asked) ]] || wrong 'asked apt-get'
-verdict 'nothing missing: setup is silent, and asks apt nothing'
+verdict 'nothing missing: setup of a group is silent, and asks apt nothing'
+run_setup
+expect_status 0
+expect_said 'what the labs need is there'
+verdict 'without a group it says so'
 
 new_machine alpha
 run_setup
