@@ -1,8 +1,7 @@
 /** @file
  * make debug: gdb on one rank of a case.
  */
-#ifndef BALISE_GRADER_DEBUG_H
-#define BALISE_GRADER_DEBUG_H
+#pragma once
 
 #include "grader/judge/grade.h"
 
@@ -10,5 +9,3 @@
  *  functions o->stops (names, separated by blanks) that it comes to. Returns when gdb has ended.
  *  @return the exit status: 0, or 1 when the lab does not build or is refused */
 int debug_lab(const Options *o);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Grading one lab: is it there, was it started, what do its cases give?
  */
-#ifndef BALISE_GRADER_GRADE_H
-#define BALISE_GRADER_GRADE_H
+#pragma once
 
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/diagnose/result.h"
@@ -58,5 +57,3 @@ int lab_worth(const Lab *lab);
  * checks. `before` [count] are the results of this run so far. */
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
-
-#endif

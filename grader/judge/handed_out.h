@@ -1,8 +1,7 @@
 /** @file
  * What of a student's file is as it was handed out.
  */
-#ifndef BALISE_GRADER_HANDED_OUT_H
-#define BALISE_GRADER_HANDED_OUT_H
+#pragma once
 
 #include "grader/judge/grade.h"
 
@@ -11,5 +10,3 @@ bool is_untouched(LabResult *result, const Options *o);
 
 /** Checks that failed, and whose functions (Lab.written) are as in the start file, become "to do". */
 void look_for_handed_out(LabResult *result, const Options *o);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What other programs ask of the labs: their titles, points and layouts, and what they may send.
  */
-#ifndef BALISE_GRADER_JUDGE_LIST_H
-#define BALISE_GRADER_JUDGE_LIST_H
+#pragma once
 
 #include "grader/labs/lab.h"
 
@@ -12,5 +11,3 @@ void list_labs(FILE *out);
  *  F= OUT= C= N= PART= VOCABULARY=", each 0 where it is not named.
  *  @return false with `problem` for another name */
 bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem);
-
-#endif

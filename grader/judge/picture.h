@@ -1,8 +1,7 @@
 /** @file
  * make report: what one case gave, as numbers to draw a picture from.
  */
-#ifndef BALISE_GRADER_PICTURE_H
-#define BALISE_GRADER_PICTURE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ json_t *picture_calls(const Case *c, const Calls *calls);
 
 /** A text as JSON; bytes that are no UTF-8 become '?'. */
 json_t *picture_text(const char *text);
-
-#endif

@@ -106,10 +106,8 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
     json_t *matrices = json_array(), *by_name = json_object();
     Trial t = {.c = c, .outcome = outcome};
     for (t.rank = 0; t.rank < c->world; t.rank++) {
-        int64_t offset = 0;
-        const Entry *want;
         t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
-        while ((want = next_entry(t.expected.base, t.expected.used, &offset)))
+        for (const Entry *want = NULL; (want = next_entry(t.expected.all, want));)
             if (want->kind == VALUES || want->kind == PARAMETER)
                 json_array_append_new(
                     json_object_get(matrix_of(matrices, by_name, want), "parts"),

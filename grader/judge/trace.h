@@ -1,8 +1,7 @@
 /** @file
  * make trace: the calls of MPI of one case as a table.
  */
-#ifndef BALISE_GRADER_TRACE_H
-#define BALISE_GRADER_TRACE_H
+#pragma once
 
 #include "grader/judge/grade.h"
 
@@ -14,5 +13,3 @@ int trace_lab(const Options *o);
 /** The runner of the lab that the options name, and the case that they name or one that suits to be looked at; what they are is printed.
  *  @return the case, one of `cases`; NULL where the lab does not build or is refused, which is printed then */
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Operations that the words of a suspect are made of: differentiable, in whole tensors of the judge's own run.
  */
-#ifndef BALISE_GRADER_WRONG_WORDS_H
-#define BALISE_GRADER_WRONG_WORDS_H
+#pragma once
 
 #include "autograd/operations.h"
 #include "grader/protocol.h"
@@ -41,5 +40,3 @@ Tensor *as_length(Tensor *mask);
 void suspect_begin(int mistake, const Case *c);
 /** The operations are right again. */
 void suspect_end(void);
-
-#endif

@@ -1,11 +1,26 @@
 /** @file
  * What grading a lab has given: a result for each check, with its reason.
  */
-#ifndef BALISE_GRADER_RESULT_H
-#define BALISE_GRADER_RESULT_H
+#pragma once
 
-#include "grader/judge/diagnose/pattern.h"
 #include "grader/judge/launch/outcome.h"
+
+enum { TRAITS = 24 }; /**< properties of a case that are looked at, at most */
+
+/** The smallest and the largest of a size. */
+typedef struct Extent {
+    int low, high; /**< both are in it */
+} Extent;
+
+/** How many cases with and without each trait failed and passed: what those in which a check fails have in common, and the
+ *  others have not, is the last clue where the numbers name no cause. Zeros at first. */
+typedef struct Pattern {
+    int failed, passed; /**< cases */
+    int failed_with[2][TRAITS],
+        passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
+    /** of each size, over the cases that failed and those that passed */
+    Extent failing[CASE_SIZES], passing[CASE_SIZES];
+} Pattern;
 
 /** What has become of one check of a lab. */
 typedef struct CheckResult {
@@ -64,8 +79,8 @@ typedef struct LabResult {
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
 
-/** Sets a check's reason, the first time that it fails with a cause that can be named. */
-void fail(LabResult *result, Check check, int case_index, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/** Counts one more case. */
+void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-#endif
+/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if traits, or a size, divide those that fail from all others. */
+bool pattern_text(const Pattern *pattern, char *text, size_t size);

@@ -9,8 +9,15 @@
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
-    int64_t offset = t->outcome->begin[rank];
-    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, label, &offset);
+    return find_entry(t->outcome->wrote[rank], kind, label);
+}
+
+bool ranks_have_finished(const Trial *t)
+{
+    bool finished = true;
+    for (int rank = 0; rank < t->c->world; rank++)
+        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
+    return finished;
 }
 
 /* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
@@ -28,7 +35,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
 
 static void fail_missing(Trial *t, const Entry *want)
 {
-    char why[2600], text[160], words[LABEL_SIZE];
+    char why[2600], words[LABEL_SIZE];
     if (was_shown_in_step_1(t, want))
         return;
     if (t->todo) {
@@ -42,15 +49,15 @@ static void fail_missing(Trial *t, const Entry *want)
         return;
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
-        fail(t->result, (Check)want->check, t->index, _("%.600s\n%s on rank %d (%s)"), why,
-             label_text(&want->label, words), t->rank, case_text(t->c, text));
+        fail(t, (Check)want->check, EXPLAINED, _("%.600s\n%s on rank %d (%s)"), why,
+             label_text(&want->label, words), t->rank, t->sizes);
         return;
     }
     ending_text(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
-            fail_by_ending(t, (Check)check, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
-                           label_text(&want->label, words), t->rank, case_text(t->c, text));
+            fail(t, (Check)check, BY_ENDING, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
+                 label_text(&want->label, words), t->rank, t->sizes);
 }
 
 static void look(CheckResult *r)
@@ -60,9 +67,7 @@ static void look(CheckResult *r)
 
 static void compare_expected(Trial *t)
 {
-    int64_t offset = 0;
-    const Entry *want;
-    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         look(&t->result->check[want->check]);
         if (want->kind == PARAMETER)
             look(&t->result->check[INITIAL_VALUES]);
@@ -84,22 +89,19 @@ static void compare_expected(Trial *t)
     }
 }
 
-static const Entry *todo_reached(const Case *c, const Outcome *outcome)
+/* The first entry of this kind, by rank, or NULL. */
+static const Entry *first_on_ranks(const Case *c, const Outcome *outcome, int kind)
 {
-    for (int rank = 0; rank < c->world; rank++) {
-        int64_t offset = outcome->begin[rank];
-        const Entry *entry;
-        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset)))
-            if (entry->kind == NOT_STARTED)
-                return entry;
-    }
-    return NULL;
+    const Entry *found = NULL;
+    for (int rank = 0; rank < c->world && !found; rank++)
+        found = first_entry(outcome->wrote[rank], kind);
+    return found;
 }
 
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
     char line[64];
-    const Entry *todo = todo_reached(c, outcome);
+    const Entry *todo = first_on_ranks(c, outcome, NOT_STARTED);
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
     line_of(todo->address, line);
@@ -111,21 +113,19 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 /* What comes before a TODO is judged; what comes after it is to do. */
 static void look_for_todo(Trial *t)
 {
-    char text[160];
     LabResult *result = t->result;
+    char text[160];
     t->todo = todo_text(t->c, t->outcome, text, sizeof text);
-    if (!t->todo)
-        return;
-    if (!result->remark[0])
-        snprintf(result->remark, sizeof result->remark, "%s", text);
-    if (result->untouched)
+    if (t->todo && !result->remark[0])
+        strcpy(result->remark, text);
+    if (t->todo && result->untouched)
         result->state = NOT_STARTED_YET;
 }
 
 static void forget_suspects(Trial *t)
 {
     for (int i = 0; t->suspected && i < MISTAKES; i++)
-        if (t->suspected[i].base)
+        if (t->suspected[i].all.base)
             expected_free(&t->suspected[i]);
     free(t->suspected);
     t->suspected = NULL;
@@ -142,40 +142,29 @@ static bool has_failed(const LabResult *result)
 /* A sanitizer has spoken after the last of the numbers. */
 static void fail_refused(Trial *t)
 {
-    char why[2600], text[160];
+    char why[2600];
     Check check = lab_check(t->result->lab, FORWARD);
-    bool refused = false;
-    for (int rank = 0; rank < t->c->world && t->result->state == GRADED; rank++) {
-        int64_t offset = t->outcome->begin[rank];
-        const Entry *entry;
-        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
-            refused = refused || entry->kind == REFUSED;
-    }
-    if (!refused || has_failed(t->result))
+    if (t->result->state != GRADED || has_failed(t->result) ||
+        !first_on_ranks(t->c, t->outcome, REFUSED))
         return;
     ending_text(t, why, sizeof why);
-    fail_by_ending(t, check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
+    fail(t, check, BY_ENDING, _("%.2600s\nall results are there (%s)"), why, t->sizes);
 }
 
 /* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
-    char why[2600], text[160];
-    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE ||
-                  replicas_of(t->c) == 1 || t->todo,
-         finished = true;
-    for (int rank = 0; rank < t->c->world; rank++)
-        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
-    if (failed || has_failed(t->result) || finished)
+    char why[2600];
+    if (t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
+        t->todo || has_failed(t->result) || ranks_have_finished(t))
         return;
     ending_text(t, why, sizeof why);
-    fail_by_ending(
-        t, lab_check(t->result->lab, COMMUNICATION),
-        _("%s%.2600s\nall results are there, but the case does not end (%s)"),
-        !t->result->lab->over_replicas
-            ? _("one replica waits for another although they have nothing to exchange here: ")
-            : "",
-        why, case_text(t->c, text));
+    fail(t, lab_check(t->result->lab, COMMUNICATION), BY_ENDING,
+         _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+         !t->result->lab->over_replicas
+             ? _("one replica waits for another although they have nothing to exchange here: ")
+             : "",
+         why, t->sizes);
 }
 
 /* What is right without an exchange needs none. */
@@ -211,6 +200,7 @@ int emulations_of(const Case *c)
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
 {
     Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
+    case_text(c, t.sizes);
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
@@ -231,6 +221,6 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     look_at_silence(&t);
     note_pattern(result, c);
     forget_suspects(&t);
-    if (t.expected.base)
+    if (t.expected.all.base)
         expected_free(&t.expected);
 }

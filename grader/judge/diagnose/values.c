@@ -63,26 +63,27 @@ static bool explained(Trial *t, char *why, size_t size, const Entry *got, const 
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance,
                         int64_t worst)
 {
-    char text[160], name[LABEL_SIZE], why[2048];
+    char name[LABEL_SIZE], why[2048];
     double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
     bool sure = explained(t, why, sizeof why, got, want, tolerance);
-    fail_by_numbers(
-        t->result, (Check)want->check, t->index, sure,
-        _("%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
-        why, label_text(&want->label, name), t->rank, case_text(t->c, text), (long long)worst,
-        (long long)got->count, is, right, fabs(is - right), tolerance);
+    fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED,
+         _("%s\n"
+           "%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed "
+           "%.2g)"),
+         why, label_text(&want->label, name), t->rank, t->sizes, (long long)worst,
+         (long long)got->count, is, right, fabs(is - right), tolerance);
 }
 
 static void fail_shape(Trial *t, const Entry *got, const Entry *want)
 {
-    char a[64], b[64], text[160], name[LABEL_SIZE], why[2048];
+    char a[64], b[64], name[LABEL_SIZE], why[2048];
     bool sure = explained(t, why, sizeof why, got, want, 0);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure,
-                    _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
-                    label_text(&want->label, name), t->rank, case_text(t->c, text),
-                    got->count ? shape_text(got->shape, a)
-                               : _("that of nothing: there is no such tensor"),
-                    shape_text(want->shape, b));
+    fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED,
+         _("%s\n"
+           "%s on rank %d (%s): the shape is %s, expected %s"),
+         why, label_text(&want->label, name), t->rank, t->sizes,
+         got->count ? shape_text(got->shape, a) : _("that of nothing: there is no such tensor"),
+         shape_text(want->shape, b));
 }
 
 static void fail_group(Trial *t, const Entry *got, const Entry *want)
@@ -90,7 +91,7 @@ static void fail_group(Trial *t, const Entry *got, const Entry *want)
     char why[2048], place[480];
     bool sure = explained(t, why, sizeof why, got, want, 0);
     tell_group(t, got, want, place, sizeof place);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure, "%s\n%s", why, place);
+    fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, place);
 }
 
 /* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well

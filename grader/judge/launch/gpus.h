@@ -1,8 +1,7 @@
 /** @file
  * The device files of GPUs: those of NVIDIA's driver, and under WSL2 the one of Windows' driver.
  */
-#ifndef BALISE_GRADER_GPUS_H
-#define BALISE_GRADER_GPUS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ typedef struct Gpus {
 
 /** The device files in `folder`: "/dev", or in tests another one. */
 Gpus gpus_of(const char *folder);
-
-#endif

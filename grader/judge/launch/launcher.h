@@ -1,8 +1,7 @@
 /** @file
  * A launcher: mpirun and the ranks that it started, in their sandbox and with their limits, from start to end.
  */
-#ifndef BALISE_GRADER_LAUNCHER_H
-#define BALISE_GRADER_LAUNCHER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -58,5 +57,3 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size);
 
 /** Ends every process of the launcher. What the ranks have written stays in launcher->launch, for the caller to unmap. */
 void launcher_stop(Launcher *launcher);
-
-#endif

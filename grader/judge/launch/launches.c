@@ -77,11 +77,11 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
     }
 }
 
-static void mark_begin(Outcome *outcome, const Launch *launch, int world)
+static void mark_begin(Outcome *outcome, Launch *launch, int world)
 {
     for (int r = 0; r < world; r++) {
-        outcome->stream[r] = (const char *)launch + LAUNCH_BYTES + (size_t)r * STREAM_BYTES;
-        outcome->begin[r] = atomic_load(&launch->rank[r].used);
+        outcome->wrote[r].base = (char *)launch + LAUNCH_BYTES + (size_t)r * STREAM_BYTES;
+        outcome->wrote[r].begin = atomic_load(&launch->rank[r].used);
     }
 }
 
@@ -90,9 +90,7 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     outcome->calls = calls_copy(launch, world, posted);
     for (int r = 0; r < world; r++) {
         int64_t used = atomic_load(&launch->rank[r].used);
-        outcome->end[r] = used < outcome->begin[r] ? outcome->begin[r]
-                          : used > STREAM_BYTES    ? STREAM_BYTES
-                                                   : used;
+        outcome->wrote[r].end = used < STREAM_BYTES ? used : STREAM_BYTES;
     }
 }
 

@@ -1,8 +1,7 @@
 /** @file
  * What the processes of a launch may take, in a sandbox or without one.
  */
-#ifndef BALISE_GRADER_LIMITS_H
-#define BALISE_GRADER_LIMITS_H
+#pragma once
 
 #include "grader/judge/launch/sandbox.h"
 
@@ -23,5 +22,3 @@ void limits_set(int already, bool many_addresses);
 /** Empties the environment but for what MPI and the system's libraries read: neither a seed nor anything else that make or
  *  the judge was told is there for a lab to read. */
 void limits_environment(const Seen *seen);
-
-#endif

@@ -1,11 +1,10 @@
 /** @file
  * Launches of a lab's cases, and what they gave.
  */
-#ifndef BALISE_GRADER_OUTCOME_H
-#define BALISE_GRADER_OUTCOME_H
+#pragma once
 
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/launcher.h"
-#include "grader/labs/lab.h"
 
 /** How a case ended. */
 typedef enum Ending {
@@ -19,11 +18,10 @@ typedef enum Ending {
 
 /** What one case has given. */
 typedef struct Outcome {
-    Ending ending;                 /**< how it ended */
-    char diagnosis[2560];          /**< who waits where, which rank ended how */
-    struct Calls *calls;           /**< what the ranks have called of MPI */
-    const char *stream[MAX_RANKS]; /**< each rank's stream; NULL for ranks that take no part */
-    int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
+    Ending ending;            /**< how it ended */
+    char diagnosis[2560];     /**< who waits where, which rank ended how */
+    struct Calls *calls;      /**< what the ranks have called of MPI */
+    Entries wrote[MAX_RANKS]; /**< what each rank has written; empty of ranks that take no part */
 } Outcome;
 
 /** The launches of a lab's cases, and what they gave. */
@@ -49,5 +47,3 @@ double seconds_now(void);
 
 /** Frees all that they gave, streams and calls too. */
 void runs_free(Runs *runs);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * What the ranks of a lab print: kept beside its runner, and shown as what it is, never as words of the grader's.
  */
-#ifndef BALISE_GRADER_JUDGE_PRINTED_H
-#define BALISE_GRADER_JUDGE_PRINTED_H
+#pragma once
 
 enum { LOG_PATH = 600 }; /**< bytes of its path */
 
@@ -11,5 +10,3 @@ void printed_path(const char *runner, char path[LOG_PATH]);
 
 /** To be called before the first launch of a lab. */
 void printed_forget(const char *runner);
-
-#endif

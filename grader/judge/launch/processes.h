@@ -1,8 +1,7 @@
 /** @file
  * What /proc says of processes, and an end for all that come from one.
  */
-#ifndef BALISE_GRADER_PROCESSES_H
-#define BALISE_GRADER_PROCESSES_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,5 +32,3 @@ int process_count(uid_t user);
 /** Ends everything that comes from the calling process, however fast it multiplies. The caller must have asked for the
  *  orphans among them (PR_SET_CHILD_SUBREAPER). */
 void processes_end(void);
-
-#endif

@@ -13,8 +13,7 @@
  * Where the system allows no namespaces (most containers, some hardened systems) there are the limits of limits.h, and
  * what the runner itself refuses (grader/runner/filter.h); the report says so.
  */
-#ifndef BALISE_GRADER_SANDBOX_H
-#define BALISE_GRADER_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ bool may_become_others(void);
 /** Becomes the place's user, in no groups but those of its GPUs, and gives up all capabilities and the gaining of new ones. Who is that user
  *  already stays in all groups. */
 bool become(const Place *place, bool keep_capabilities);
-
-#endif

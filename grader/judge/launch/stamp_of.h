@@ -1,8 +1,7 @@
 /** @file
  * Was this runner built of the same protocol as the judge?
  */
-#ifndef BALISE_GRADER_STAMP_H
-#define BALISE_GRADER_STAMP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 
 /** Looks for the judge's own stamp in the program's file, before any of it is run; otherwise false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
-
-#endif

@@ -2,8 +2,7 @@
  * The supervisor: a child of the judge that has mpirun and the ranks below it, and ends them when the judge says so or has ended.
  * In a sandbox it is process 1.
  */
-#ifndef BALISE_GRADER_SUPERVISOR_H
-#define BALISE_GRADER_SUPERVISOR_H
+#pragma once
 
 #include "grader/judge/launch/sandbox.h"
 
@@ -22,5 +21,3 @@ int supervise(void *context);
 
 /** Removes a folder and the files in it. */
 void remove_folder(const char *folder);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Watching the ranks of a case: are all of them blocked, does one compute for ever, how did one end?
  */
-#ifndef BALISE_GRADER_WATCH_H
-#define BALISE_GRADER_WATCH_H
+#pragma once
 
 #include "grader/judge/launch/outcome.h"
 
@@ -41,5 +40,3 @@ Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
 /** The diagnosis of a case whose ranks have ended before it. */
 void watch_crash(const Watch *watch, char *diagnosis, size_t size);
-
-#endif

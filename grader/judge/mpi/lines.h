@@ -1,13 +1,10 @@
 /** @file
  * Source lines of addresses in the runner.
  */
-#ifndef BALISE_GRADER_LINES_H
-#define BALISE_GRADER_LINES_H
+#pragma once
 
 /** The runner whose addresses are asked for from now on. */
 void lines_of(const char *runner);
 
 /** "attention.c:41", or an empty string. */
 void line_of(const void *address, char line[64]);
-
-#endif

@@ -2,8 +2,7 @@
  * What the ranks of a case have called, as the judge sees it: copies of their rings, the first call in which ranks that
  * should agree do not, and whether ranks that wait can still go on.
  */
-#ifndef BALISE_GRADER_JUDGE_CALLS_H
-#define BALISE_GRADER_JUDGE_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ void call_what(const Call *call, char text[96]);
 
 /** Appends as snprintf writes. */
 void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

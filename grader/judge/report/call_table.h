@@ -1,8 +1,7 @@
 /** @file
  * Calls of several ranks as a table.
  */
-#ifndef BALISE_GRADER_TABLE_H
-#define BALISE_GRADER_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@
  *  first difference is marked.
  *  `file` is the lab's, "attention.c": its lines are told by their number alone. */
 void table_print(FILE *out, const Calls *calls, const char *file);
-
-#endif

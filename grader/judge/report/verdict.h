@@ -1,8 +1,7 @@
 /** @file
  * What a run of the grader has found, in the form from which every report and every output format is written.
  */
-#ifndef BALISE_GRADER_JUDGE_VERDICT_H
-#define BALISE_GRADER_JUDGE_VERDICT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -106,5 +105,3 @@ void report_margins(FILE *out, const LabResult *lab);
 void report_times(FILE *out, const Verdict *verdict, double built);
 /** The points, and how the ranks were isolated. */
 void report_total(FILE *out, const Verdict *verdict, Page page);
-
-#endif
