@@ -50,7 +50,7 @@ SLOTS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) \
 SLOTS_DOUBLE = $(call double,$(SERIAL)) $(foreach lab,5 7 11,$(call start_object,$(lab),double))
 # What the judge knows of calls and of streams needs nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
-        $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/gpus launch/sandbox launch/sandbox_files report/call_table)
+        $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files report/call_table)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/language.h"
 #include "grader/judge/launch/launcher.h"
-#include "grader/judge/launch/stamp_of.h"
+#include "grader/judge/launch/processes.h"
 #include "grader/judge/trace.h"
 
 /* What gdb is told first, in a file of the launcher's folder; at last it says that it is ready. */
@@ -68,7 +67,7 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
 
 static bool has_ended(pid_t gdb)
 {
-    nanosleep(&(struct timespec){0, 10000000}, NULL);
+    nap(10000);
     return waitpid(gdb, NULL, WNOHANG) == gdb;
 }
 

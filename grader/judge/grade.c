@@ -6,10 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/mpi/lines.h"
-#include "grader/judge/launch/printed.h"
 #include "grader/judge/report/verdict.h"
 
 /* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the
@@ -204,7 +204,7 @@ void grade_lab(LabResult *result, const Options *o)
 {
     enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
     char runner[512];
-    double begin = seconds_now();
+    double begin = clock_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
@@ -219,7 +219,7 @@ void grade_lab(LabResult *result, const Options *o)
         result->of = worth_looked_at(result);
     for (int check = 0; check < CHECKS; check++)
         result->points += check_score(result, (Check)check);
-    result->seconds = seconds_now() - begin;
+    result->seconds = clock_now() - begin;
 }
 
 /* ---- STACK=mine: a lab on the student's own earlier ones */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/grade.h"
@@ -234,7 +235,7 @@ static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Ver
                  double begin)
 {
     Problem problem;
-    verdict->seconds = seconds_now() - begin;
+    verdict->seconds = clock_now() - begin;
     for (int i = 0; i < o->outs; i++) {
         char *text = writers[i](verdict);
         bool written = write_file(o->out[i], text, &problem);
@@ -313,7 +314,7 @@ int main(int argc, char **argv)
 
     LabResult *results = calloc((size_t)lab_count(), sizeof *results);
     Page page = page_of(stdout);
-    double begin = seconds_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
+    double begin = clock_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {

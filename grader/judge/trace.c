@@ -6,7 +6,6 @@
 
 #include "base/language.h"
 #include "grader/judge/mpi/lines.h"
-#include "grader/judge/launch/printed.h"
 #include "grader/judge/report/call_table.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"

@@ -1,3 +1,4 @@
+/* A launcher: mpirun and its ranks, from start to end. */
 #include "grader/judge/launch/launcher.h"
 
 #include <errno.h>
@@ -11,18 +12,29 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/launch/supervisor.h"
-#include "grader/judge/launch/limits.h"
-#include "grader/judge/launch/printed.h"
 #include "grader/judge/launch/processes.h"
 
-static void nap(long microseconds)
+enum {
+    RANK_MEMORY = 512 << 20, /* bytes that a rank may hold; cases take a few megabytes */
+    GPU_MEMORY = 2047 << 20, /* where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
+    LOG_BYTES = 1 << 20      /* of what the ranks print that is kept */
+};
+
+void printed_path(const char *runner, char path[LOG_PATH])
 {
-    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
+    snprintf(path, LOG_PATH, "%s.log", runner);
+}
+
+void printed_forget(const char *runner)
+{
+    char path[LOG_PATH];
+    printed_path(runner, path);
+    unlink(path);
 }
 
 /* Root lends the ranks a number that is nobody's, and no other judge's either, so that it counts and ends them alone. */
@@ -322,9 +334,7 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     static const double seldom = 0.02; /* as it reads /proc */
     int found[512];
     int64_t sum = 0;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    double now = clock_now();
     if (now - launcher->weighed < seldom)
         return false;
     launcher->weighed = now;

@@ -41,6 +41,12 @@ typedef struct Launcher {
     double weighed;    /**< when launcher_is_too_big() has looked last */
 } Launcher;
 
+enum { LOG_PATH = 600 }; /**< bytes of the path of a log */
+/** Where it is kept what the ranks of a runner print. All launches of a lab print into one file. */
+void printed_path(const char *runner, char path[LOG_PATH]);
+/** To be called before the first launch of a lab. */
+void printed_forget(const char *runner);
+
 /** Whether mpirun starts a program in a sandbox on this machine; otherwise `why` says what is in the way. */
 bool sandbox_works(char *why, size_t size);
 

@@ -1,14 +1,20 @@
+/* Launches of a lab's cases, one after the other. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/language.h"
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/launch/launcher.h"
 #include "grader/judge/launch/outcome.h"
 #include "grader/judge/launch/processes.h"
-#include "grader/judge/launch/stamp_of.h"
 #include "grader/judge/launch/watch.h"
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES };
@@ -25,30 +31,18 @@ struct Runs {
     bool looped; /* a rank has computed for ever: the next ones are waited for less long */
 };
 
-double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void nap(long microseconds)
-{
-    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
-}
-
 static void look_whether_up(Runs *runs, const Watch *watch)
 {
     for (int r = 0; r < watch->c.world && runs->up == 0; r++)
         if (atomic_load(&watch->launch->rank[r].state) == STARTING)
             return;
     if (runs->up == 0)
-        runs->up = seconds_now();
+        runs->up = clock_now();
 }
 
 static void add_times(Runs *runs)
 {
-    double now = seconds_now(), up = runs->up > 0 ? runs->up : now;
+    double now = clock_now(), up = runs->up > 0 ? runs->up : now;
     runs->times.launch += up - runs->begun;
     runs->times.playing += now - up;
 }
@@ -123,7 +117,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
 {
     char why[256];
     Launcher launcher;
-    runs->begun = seconds_now();
+    runs->begun = clock_now();
     runs->up = 0;
     if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
         problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s",
@@ -158,6 +152,30 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     }
     add_times(runs);
     return i;
+}
+
+/* ---- was the runner built of the same protocol as the judge? */
+
+static const char hint[] =
+    N_("make grade builds runners and judge alike; make -B grade builds them anew");
+
+bool stamp_fits(const char *runner, Problem *problem)
+{
+    struct stat status;
+    const char *bytes = MAP_FAILED;
+    int file = open(runner, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return problem_set(problem, runner, hint, "there is no runner: %s", strerror(errno));
+    size_t size = fstat(file, &status) == 0 ? (size_t)status.st_size : 0;
+    if (size > 0)
+        bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (bytes == MAP_FAILED)
+        return problem_set(problem, runner, hint, "the runner cannot be read");
+    bool fits = memmem(bytes, size, protocol_stamp, strlen(protocol_stamp) + 1) != NULL;
+    munmap((void *)bytes, size);
+    return fits || problem_set(problem, runner, hint,
+                               "this runner was built of another protocol than the judge");
 }
 
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,

@@ -27,6 +27,10 @@ typedef struct Outcome {
 /** The launches of a lab's cases, and what they gave. */
 typedef struct Runs Runs;
 
+/** Was this runner built of the same protocol as the judge? Looks for the judge's own stamp in the program's file, before any
+ *  of it is run; otherwise false with `problem`. */
+bool stamp_fits(const char *runner, Problem *problem);
+
 /** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
  *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
  *  @return NULL with `problem` when nothing can be launched */
@@ -42,8 +46,5 @@ typedef struct Times {
 } Times;
 /** Adds what these launches took. */
 void runs_add_times(const Runs *runs, Times *times);
-/** Of a clock that only goes forward. */
-double seconds_now(void);
-
 /** Frees all that they gave, streams and calls too. */
 void runs_free(Runs *runs);

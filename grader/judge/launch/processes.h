@@ -29,6 +29,9 @@ int process_descendants(int pid, int *found, int room);
 /** How many processes and threads a user has. */
 int process_count(uid_t user);
 
+/** Sleeps for less than a second. */
+void nap(long microseconds);
+
 /** Ends everything that comes from the calling process, however fast it multiplies. The caller must have asked for the
  *  orphans among them (PR_SET_CHILD_SUBREAPER). */
 void processes_end(void);

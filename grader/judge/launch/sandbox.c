@@ -1,3 +1,4 @@
+/* Namespaces, users and capabilities of a sandbox. */
 #include "grader/judge/launch/sandbox.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/launch/sandbox_files.h"
 
 Seen place_seen(const Place *place)
 {

@@ -10,7 +10,7 @@
  * - the only network is its own loopback;
  * - no process has a capability, can gain one, or can make namespaces of its own.
  *
- * Where the system allows no namespaces (most containers, some hardened systems) there are the limits of limits.h, and
+ * Where the system allows no namespaces (most containers, some hardened systems) there are the limits of supervisor.c, and
  * what the runner itself refuses (grader/runner/filter.h); the report says so.
  */
 #pragma once
@@ -19,7 +19,23 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "grader/judge/launch/gpus.h"
+enum {
+    MAX_GPU_FILES = 48, /**< device files of a machine */
+    MAX_GPU_GROUPS = 8, /**< groups that they belong to */
+};
+
+/** The device files of GPUs, those of NVIDIA's driver, and under WSL2 the one of Windows' driver: what a process needs to see of a machine's GPUs. */
+typedef struct Gpus {
+    char path[MAX_GPU_FILES][64];  /**< where they are */
+    char shown[MAX_GPU_FILES][64]; /**< where a driver looks for them: in /dev */
+    int count;                     /**< of the files */
+    gid_t group
+        [MAX_GPU_GROUPS]; /**< those whom files that are not everybody's belong to: video, render */
+    int groups;           /**< how many there are */
+} Gpus;
+
+/** The device files in `folder`: "/dev", or in tests another one. */
+Gpus gpus_of(const char *folder);
 
 /** What a launch gets to see and whom it runs as. */
 typedef struct Place {
@@ -56,3 +72,7 @@ bool may_become_others(void);
 /** Becomes the place's user, in no groups but those of its GPUs, and gives up all capabilities and the gaining of new ones. Who is that user
  *  already stays in all groups. */
 bool become(const Place *place, bool keep_capabilities);
+
+/** Lays the files that a sandbox shows in the calling process's own mount namespace, as `place->user`.
+ *  @return whether all of it could be done; if not, `why` says what could not */
+bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/language.h"
-#include "grader/judge/launch/printed.h"
+#include "grader/judge/launch/launcher.h"
 #include "grader/judge/report/verdict.h"
 
 /* The lines of the file, which may hold any bytes; the first `shown` of them go to `text`, each behind a bar and as wide as a
