@@ -18,15 +18,6 @@ typedef struct Script {
     char commands[96], ready[96];
 } Script;
 
-static void must(bool good, const char *hint, const char *what)
-{
-    Problem problem;
-    if (good)
-        return;
-    problem_set(&problem, NULL, hint, "%s", what);
-    give_up(&problem);
-}
-
 static Script write_script(const Launcher *launcher, const char *stops)
 {
     Script script;
@@ -35,7 +26,8 @@ static Script write_script(const Launcher *launcher, const char *stops)
     snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", launcher->folder);
     snprintf(names, sizeof names, "%s", stops);
     FILE *file = fopen(script.commands, "w");
-    must(file, N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
+    if (!file)
+        give_up_with(N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
     fprintf(file, "set pagination off\nset confirm off\nhandle SIGSYS nostop noprint pass\n");
     for (char *rest = names, *name; (name = strtok_r(rest, " ", &rest));)
         fprintf(file, "break %s\n", name);
@@ -100,17 +92,17 @@ int debug_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    snprintf(why, sizeof why, _("this case has ranks 0 to %d"), c->world - 1);
-    must(o->debug < c->world, N_("RANK=0, or another CASE"), why);
-    must(system("command -v gdb > /dev/null") == 0, "apt-get install gdb",
-         _("there is no gdb")); /* NOLINT(cert-env33-c) */
+    if (o->debug >= c->world)
+        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
+    if (system("command -v gdb > /dev/null") != 0) /* NOLINT(cert-env33-c) */
+        give_up_with("apt-get install gdb", _("there is no gdb"));
     if (!stamp_fits(runner, &problem))
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;
     o->sandbox->debugged = true;
-    must(launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
-                        sizeof why),
-         N_("make doctor shows whether MPI starts"), why);
+    if (!launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
+                        sizeof why))
+        give_up_with(N_("make doctor shows whether MPI starts"), "%s", why);
     printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
              "continue goes on, quit ends all ranks\n"),
            o->debug);

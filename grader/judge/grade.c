@@ -1,3 +1,4 @@
+/* Grading one lab. */
 #include "grader/judge/grade.h"
 #include "grader/judge/handed_out.h"
 
@@ -38,11 +39,9 @@ bool has_no_runner(LabResult *result, const char *runner)
     }
 }
 
-static Runs *run_or_give_up(const char *runner, const Lab *lab, const Case *cases, int count,
-                            const Options *o)
+Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks)
 {
     Problem problem;
-    int ranks = count == 1 ? cases->world : lab_largest_world(lab);
     Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
@@ -82,7 +81,7 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
     CheckResult *failed = &result->check[check];
     const Case *c = &batch->cases[failed->case_index - batch->first];
     alone = (LabResult){.lab = result->lab};
-    Runs *runs = run_or_give_up(runner, result->lab, c, 1, o);
+    Runs *runs = run_or_give_up(o, runner, c, 1, c->world);
     judge_case(&alone, c, failed->case_index, run_outcome(runs, 0));
     runs_add_times(runs, &result->times);
     runs_free(runs);
@@ -125,7 +124,8 @@ static bool choose_case(Batch *batch, int only)
 
 static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
 {
-    Runs *runs = run_or_give_up(runner, result->lab, batch->cases, batch->count, o);
+    const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
+    Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks);
     for (int i = 0; i < batch->count && result->state == GRADED; i++)
         judge_case(result, &batch->cases[i], batch->first + i, run_outcome(runs, i));
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
@@ -151,12 +151,9 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
         batch->first = next;
         batch->count = 0;
     }
-    if (result->state == GRADED && result->cases == 0) {
-        Problem problem;
-        problem_set(&problem, NULL, "leave CASE out to run them all", "lab %d has cases 0 to %d",
-                    result->lab->number, batch->first - 1);
-        give_up(&problem);
-    }
+    if (result->state == GRADED && result->cases == 0)
+        give_up_with(N_("leave CASE out to run them all"), _("lab %d has cases 0 to %d"),
+                     result->lab->number, batch->first - 1);
     free(batch);
 }
 
@@ -176,8 +173,7 @@ static void tell_patterns(LabResult *result)
         CheckResult *r = &result->check[check];
         if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))
             continue;
-        size_t used = strlen(r->reason);
-        snprintf(r->reason + used, sizeof r->reason - used, "\n%s", line);
+        append(r->reason, sizeof r->reason, "\n%s", line);
     }
 }
 
@@ -251,12 +247,6 @@ static bool passes(int number, const Options *o, const LabResult *before, int co
     return own.points == own.of;
 }
 
-static void append_number(char *list, size_t size, int number)
-{
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%d", used ? ", " : "", number);
-}
-
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
@@ -267,10 +257,11 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
         if (!lists(result->lab->needs, number))
             continue;
         bool mine = lists(o->own, number);
-        append_number(mine ? own : reference, sizeof own, number);
+        char *list = mine ? own : reference;
+        append(list, sizeof own, "%s%d", *list ? ", " : "", number);
         if (mine && result->state != NOT_STARTED_YET && result->points < result->of &&
             !passes(number, o, before, count))
-            append_number(broken, sizeof broken, number);
+            append(broken, sizeof broken, "%s%d", *broken ? ", " : "", number);
     }
     if (own[0])
         append(result->stack, sizeof result->stack, _("on your own lab %s"), own);

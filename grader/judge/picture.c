@@ -130,10 +130,7 @@ int picture_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs = run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit,
-                           o->sandbox, &problem);
-    if (!runs)
-        give_up(&problem);
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
     const Outcome *outcome = run_outcome(runs, 0);
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};

@@ -8,6 +8,9 @@
 
 /** Ends with `problem` on stderr. Each program of the judge has one. */
 _Noreturn void give_up(const Problem *problem);
+/** The same for a problem of these words; `format` is in the reader's language already, `hint` is not. */
+_Noreturn void give_up_with(const char *hint, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** Entries that stand one behind the other: the bytes begin..end of a stream. */
 typedef struct Entries {

@@ -35,12 +35,9 @@ static void *reserve(size_t bytes, int sharing)
 {
     void *room =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
-        Problem problem;
-        problem_set(&problem, NULL, "raise the limit on address space (ulimit -v)",
-                    "the grader gets no memory for what it expects");
-        give_up(&problem);
-    }
+    if (room == MAP_FAILED)
+        give_up_with(N_("raise the limit on address space (ulimit -v)"),
+                     _("the grader gets no memory for what it expects"));
     return room;
 }
 

@@ -1,5 +1,19 @@
 /* The entries of a stream, one after the other. */
+#include <stdarg.h>
+
 #include "grader/judge/compare/expected.h"
+
+void give_up_with(const char *hint, const char *format, ...)
+{
+    char what[sizeof(((Problem *)0)->what)];
+    Problem problem;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    problem_set(&problem, NULL, hint, "%s", what);
+    give_up(&problem);
+}
 
 /* A rank may write anything: the product of the sizes must not overflow. */
 static bool is_shape(Shape shape)

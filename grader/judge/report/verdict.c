@@ -1,9 +1,11 @@
+/* What each check and each lab has earned, and why. */
 #include "grader/judge/report/verdict.h"
 
 #include <string.h>
 #include <utf8proc.h>
 
 #include "base/language.h"
+#include "grader/judge/mpi/recorded.h"
 
 const char *const status_names[STATUSES] = {
     N_("passed"),         N_("held back"), N_("wrong"),       N_("crash"), N_("hang"),
@@ -61,21 +63,16 @@ int check_score(const LabResult *lab, Check check)
 void check_reason(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
-    bool of_lab =
-        status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
-    const char *why = of_lab ? lab->remark : lab->check[check].reason;
-    if (status == RIGHT)
-        snprintf(text, size, "%s", lab->check[check].note);
-    else if (status == HELD_BACK)
-        snprintf(text, size, "%s", why_held_back(lab, check));
-    else if (status == NOT_JUDGED)
-        snprintf(text, size, "%s",
-                 lab->state == GRADED ? _("no case looked at it")
-                                      : _("the grader did not come to it"));
-    else if (of_lab)
-        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), why);
+    const CheckResult *r = &lab->check[check];
+    if (status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE)
+        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), lab->remark);
     else
-        snprintf(text, size, "%s", why);
+        snprintf(text, size, "%s",
+                 status == RIGHT        ? r->note
+                 : status == HELD_BACK  ? why_held_back(lab, check)
+                 : status != NOT_JUDGED ? r->reason
+                 : lab->state == GRADED ? _("no case looked at it")
+                                        : _("the grader did not come to it"));
 }
 
 void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128])
@@ -92,12 +89,11 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
 {
     const CheckResult *r = &lab->check[check];
     repeat_command(verdict, lab, text);
-    size_t used = strlen(text);
     if (r->failed && (!r->repeated || r->alone))
-        snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
-                 lab->kit_cases && r->case_index >= lab->kit_cases
-                     ? _(" # a case of your instructor's")
-                     : "");
+        append(text, 160, " CASE=%d%s", r->case_index,
+               lab->kit_cases && r->case_index >= lab->kit_cases
+                   ? _(" # a case of your instructor's")
+                   : "");
 }
 
 int verdict_points(const Verdict *verdict)
