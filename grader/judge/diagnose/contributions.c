@@ -56,14 +56,6 @@ static bool find_brought(const Evidence *e, Brought *b)
 
 /* ---- another operation than the sum --------------------------------------------------------------------- */
 
-static double largest(double a, double b)
-{
-    return a > b ? a : b;
-}
-static double smallest(double a, double b)
-{
-    return a < b ? a : b;
-}
 static double product(double a, double b)
 {
     return a * b;
@@ -92,7 +84,7 @@ static bool another_operation(const Evidence *e, const Brought *b)
         double (*operation)(double, double);
         const char *name;
     } operations[] = {
-        {largest, N_("the largest")}, {smallest, N_("the smallest")}, {product, N_("the product")}};
+        {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
             folded_by(e, b, operations[i].operation, b->share))
