@@ -1,15 +1,11 @@
 #include "grader/judge/debug.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/language.h"
-#include "grader/judge/launch/launcher.h"
 #include "grader/judge/launch/processes.h"
 #include "grader/judge/trace.h"
 

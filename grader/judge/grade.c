@@ -3,14 +3,10 @@
 #include "grader/judge/handed_out.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/report/verdict.h"
 
 /* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the

@@ -1,10 +1,7 @@
 #include "grader/judge/handed_out.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/language.h"
 #include "grader/judge/tokens.h"
 
 static bool is_students(const Options *o)

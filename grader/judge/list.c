@@ -2,8 +2,6 @@
 #include "grader/judge/list.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 static json_t *lab_json(const Lab *lab)
 {

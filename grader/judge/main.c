@@ -3,17 +3,12 @@
 #include <limits.h>
 #include <malloc.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/language.h"
 #include "grader/judge/report/formats/formats.h"
-#include "grader/judge/grade.h"
 #include "grader/judge/list.h"
 #include "grader/judge/report/output.h"
 #include "grader/judge/debug.h"

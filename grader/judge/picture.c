@@ -1,13 +1,8 @@
 #include "grader/judge/picture.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/report/formats/formats.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/report/output.h"
 #include "grader/judge/trace.h"
 
@@ -56,10 +51,10 @@ static const char *kind_of(const Call *call)
 
 static json_t *call_json(const Calls *calls, int rank, const Call *call)
 {
-    char name[64], what[96], line[64], group[32], where[LABEL_SIZE];
+    char name[64], what[96], group[32], where[LABEL_SIZE];
     call_name(call, name);
     call_what(call, what);
-    line_of(call->address, line);
+    const char *line = line_of(call->address);
     json_t *to = json_array();
     for (int other = 0; other < calls->ranks; other++)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));

@@ -1,9 +1,6 @@
 /* Who holds which part of each matrix, and which elements of it are wrong. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "grader/labs/labels.h"
 #include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };

@@ -1,12 +1,8 @@
 /* make trace: the calls of one case as a table. */
 #include "grader/judge/trace.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/report/call_table.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"

@@ -1,11 +1,8 @@
 /* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
 #include "grader/judge/compare/expected.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "base/run.h"
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"

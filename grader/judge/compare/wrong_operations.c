@@ -1,6 +1,5 @@
 /* The words of the plain layers, as the judge plays them: each makes the mistake of the suspect that is being played. */
 #include <math.h>
-#include <string.h>
 
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/compare/wrong_operations.h"

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "autograd/tape.h"
-
 /* What an operation needs to know backwards lies in a tensor that it keeps. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
 {

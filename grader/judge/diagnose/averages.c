@@ -1,9 +1,6 @@
 /* Lab 11: what a wrong mean of gradients or a wrong sum of metrics most likely is. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/replicas.h"
 

@@ -1,9 +1,6 @@
 /* What ranks hold of one tensor, side by side. */
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/diagnose/evidence.h"
 
 /* A whole tensor as another rank has written it. */

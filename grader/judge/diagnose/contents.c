@@ -1,11 +1,6 @@
 /* What each rank holds and sends: parameters, their initial values, traffic. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* Is the declared shape the undivided one with one dimension cut already? */

@@ -1,10 +1,7 @@
 /* Labs 1, 9 and 11: how what came out is made of what the ranks have brought. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/operations.h"
 #include "grader/labs/replicas.h"

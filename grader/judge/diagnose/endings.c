@@ -1,11 +1,7 @@
 /* Why a check failed, what its case was, and how that ended, when not by its last line. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/trial.h"
-#include "grader/judge/mpi/lines.h"
 
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 {
@@ -59,10 +55,9 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     for (int rank = 0; rank < c->world; rank++) {
         const Entry *entry = first_entry(outcome->wrote[rank], REFUSED);
         const Problem *problem = problem_of(entry);
-        char line[64];
         if (!problem)
             continue;
-        line_of(entry->address, line);
+        const char *line = line_of(entry->address);
         snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
                  problem->what, line[0] ? _(", at ") : "", line, rank, _("HINT: "),
                  (int)sizeof problem->hint - 1, problem->hint);

@@ -1,11 +1,8 @@
 /* What the numbers by themselves show, and those of mistakes that the judge makes. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/operations.h"
 

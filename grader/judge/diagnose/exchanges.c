@@ -1,10 +1,5 @@
 /* The calls of MPI of a case under judgement. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* Labs without a check of communication have one of groups. */
@@ -71,7 +66,7 @@ static void append_open_requests(const Trial *t, char *text, size_t size)
 
 void left_over(Trial *t, const Entry *entry)
 {
-    char which[400] = "", line[64], name[41];
+    char which[400] = "", name[41];
     snprintf(name, sizeof name, "%.40s", entry->label.name);
     if (!strcmp(name, "request")) {
         append_open_requests(t, which, sizeof which);
@@ -83,7 +78,7 @@ void left_over(Trial *t, const Entry *entry)
              which, t->rank, t->sizes);
         return;
     }
-    line_of(entry->address, line);
+    const char *line = line_of(entry->address);
     const double times = entry->count > 0 ? numbers_of(entry)[0] : 0;
     const char *at = line[0] ? _(" at ") : "";
     if (!strcmp(name, "block of memory"))

@@ -1,12 +1,7 @@
 /* What most likely went wrong: first what the numbers prove, then the rule of placement that was broken. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/labs/operations.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
@@ -15,10 +10,9 @@ static bool noted(const Trial *t, char *text, size_t size)
 {
     const Entry *entry = first_entry(t->outcome->wrote[t->rank], NOTE);
     const Problem *problem = problem_of(entry);
-    char line[64];
     if (!problem)
         return false;
-    line_of(entry->address, line);
+    const char *line = line_of(entry->address);
     snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
              _("HINT: "), problem->hint);
     return true;

@@ -1,12 +1,8 @@
 /* Lab 3: which ids are looked up wrongly. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/scenario.h"
 
 /* Is this id the first of the rows that a rank holds, or the last of several? */
 typedef struct Border {

@@ -1,11 +1,7 @@
 /* What came out beside what other calls of the same case give, or are given. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/labels.h"
 
 static bool is_input(const Entry *entry)
 {

@@ -1,8 +1,6 @@
 /* What those numbers that are wrong have in common, and those that are right have not. */
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 
 bool is_right(const Evidence *e, int64_t i)

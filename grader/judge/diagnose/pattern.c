@@ -1,9 +1,5 @@
 /* What the cases in which a check fails have in common. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* A property of a case, and what is said of it. */

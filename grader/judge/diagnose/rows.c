@@ -1,12 +1,8 @@
 /* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
  * reads a row, and in which order, is the sampler's to choose. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/replicas.h"
 

@@ -3,12 +3,7 @@
 #include "grader/labs/work.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
@@ -137,10 +132,9 @@ static void note_raw_looks(Trial *t, const Entry *want)
     CheckResult *r = &t->result->check[ARITHMETIC];
     for (int rank = 0; rank < t->c->world && !r->note[0]; rank++) {
         const Entry *got = entry_of_rank(t, rank, WORK, want->label);
-        char line[64];
         if (!got || got->count != WORK_NUMBERS || !(numbers_of(got)[RAW_LOOKS] > 0))
             continue;
-        line_of(got->address, line);
+        const char *line = line_of(got->address);
         if (line[0])
             snprintf(r->note, sizeof r->note,
                      _("what is computed in loops over tensor_data(), at %s is not counted"), line);

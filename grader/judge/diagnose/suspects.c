@@ -1,8 +1,6 @@
 /* What is said of each mistake. */
 #include "grader/judge/diagnose/evidence.h"
 
-#include "base/language.h"
-
 const Suspect suspects[MISTAKES] = {
     [OWN_ONLY] = {IN_SUMS, N_("it holds this rank's own contribution only: the other ranks used or "
                               "brought one too")},

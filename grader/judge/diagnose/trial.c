@@ -1,10 +1,5 @@
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
@@ -100,11 +95,10 @@ static const Entry *first_on_ranks(const Case *c, const Outcome *outcome, int ki
 
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
-    char line[64];
     const Entry *todo = first_on_ranks(c, outcome, NOT_STARTED);
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
-    line_of(todo->address, line);
+    const char *line = line_of(todo->address);
     snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name,
              line[0] ? ", " : "", line);
     return true;

@@ -3,8 +3,9 @@
  */
 #pragma once
 
-#include "grader/judge/compare/expected.h"
 #include "grader/judge/diagnose/result.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/labs/labels.h"
 
 /** One case, while it is judged. */
 typedef struct Trial {

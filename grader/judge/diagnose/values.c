@@ -1,8 +1,5 @@
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */

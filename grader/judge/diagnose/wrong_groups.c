@@ -1,10 +1,6 @@
 /* Labs 8 and 10: what a wrong group most likely is. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/trial.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/labs/groups.h"
 
 static bool are(const Entry *got, Members m)

@@ -1,19 +1,13 @@
 /* Launches of a lab's cases, one after the other. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/language.h"
-#include "grader/judge/compare/expected.h"
 #include "grader/judge/mpi/recorded.h"
-#include "grader/judge/launch/launcher.h"
-#include "grader/judge/launch/outcome.h"
 #include "grader/judge/launch/processes.h"
 #include "grader/judge/launch/watch.h"
 

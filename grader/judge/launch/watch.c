@@ -3,15 +3,10 @@
 
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/labs/labels.h"
 #include "grader/judge/launch/processes.h"
 
@@ -226,12 +221,10 @@ static Ending look_at_blocked(Watch *watch, double silence, char *diagnosis, siz
 static void append_where(const Watch *watch, int rank, char *diagnosis, size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
-    char line[64] = "";
     int looks = kill(watch->pid[rank], SIGUSR1) == 0 ? 200 : 0;
     while (looks-- > 0 && !atomic_load(&header->answered))
         nap(1000);
-    if (atomic_load(&header->answered))
-        line_of(header->signal_address, line);
+    const char *line = atomic_load(&header->answered) ? line_of(header->signal_address) : "";
     if (line[0])
         append(diagnosis, size, _(": it is at %s"), line);
 }
@@ -294,10 +287,9 @@ void watch_crash(const Watch *watch, char *diagnosis, size_t size)
         const RankHeader *header = &watch->launch->rank[r];
         int number = atomic_load(&header->signal);
         const char *name = sigdescr_np(number);
-        char line[64];
         if (!number)
             continue;
-        line_of(header->signal_address, line);
+        const char *line = line_of(header->signal_address);
         append(diagnosis, size, _("rank %d was stopped by signal %d (%s)"), r, number,
                name ? name : "?");
         if (line[0])

@@ -1,11 +1,8 @@
 /* The first call in which ranks that should agree do not. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/mpi/matching.h"
 #include "grader/labs/labels.h"
 
@@ -203,8 +200,7 @@ bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
         if (i < 0)
             continue;
         const Value *value = &calls->rank[first].value[i];
-        char line[64];
-        line_of(value->address, line);
+        const char *line = line_of(value->address);
         snprintf(
             text, size,
             value->gradient

@@ -1,7 +1,6 @@
 #include "grader/judge/mpi/matching.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static Part *room_for_all(const Calls *calls, int halves)
 {

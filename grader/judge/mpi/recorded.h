@@ -103,5 +103,10 @@ const char *group_text(const Call *call, char text[32]);
 /** "144 float, sum" */
 void call_what(const Call *call, char text[96]);
 
+/** The runner whose lines are asked for from now on. */
+void lines_of(const char *runner);
+/** "attention.c:41", or an empty text. It holds while lines of this runner are asked for. */
+const char *line_of(const void *address);
+
 /** Appends as snprintf writes. */
 void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

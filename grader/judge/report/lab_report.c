@@ -1,10 +1,7 @@
 /* The report of a lab, for people. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/report/verdict.h"
 
 typedef struct Paint {

@@ -1,11 +1,8 @@
 /* How texts are laid out for people, and what ranks have printed. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/language.h"
-#include "grader/judge/launch/launcher.h"
 #include "grader/judge/report/verdict.h"
 
 enum { NARROWEST = 40, WIDEST = 100 };

@@ -1,10 +1,8 @@
 /* What each check and each lab has earned, and why. */
 #include "grader/judge/report/verdict.h"
 
-#include <string.h>
 #include <utf8proc.h>
 
-#include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
 
 const char *const status_names[STATUSES] = {

@@ -2,9 +2,7 @@
 #include "grader/judge/report/formats/formats.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
 
 static const struct {

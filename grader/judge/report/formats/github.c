@@ -1,6 +1,5 @@
 /* GitHub Classroom: the result of one of its graders, as classroom-resources/autograding-grading-reporter reads it out
  * of a step's output (base64 of this file). */
-#include <string.h>
 
 #include "grader/judge/report/formats/formats.h"
 

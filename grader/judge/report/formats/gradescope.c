@@ -1,5 +1,4 @@
 /* Gradescope's results.json (gradescope-autograders.readthedocs.io, "Autograder Specifications"). */
-#include "base/language.h"
 #include "grader/judge/report/formats/formats.h"
 
 static json_t *test_json(const Verdict *verdict, const LabResult *lab, Check check)

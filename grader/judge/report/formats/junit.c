@@ -2,7 +2,6 @@
  * does not build or is refused is an error, what was not started is skipped. libxml2 does the escaping. */
 #include <libxml/xmlwriter.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "grader/judge/report/formats/formats.h"
 
