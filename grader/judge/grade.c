@@ -54,19 +54,18 @@ typedef struct Batch {
 static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
-        append(
-            r->reason, sizeof r->reason, "\n%s",
-            _("By itself this case went well: it depends on which rank comes first, or on something "
-              "that is kept from an earlier case, a communicator in a static variable perhaps (each case "
-              "has groups of its own)"));
+        append(r->reason, sizeof r->reason, "\n%s",
+               _("By itself this case went well: it depends on which rank comes first, or on "
+                 "something that is kept from an earlier case, a communicator in a static variable "
+                 "perhaps (each case has groups of its own)"));
     else
-        append(
-            r->reason, sizeof r->reason,
-            _("\nThis case passes alone: something is kept from one case to the next, in a static "
-              "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
-              "depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used before its "
-              "wait)"),
-            lab);
+        append(r->reason, sizeof r->reason,
+               _("\n"
+                 "This case passes alone: something is kept from one case to the next, in a static "
+                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or "
+                 "it depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used "
+                 "before its wait)"),
+               lab);
 }
 
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
@@ -269,6 +268,7 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
     if (broken[0])
         append(
             result->stack, sizeof result->stack,
-            _("\nan earlier lab of yours does not pass its own checks, so look there first: lab %s"),
+            _("\n"
+              "an earlier lab of yours does not pass its own checks, so look there first: lab %s"),
             broken);
 }

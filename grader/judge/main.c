@@ -24,9 +24,9 @@ void give_up(const Problem *problem)
 
 static _Noreturn void usage(const char *what)
 {
-    give_up_with(
-        N_("make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name OUT=file]"),
-        "%s", what);
+    give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name "
+                    "OUT=file]"),
+                 "%s", what);
 }
 
 static uint64_t number(const char *text, const char *option, uint64_t largest)
@@ -45,9 +45,8 @@ static void wish_for(Sandbox *sandbox, const char *word)
 {
     sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
     if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage(_(
-            "SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-            "it"));
+        usage(_("SANDBOX is on (no grade without one) or off; without it there is one where the "
+                "system allows it"));
 }
 
 static Options defaults(void)
@@ -64,8 +63,7 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %=
-        1000000000000; /* too many to be tried by a lab that knows the key of its first case */
+    o.seed %= 1000000000000; /* too many to be tried by a lab that knows one key */
     return o;
 }
 

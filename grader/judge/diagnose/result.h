@@ -29,9 +29,8 @@ typedef struct CheckResult {
     bool compared;          /**< some numbers that it looks at were there */
     bool explained;         /**< the reason names a cause */
     int explanations;       /**< how often one was looked for */
-    int case_index; /**< of the failure that is told: the first, or the first with a cause */
-    Ending
-        ending; /**< how that case ended, where this is why the check failed; COMPLETE for wrong numbers */
+    int case_index;       /**< of the failure that is told: the first, or the first with a cause */
+    Ending ending;        /**< how that case ended; COMPLETE where numbers are the reason */
     bool in_calls;        /**< the reason is what ranks have called, which make trace shows */
     bool repeated, alone; /**< its case was run once more by itself; and failed again */
     double margin;        /**< the largest error in units of what is allowed */
@@ -51,8 +50,7 @@ typedef enum LabState {
     LAB_STATES,      /**< how many there are */
 } LabState;
 
-extern const char
-    *const state_names[LAB_STATES]; /**< "graded", "not started", ... as in the documentation */
+extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... */
 
 /** What grading one lab has given. */
 typedef struct LabResult {
@@ -62,18 +60,15 @@ typedef struct LabResult {
     bool untouched;            /**< the file is as it was at the start */
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
-    bool split,
-        unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */
-    bool
-        silent; /**< nothing was sent in a pass that needs an exchange, and its case has wrong numbers */
-    char printed
-        [8192];     /**< what its ranks have printed: how much, where it is kept, the first lines */
-    int points, of; /**< earned, and what there is to earn */
-    uint64_t seed;  /**< of its cases */
-    int cases;      /**< that were played */
-    int kit_cases; /**< of these the first, which are everybody's; those behind them are the instructor's */
-    double seconds; /**< that it took */
-    Times times;    /**< what of these seconds went where */
+    bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool silent;        /**< a pass that needs an exchange sent nothing, and numbers are wrong */
+    char printed[8192]; /**< by its ranks: how much, where it is kept, the first lines */
+    int points, of;     /**< earned, and what there is to earn */
+    uint64_t seed;      /**< of its cases */
+    int cases;          /**< that were played */
+    int kit_cases;      /**< the first of these, everybody's; then come the instructor's */
+    double seconds;     /**< that it took */
+    Times times;        /**< what of these seconds went where */
 } LabResult;
 
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */

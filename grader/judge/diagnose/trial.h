@@ -20,8 +20,7 @@ typedef struct Trial {
     bool broken_in_step_1; /**< something of the first step was not reached on this rank */
     bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
     bool todo;             /**< a TODO is why something was not reached */
-    char
-        mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or an empty text */
+    char mismatch[1000];   /**< what MPI forbids in the calls of a case that ended, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */

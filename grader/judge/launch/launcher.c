@@ -19,8 +19,10 @@
 
 enum {
     RANK_MEMORY = 512 << 20, /* bytes that a rank may hold; cases take a few megabytes */
-    GPU_MEMORY = 2047 << 20, /* where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
-    LOG_BYTES = 1 << 20      /* of what the ranks print that is kept */
+    GPU_MEMORY =
+        2047
+        << 20, /* where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
+    LOG_BYTES = 1 << 20 /* of what the ranks print that is kept */
 };
 
 void printed_path(const char *runner, char path[LOG_PATH])
@@ -321,8 +323,10 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         snprintf(
             diagnosis, size,
             rank < 0
-                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may hold %d MB")
-                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold %d MB"),
+                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may "
+                    "hold %d MB")
+                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold "
+                    "%d MB"),
             rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
     return true;
 }
@@ -345,9 +349,9 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     }
     if (sum <= launcher->memory * (launcher->ranks + 1))
         return false;
-    snprintf(
-        diagnosis, size,
-        _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
-        count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
+    snprintf(diagnosis, size,
+             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are "
+               "allowed"),
+             count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
     return true;
 }

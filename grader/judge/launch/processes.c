@@ -27,10 +27,10 @@ ProcessState process_state(int pid)
     const char *rest =
         fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
     if (rest)
-        sscanf(
-            rest,
-            ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u %ld",
-            &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
+        sscanf(rest,
+               ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u "
+               "%ld",
+               &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
     fclose(file);
     process.cpu = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
     process.resident = (int64_t)pages * sysconf(_SC_PAGESIZE);

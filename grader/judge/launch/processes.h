@@ -8,8 +8,7 @@
 
 /** What a process is at. */
 typedef struct ProcessState {
-    char
-        state; /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
+    char state;       /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead; 0: there is none */
     int parent;       /**< its process number */
     double cpu;       /**< seconds of CPU time */
     int threads;      /**< how many it has */

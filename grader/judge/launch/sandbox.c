@@ -180,8 +180,7 @@ static bool forbid_namespaces(void)
 {
     int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
     if (file < 0)
-        return errno ==
-               ENOENT; /* a kernel without the setting is older than what this file asks of it */
+        return errno == ENOENT; /* such a kernel is older than what this file asks of it */
     bool good = write(file, "0", 1) == 1;
     close(file);
     return good;

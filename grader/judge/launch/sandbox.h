@@ -29,9 +29,8 @@ typedef struct Gpus {
     char path[MAX_GPU_FILES][64];  /**< where they are */
     char shown[MAX_GPU_FILES][64]; /**< where a driver looks for them: in /dev */
     int count;                     /**< of the files */
-    gid_t group
-        [MAX_GPU_GROUPS]; /**< those whom files that are not everybody's belong to: video, render */
-    int groups;           /**< how many there are */
+    gid_t group[MAX_GPU_GROUPS];   /**< of files that are not everybody's: video, render */
+    int groups;                    /**< how many there are */
 } Gpus;
 
 /** The device files in `folder`: "/dev", or in tests another one. */
@@ -40,11 +39,10 @@ Gpus gpus_of(const char *folder);
 /** What a launch gets to see and whom it runs as. */
 typedef struct Place {
     const char *runner; /**< the program, by its path outside */
-    const char
-        *folder; /**< of this launch alone, outside; its file "launch" is shared with the judge */
-    uid_t user;  /**< whom the ranks run as */
-    gid_t group; /**< and their group */
-    bool sandboxed;   /**< in namespaces of their own */
+    const char *folder; /**< of this launch alone, outside; its file "launch" is shared */
+    uid_t user;         /**< whom the ranks run as */
+    gid_t group;        /**< and their group */
+    bool sandboxed;     /**< in namespaces of their own */
     const Gpus *gpus; /**< whose files are shown too, and whose groups the ranks are in; or NULL */
 } Place;
 

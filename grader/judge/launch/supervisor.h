@@ -8,10 +8,11 @@
 
 /** What a supervisor is told. */
 typedef struct Start {
-    Place place;         /**< where the ranks run */
-    Seen seen;           /**< paths as they see them */
-    int ranks, already;  /**< how many to start; processes that the user has already */
-    bool many_addresses; /**< no limit on addresses: sanitizers reserve terabytes of them, and CUDA for the memory of all GPUs */
+    Place place;        /**< where the ranks run */
+    Seen seen;          /**< paths as they see them */
+    int ranks, already; /**< how many to start; processes that the user has already */
+    bool
+        many_addresses; /**< no limit on addresses: sanitizers reserve terabytes of them, and CUDA for the memory of all GPUs */
     int trouble; /**< a pipe: what cannot be done; closed without a word when mpirun starts */
     int said;    /**< a pipe: what mpirun and the ranks print */
 } Start;

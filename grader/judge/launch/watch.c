@@ -23,10 +23,8 @@ static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
-static const double long_silence =
-    2; /* seconds of the clock after which somebody who looks on may wonder */
-static const double look_delay =
-    0.02; /* a look reads /proc: seldom, so as not to slow down the ranks */
+static const double long_silence = 2;  /* seconds after which somebody may wonder */
+static const double look_delay = 0.02; /* a look reads /proc: not to slow down ranks */
 
 double watch_cpu_limit(const Case *c)
 {
@@ -236,11 +234,10 @@ static void tell_what_lasts(Watch *watch, int rank, double silence)
     if (told || silence < long_silence || !isatty(STDERR_FILENO))
         return;
     told = true;
-    fprintf(
-        stderr,
-        _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may compute for "
-          "%.0f s\n"),
-        rank, silence, most_seconds(watch));
+    fprintf(stderr,
+            _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may "
+              "compute for %.0f s\n"),
+            rank, silence, most_seconds(watch));
 }
 
 static Ending look_at_computing(Watch *watch, double silence, char *diagnosis, size_t size)

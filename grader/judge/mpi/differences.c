@@ -204,10 +204,10 @@ bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
         snprintf(
             text, size,
             value->gradient
-                ? _("ranks %d and %d hold different gradients of what is called whole since %s (that of the "
-                    "result of %s)")
-                : _("ranks %d and %d hold different values of what is called whole since %s (the result of "
-                    "%s)"),
+                ? _("ranks %d and %d hold different gradients of what is called whole since %s "
+                    "(that of the result of %s)")
+                : _("ranks %d and %d hold different values of what is called whole since %s (the "
+                    "result of %s)"),
             first, rank, line[0] ? line : _("a word of the lab"), value->word);
         return true;
     }
@@ -292,10 +292,8 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
                d->rank[1]);
         append_last(calls, d, text, size);
     }
-    append(
-        text, size, _(": %s"),
-        meets_its_start(d)
-            ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
-                "it, or none")
-            : lesson(d->kind));
+    append(text, size, _(": %s"),
+           meets_its_start(d) ? _("a collective that is started (MPI_I...) does not meet one that "
+                                  "waits: all ranks start it, or none")
+                              : lesson(d->kind));
 }

@@ -11,8 +11,7 @@
 
 /** What one rank has called in a case. */
 typedef struct RankCalls {
-    int64_t
-        first; /**< how many calls were made before those that are here: the ring keeps the last ones */
+    int64_t first;        /**< calls made before those that are here: a ring keeps the last */
     int64_t count;        /**< of the calls that are here */
     Call *call;           /**< [count], in the order in which they were made */
     bool left;            /**< the rank has come to the end of the case */

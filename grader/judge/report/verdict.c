@@ -15,10 +15,9 @@ const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
     return lab->unsplit && !lab->split
-               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
-                   "those of the plain layer, which need no exchange. They earn their points once the work "
-                   "is "
-                   "split")
+               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these "
+                   "numbers are those of the plain layer, which need no exchange. They earn their "
+                   "points once the work is split")
                : NULL;
 }
 
@@ -28,10 +27,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
     return lab->silent && check == COMMUNICATION
-               ? _("in one direction at least, forward or backward, nothing is sent where the ranks need "
-                   "each "
-                   "other's "
-                   "numbers: these points are given once the numbers are exchanged")
+               ? _("in one direction at least, forward or backward, nothing is sent where the "
+                   "ranks need each other's numbers: these points are given once the numbers are "
+                   "exchanged")
                : NULL;
 }
 

@@ -11,12 +11,11 @@ enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
 
 /** All that a report says. Its parts are the caller's. */
 typedef struct Verdict {
-    const LabResult
-        *labs;          /**< all that were asked for; NOT_GRADED_YET those that were not reached */
-    int count;          /**< of labs */
-    uint64_t seed;      /**< of all cases */
-    const char *author; /**< whose labs: "student", "mine", "solution" */
-    double seconds;     /**< that grading took so far */
+    const LabResult *labs;  /**< all that were asked for, reached or not */
+    int count;              /**< of labs */
+    uint64_t seed;          /**< of all cases */
+    const char *author;     /**< whose labs: "student", "mine", "solution" */
+    double seconds;         /**< that grading took so far */
     const Sandbox *sandbox; /**< how the ranks were isolated */
 } Verdict;
 
@@ -35,8 +34,8 @@ typedef enum Status {
     STATUSES,    /**< how many there are */
 } Status;
 
-extern const char *const status_names
-    [STATUSES]; /**< "passed", "wrong", "crash", ... as in the documentation; a person reads _() of it */
+extern const char
+    *const status_names[STATUSES]; /**< "passed", "wrong", ...; people read _() of it */
 
 /** The status of one check of a lab that has it. */
 Status check_status(const LabResult *lab, Check check);
