@@ -1,4 +1,3 @@
-#include "grader/judge/debug.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -6,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "grader/judge/commands.h"
 #include "grader/judge/launch/processes.h"
-#include "grader/judge/trace.h"
 
 /* What gdb is told first, in a file of the launcher's folder; at last it says that it is ready. */
 typedef struct Script {

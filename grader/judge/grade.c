@@ -1,6 +1,5 @@
 /* Grading one lab. */
 #include "grader/judge/grade.h"
-#include "grader/judge/handed_out.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,6 +43,13 @@ Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, in
     return runs;
 }
 
+static void end_runs(Runs *runs, Times *times)
+{
+    times->launch += runs->times.launch;
+    times->playing += runs->times.playing;
+    runs_free(runs);
+}
+
 /* Cases of one launch; the first of them is number `first` of the lab. */
 typedef struct Batch {
     Case cases[MAX_CASES];
@@ -77,9 +83,8 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
     const Case *c = &batch->cases[failed->case_index - batch->first];
     alone = (LabResult){.lab = result->lab};
     Runs *runs = run_or_give_up(o, runner, c, 1, c->world);
-    judge_case(&alone, c, failed->case_index, run_outcome(runs, 0));
-    runs_add_times(runs, &result->times);
-    runs_free(runs);
+    judge_case(&alone, c, failed->case_index, &runs->outcome[0]);
+    end_runs(runs, &result->times);
     for (int other = (int)check; other < CHECKS; other++) {
         CheckResult *same = &result->check[other];
         if (!same->failed || same->case_index != failed->case_index || same->repeated)
@@ -122,15 +127,14 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
     const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
     Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks);
     for (int i = 0; i < batch->count && result->state == GRADED; i++)
-        judge_case(result, &batch->cases[i], batch->first + i, run_outcome(runs, i));
+        judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
         if (r->failed && !r->repeated && r->case_index >= batch->first &&
-            run_outcome(runs, r->case_index - batch->first)->ending != LOOPED)
+            runs->outcome[r->case_index - batch->first].ending != LOOPED)
             repeat_alone(result, o, runner, batch, (Check)check);
     }
-    runs_add_times(runs, &result->times);
-    runs_free(runs);
+    end_runs(runs, &result->times);
     result->cases += batch->count;
 }
 

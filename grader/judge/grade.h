@@ -56,3 +56,8 @@ int lab_worth(const Lab *lab);
  * checks. `before` [count] are the results of this run so far. */
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
+
+/** Is all of a student's file as it was handed out, and is there nothing to be judged? Then the result says so. */
+bool is_untouched(LabResult *result, const Options *o);
+/** Checks that failed, and whose functions (Lab.written) are as in the start file, become "to do". */
+void look_for_handed_out(LabResult *result, const Options *o);

@@ -1,4 +1,5 @@
-#include "grader/judge/handed_out.h"
+/* What of a student's file is as it was handed out. */
+#include "grader/judge/grade.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* build/grade --list, --may-send: what slides, tests and the student's commands take from the records of the labs. */
-#include "grader/judge/list.h"
 
+#include "grader/judge/commands.h"
 #include <jansson.h>
 
 static json_t *lab_json(const Lab *lab)

@@ -7,13 +7,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "grader/judge/commands.h"
 #include "base/clock.h"
 #include "grader/judge/report/formats/formats.h"
-#include "grader/judge/list.h"
 #include "grader/judge/report/output.h"
-#include "grader/judge/debug.h"
-#include "grader/judge/picture.h"
-#include "grader/judge/trace.h"
 
 void give_up(const Problem *problem)
 {

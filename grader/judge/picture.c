@@ -1,10 +1,10 @@
-#include "grader/judge/picture.h"
 
 #include <stdlib.h>
 
+#include "grader/judge/commands.h"
+#include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/output.h"
-#include "grader/judge/trace.h"
 
 json_t *picture_text(const char *text)
 {
@@ -65,7 +65,7 @@ static json_t *call_json(const Calls *calls, int rank, const Call *call)
                      (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }
 
-json_t *picture_calls(const Case *c, const Calls *calls)
+static json_t *picture_calls(const Case *c, const Calls *calls)
 {
     json_t *ranks = json_array();
     for (int r = 0; calls && r < calls->ranks && r < c->world; r++) {
@@ -126,7 +126,7 @@ int picture_lab(const Options *o)
     if (!c)
         return 1;
     Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
-    const Outcome *outcome = run_outcome(runs, 0);
+    const Outcome *outcome = &runs->outcome[0];
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};
     judge_case(&result, c, index, outcome);

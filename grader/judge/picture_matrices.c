@@ -1,7 +1,7 @@
 /* Who holds which part of each matrix, and which elements of it are wrong. */
+#include "grader/judge/commands.h"
+#include "grader/judge/diagnose/trial.h"
 #include <math.h>
-
-#include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
 

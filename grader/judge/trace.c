@@ -1,8 +1,8 @@
 /* make trace: the calls of one case as a table. */
-#include "grader/judge/trace.h"
 
 #include <stdlib.h>
 
+#include "grader/judge/commands.h"
 #include "grader/judge/report/call_table.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"
@@ -118,7 +118,7 @@ int trace_lab(const Options *o)
     if (!c)
         return 1;
     Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
-    const Outcome *outcome = run_outcome(runs, 0);
+    const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);
     runs_free(runs);

@@ -92,9 +92,9 @@ static Tensor *everything_seen(Tensor *q, Tensor *mask)
 
 static Tensor *wrong_columns(Tensor *x, bool of_first)
 {
-    if (now.kind == HEADS_DEALT)
-        return columns_dealt(x, now.c->tp);
-    return of_first ? columns_of_first(x, now.c->tp) : x;
+    if (now.kind != HEADS_DEALT && !of_first)
+        return x;
+    return rearranged(x, now.c->tp, of_first ? OF_FIRST : DEALT_OUT);
 }
 
 Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
@@ -167,7 +167,7 @@ Tensor *__wrap_linear(Tensor *x, Tensor *weight)
         weight = weight_made_last(weight);
     Tensor *y = __real_linear(x, weight);
     if (now.kind == GRADIENT_OF_FIRST_PART)
-        return with_gradient_of_first(y, now.c->tp);
+        return rearranged(y, now.c->tp, BACKWARDS);
     if (now.dropout_due)
         y = __real_dropout_with(y, now.dropout_due, now.probability);
     now.dropout_due = NULL;
@@ -251,7 +251,8 @@ Tensor *__wrap_add(Tensor *x, Tensor *y)
 
 Tensor *__wrap_first_token(Tensor *x)
 {
-    if (now.kind == TOKEN_LAST || now.kind == TOKEN_MEAN)
-        return now.kind == TOKEN_LAST ? last_token(x) : mean_of_tokens(x);
-    return __real_first_token(x);
+    const int64_t positions = x->shape.size[1];
+    return now.kind == TOKEN_LAST   ? pooled(x, positions - 1, 1)
+           : now.kind == TOKEN_MEAN ? pooled(x, 0, 1.0 / (double)positions)
+                                    : __real_first_token(x);
 }

@@ -177,22 +177,12 @@ static void pooled_gradient(Node *node, Tensor *dy)
     gradient_add(node->input[0], dx);
 }
 
-static Tensor *pooled(Tensor *x, int64_t first, double factor)
+Tensor *pooled(Tensor *x, int64_t first, double factor)
 {
     Tensor *y = tape_tensor(x->tape, REAL, SHAPE(x->shape.size[0], x->shape.size[2]), whole());
     pool_positions(ready(x), y, first, factor, false);
     on_tape("positions", pooled_gradient, x, y, kept_numbers(x->tape, (double)first, factor));
     return y;
-}
-
-Tensor *last_token(Tensor *x)
-{
-    return pooled(x, x->shape.size[1] - 1, 1);
-}
-
-Tensor *mean_of_tokens(Tensor *x)
-{
-    return pooled(x, 0, 1.0 / (double)x->shape.size[1]);
 }
 
 Tensor *as_length(Tensor *mask)
@@ -218,9 +208,6 @@ static int64_t column_for(const Tensor *x, int64_t i, int ranks, bool dealt)
     return i - column + (dealt ? column % mine * ranks + column / mine : column % mine);
 }
 
-/* x with other columns, and their gradients back in their places; or x as it is, with a gradient of other columns. */
-typedef enum Rearranged { DEALT_OUT, OF_FIRST, BACKWARDS } Rearranged;
-
 static void rearranged_gradient(Node *node, Tensor *dy)
 {
     const int ranks = (int)kept_number(node, 0), how = (int)kept_number(node, 1);
@@ -234,7 +221,7 @@ static void rearranged_gradient(Node *node, Tensor *dy)
     gradient_add(node->input[0], dx);
 }
 
-static Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
+Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
 {
     if (shape_last(x->shape) % ranks)
         return x;
@@ -244,19 +231,4 @@ static Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
         reals(y)[i] = from[how == BACKWARDS ? i : column_for(x, i, ranks, how == DEALT_OUT)];
     on_tape("columns", rearranged_gradient, x, y, kept_numbers(x->tape, ranks, how));
     return y;
-}
-
-Tensor *columns_dealt(Tensor *x, int ranks)
-{
-    return rearranged(x, ranks, DEALT_OUT);
-}
-
-Tensor *columns_of_first(Tensor *x, int ranks)
-{
-    return rearranged(x, ranks, OF_FIRST);
-}
-
-Tensor *with_gradient_of_first(Tensor *x, int ranks)
-{
-    return rearranged(x, ranks, BACKWARDS);
 }

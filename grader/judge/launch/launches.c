@@ -11,20 +11,6 @@
 #include "grader/judge/launch/processes.h"
 #include "grader/judge/launch/watch.h"
 
-enum { MAX_LAUNCHES = 2 * MAX_CASES };
-
-struct Runs {
-    int count;
-    Outcome outcome[MAX_CASES];
-    Launch *launch[MAX_LAUNCHES];
-    int launches;
-    double cpu_limit; /* 0: derived from the case */
-    Sandbox *sandbox;
-    double begun, up; /* the launch that is under way; up is 0 before its ranks are there */
-    Times times;
-    bool looped; /* a rank has computed for ever: the next ones are waited for less long */
-};
-
 static void look_whether_up(Runs *runs, const Watch *watch)
 {
     for (int r = 0; r < watch->c.world && runs->up == 0; r++)
@@ -192,17 +178,6 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
         }
     }
     return runs;
-}
-
-const Outcome *run_outcome(const Runs *runs, int i)
-{
-    return &runs->outcome[i];
-}
-
-void runs_add_times(const Runs *runs, Times *times)
-{
-    times->launch += runs->times.launch;
-    times->playing += runs->times.playing;
 }
 
 void runs_free(Runs *runs)

@@ -71,20 +71,15 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
                                         : _("the grader did not come to it"));
 }
 
-void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128])
+void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
 {
-    snprintf(text, 128, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
+    const CheckResult *r = &lab->check[check];
+    snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
              (unsigned long long)verdict->seed,
              !strcmp(verdict->author, "solution") ? " SOLUTION=1"
              : !strcmp(verdict->author, "mine")   ? " STACK=mine"
                                                   : "",
              verdict->sandbox->sanitized ? " SAN=1" : "");
-}
-
-void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
-{
-    const CheckResult *r = &lab->check[check];
-    repeat_command(verdict, lab, text);
     if (r->failed && (!r->repeated || r->alone))
         append(text, 160, " CASE=%d%s", r->case_index,
                lab->kit_cases && r->case_index >= lab->kit_cases

@@ -54,9 +54,7 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of a diagnosis */
 
-/** The command that grades this lab again with the same inputs, or just the failed check's case. */
-void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128]);
-/** The same for just the case in which this check failed. */
+/** The command that grades this lab again with the same inputs, or just the case in which this check failed. */
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
 
 /** Points earned in all labs. */
