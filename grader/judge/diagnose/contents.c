@@ -29,10 +29,9 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
                   : _("its size does not follow the arguments of the ..._new function"));
 }
 
-static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
+/* Nothing can be said of its numbers, and nothing of its part. */
+static void fail_parameter(Trial *t, const char *why)
 {
-    char why[700];
-    tell_shape(t, got, want, why, sizeof why);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
         fail(t, (Check)check, EXPLAINED, "%s (%s)", why, t->sizes);
 }
@@ -81,8 +80,10 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
 
 void compare_parameter(Trial *t, const Entry *got, const Entry *want)
 {
+    char why[700];
     if (!shape_equal(got->shape, want->shape)) {
-        wrong_shape(t, got, want);
+        tell_shape(t, got, want, why, sizeof why);
+        fail_parameter(t, why);
         return;
     }
     bool cut = got->placement_kind == SHARD, sound = got->count == count_held(got);
@@ -103,8 +104,7 @@ void parameter_missing(Trial *t, const Entry *want)
     if (!renamed_parameter(t, why, sizeof why))
         snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"),
                  want->label.name);
-    for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t, (Check)check, EXPLAINED, "%s (%s)", why, t->sizes);
+    fail_parameter(t, why);
 }
 
 /* The parameter of the layer after `last` that the reference has not, or NULL. */
@@ -154,43 +154,33 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
-/* What the ranks of a pass have exchanged, and what suffices. */
-typedef struct Exchanged {
-    double sent, calls, enough, calls_enough;
-} Exchanged;
-
-static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x, char *text,
-                           size_t size)
+static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
+                           double enough, char *text, size_t size)
 {
-    char reason[160];
-    double times = x->enough > 0 ? x->sent / x->enough : 0;
-    if (x->enough == 0) {
+    char exchanges[160];
+    const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
+    const bool many = times == round(times) && calls == times * usual;
+    snprintf(exchanges, sizeof exchanges, _("%.0f exchanges instead of %.0f"), calls, usual);
+    const char *reason =
+        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, tell all")
+        : sends_doubles(t)
+            ? _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT")
+        : many ? exchanges
+               : _("something is exchanged that need not be");
+    if (enough == 0)
         snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"),
-                 x->sent);
-        return;
-    }
-    if (want->label.of == METRICS_OF)
-        snprintf(reason, sizeof reason, _("three sums over the replicas, mesh->dp, tell all"));
-    else if (sends_doubles(t))
-        snprintf(
-            reason, sizeof reason,
-            _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"));
-    else if (times == round(times) && x->calls == times * x->calls_enough)
-        snprintf(reason, sizeof reason, _("%.0f exchanges instead of %.0f"), x->calls,
-                 x->calls_enough);
-    else
-        snprintf(reason, sizeof reason, _("something is exchanged that need not be"));
-    if (times > 1 && times == round(times))
+                 sent);
+    else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
-                 x->sent, times, x->enough, reason);
+                 sent, times, enough, reason);
     else
-        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), x->sent,
-                 x->enough, reason);
+        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), sent, enough,
+                 reason);
 }
 
 void compare_traffic(Trial *t, const Entry *want)
 {
-    char name[LABEL_SIZE], why[480];
+    char why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -206,9 +196,8 @@ void compare_traffic(Trial *t, const Entry *want)
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding)) {
-        tell_more_sent(t, want, &(Exchanged){sent, calls, allowed, usual}, why, sizeof why);
-        fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", label_text(&want->label, name), _(": "),
-             why, t->sizes);
+        tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
+        fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
     } else if (allowed == 0 && n > 1 && calls > 0) {
         fail(t, COMMUNICATION, EXPLAINED,
              calls > 1
@@ -216,10 +205,10 @@ void compare_traffic(Trial *t, const Entry *want)
                      "needs none (%s)")
                  : _("%s: the ranks wait for each other in %.0f collective call, and this pass "
                      "needs none (%s)"),
-             label_text(&want->label, name), calls, t->sizes);
+             entry_text(want), calls, t->sizes);
     } else if (!(calls <= 2 * usual + 2)) {
         fail(t, COMMUNICATION, EXPLAINED,
-             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"),
-             label_text(&want->label, name), calls, usual, t->sizes);
+             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"), entry_text(want),
+             calls, usual, t->sizes);
     }
 }

@@ -152,21 +152,12 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves by elimination with pivots; false if the equations do not determine x. */
+/* Solves equations whose matrix is symmetric and positive; false if they do not determine x. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {
-        int pivot = k;
-        for (int i = k + 1; i < n; i++)
-            if (fabs(m[i][k]) > fabs(m[pivot][k]))
-                pivot = i;
-        if (fabs(m[pivot][k]) < 1e-9)
+        if (!(m[k][k] >= 1e-9))
             return false;
-        for (int j = 0; j <= n; j++) {
-            double other = m[k][j];
-            m[k][j] = m[pivot][j];
-            m[pivot][j] = other;
-        }
         for (int i = 0; i < n; i++)
             for (int j = n; i != k && j >= k; j--)
                 m[i][j] -= m[i][k] / m[k][k] * m[k][j];

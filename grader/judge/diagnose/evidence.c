@@ -149,8 +149,6 @@ bool scaled(const Evidence *e)
 
 static Expected *played(Trial *t, int suspect)
 {
-    if (!t->suspected)
-        t->suspected = calloc(MISTAKES, sizeof *t->suspected);
     if (!t->suspected[suspect].all.base)
         t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
     return &t->suspected[suspect];

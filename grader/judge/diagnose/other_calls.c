@@ -55,7 +55,6 @@ static bool begins_with(const Evidence *e, const Entry *entry)
 
 bool of_another_call(const Evidence *e)
 {
-    char name[LABEL_SIZE];
     for (const Entry *entry = NULL; (entry = next_entry(e->trial->expected.all, entry));)
         if (entry->kind == VALUES && entry != e->want && entry->check == e->want->check &&
             ((entry->count == e->want->count && gives(e, numbers_of(entry))) ||
@@ -65,7 +64,7 @@ bool of_another_call(const Evidence *e)
             return says(e,
                         _("it is what another call gives (%s): results of separate calls share "
                           "storage, or are kept from one call to the next"),
-                        label_text(&entry->label, name));
+                        entry_text(entry));
         }
     return false;
 }

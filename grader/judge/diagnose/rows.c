@@ -353,12 +353,12 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
 
 void compare_rows(Trial *t, const Entry *want)
 {
-    char words[LABEL_SIZE], where[480];
+    char where[480];
     Dealt *dealt = malloc(sizeof *dealt);
     const char *wrong = NULL;
     if (deal_of(t->c, &want->label, &dealt->deal) && find_dealt(t, dealt))
         wrong = wrong_deal(t, dealt);
-    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), label_text(&want->label, words),
+    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), entry_text(want),
              replicas_of(t->c), t->sizes);
     if (wrong)
         fail(t, ROWS, EXPLAINED, "%s%s\n%s", wrong,

@@ -34,32 +34,25 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
     return true;
 }
 
-static void too_much_work(Trial *t, const Entry *want, int number, const Busiest *b, double share)
+static void compare_products(Trial *t, const Entry *want, int number)
 {
-    char words[LABEL_SIZE];
-    double all = numbers_of(want)[number];
+    Busiest b;
+    double all = numbers_of(want)[number], share = all / t->c->tp;
+    if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
+        return;
     fail(t, ARITHMETIC, EXPLAINED,
          number == ATTENTION_WORK
              ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n"
                  "%s (%s)")
              : _("rank %d multiplied %.1f times what its share takes: %s\n"
                  "%s (%s)"),
-         b->rank, b->most / share,
-         b->second <= slack * share   ? _("one rank does the work of others")
-         : b->most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-         : b->most > slack * all
-             ? _("more rows are computed than are asked for, or a product twice")
+         b.rank, b.most / share,
+         b.second <= slack * share   ? _("one rank does the work of others")
+         : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+         : b.most > slack * all ? _("more rows are computed than are asked for, or a product twice")
          : number == ATTENTION_WORK ? _("every rank computes all heads")
                                     : _("the whole product is computed on every rank"),
-         label_text(&want->label, words), t->sizes);
-}
-
-static void compare_products(Trial *t, const Entry *want, int number)
-{
-    Busiest b;
-    double share = numbers_of(want)[number] / t->c->tp;
-    if (share > 0 && busiest(t, want->label, number, &b) && !(b.most <= slack * share))
-        too_much_work(t, want, number, &b, share);
+         entry_text(want), t->sizes);
 }
 
 /* The most that a rank may hold of a parameter, by the ways in which it may be cut. */
@@ -115,7 +108,6 @@ static double exchanged(const Case *c)
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
-    char words[LABEL_SIZE];
     double plain = plain_memory(t, want);
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
@@ -123,7 +115,7 @@ static void compare_memory(Trial *t, const Entry *want)
          _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a "
            "weight is brought together there, or more is kept than this pass needs\n"
            "%s (%s)"),
-         b.rank, b.most, plain, label_text(&want->label, words), t->sizes);
+         b.rank, b.most, plain, entry_text(want), t->sizes);
 }
 
 /* Loops over raw numbers are not counted: that is said where everything else is right. */

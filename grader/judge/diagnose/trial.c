@@ -1,10 +1,15 @@
-#include <stdlib.h>
-
+/* One case under judgement: each entry that a rank must have written, and how the case ended. */
 #include "grader/judge/diagnose/trial.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
     return find_entry(t->outcome->wrote[rank], kind, label);
+}
+
+const char *entry_text(const Entry *entry)
+{
+    static char text[LABEL_SIZE];
+    return label_text(&entry->label, text);
 }
 
 bool ranks_have_finished(const Trial *t)
@@ -30,7 +35,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
 
 static void fail_missing(Trial *t, const Entry *want)
 {
-    char why[2600], words[LABEL_SIZE];
+    char why[2600];
     if (was_shown_in_step_1(t, want))
         return;
     if (t->todo) {
@@ -45,30 +50,24 @@ static void fail_missing(Trial *t, const Entry *want)
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
         fail(t, (Check)want->check, EXPLAINED, _("%.600s\n%s on rank %d (%s)"), why,
-             label_text(&want->label, words), t->rank, t->sizes);
+             entry_text(want), t->rank, t->sizes);
         return;
     }
     ending_text(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
             fail(t, (Check)check, BY_ENDING, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
-                 label_text(&want->label, words), t->rank, t->sizes);
-}
-
-static void look(CheckResult *r)
-{
-    r->looked_at = r->looks = true;
+                 entry_text(want), t->rank, t->sizes);
 }
 
 static void compare_expected(Trial *t)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
-        look(&t->result->check[want->check]);
-        if (want->kind == PARAMETER)
-            look(&t->result->check[INITIAL_VALUES]);
         const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
-        if (got && (want->kind == PARAMETER || want->kind == VALUES))
-            t->result->check[want->check].compared = true;
+        CheckResult *r = &t->result->check[want->check],
+                    *also = want->kind == PARAMETER ? &t->result->check[INITIAL_VALUES] : r;
+        r->looked_at = r->looks = also->looked_at = also->looks = true;
+        r->compared |= got && (want->kind == PARAMETER || want->kind == VALUES);
         if (!got)
             fail_missing(t, want);
         else if (want->kind == PARAMETER)
@@ -118,11 +117,10 @@ static void look_for_todo(Trial *t)
 
 static void forget_suspects(Trial *t)
 {
-    for (int i = 0; t->suspected && i < MISTAKES; i++)
+    for (int i = 0; i < MISTAKES; i++)
         if (t->suspected[i].all.base)
             expected_free(&t->suspected[i]);
-    free(t->suspected);
-    t->suspected = NULL;
+    memset(t->suspected, 0, sizeof t->suspected);
 }
 
 static bool has_failed(const LabResult *result)
@@ -161,20 +159,14 @@ static void fail_unfinished(Trial *t)
          why, t->sizes);
 }
 
-/* What is right without an exchange needs none. */
-static void look_at_silence(Trial *t)
-{
-    for (int check = 0; check < CHECKS; check++)
-        t->result->silent = t->result->silent ||
-                            (t->silent && check != COMMUNICATION && t->result->check[check].fails);
-}
-
-static void note_pattern(LabResult *result, const Case *c)
+/* What is right without an exchange needs none: wrong numbers in a silent case say that one is missing. */
+static void end_checks(Trial *t)
 {
     for (int check = 0; check < CHECKS; check++) {
-        CheckResult *r = &result->check[check];
+        CheckResult *r = &t->result->check[check];
+        t->result->silent |= t->silent && check != COMMUNICATION && r->fails;
         if (r->looks || r->fails)
-            pattern_add(&r->pattern, c, r->fails);
+            pattern_add(&r->pattern, t->c, r->fails);
         r->looks = r->fails = false;
     }
 }
@@ -212,8 +204,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     fail_unfinished(&t);
     fail_refused(&t);
     look_at_split(&t);
-    look_at_silence(&t);
-    note_pattern(result, c);
+    end_checks(&t);
     forget_suspects(&t);
     if (t.expected.all.base)
         expected_free(&t.expected);

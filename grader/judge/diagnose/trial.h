@@ -15,7 +15,7 @@ typedef struct Trial {
     char sizes[160];        /**< its case_text() */
     const Outcome *outcome; /**< what the ranks have given */
     Expected expected;      /**< what this rank must give */
-    Expected *suspected;   /**< by suspect: what the case gives then; played when first asked for */
+    Expected suspected[MISTAKES]; /**< what the case gives by mistake; played when first asked for */
     int rank;              /**< whose stream is being looked at */
     bool broken_in_step_1; /**< something of the first step was not reached on this rank */
     bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
@@ -52,6 +52,9 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 
 /** Has every rank come to the end of the case? */
 bool ranks_have_finished(const Trial *t);
+
+/** What an entry is about, in words. The text holds until the next call. */
+const char *entry_text(const Entry *entry);
 
 /** How many numbers a rank that holds begin..end of this tensor has; -1 where that makes no sense. */
 int64_t count_held(const Entry *e);

@@ -300,18 +300,12 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
 
 /* ---- memory ------------------------------------------------------------------------------------------------ */
 
-static int rank_of(const Launcher *launcher, int pid)
-{
-    for (int r = 0; r < launcher->ranks; r++)
-        if (launcher->pid[r] == pid)
-            return r;
-    return -1;
-}
-
 static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis,
                        size_t size)
 {
-    int rank = rank_of(launcher, pid);
+    int rank = launcher->ranks - 1;
+    while (rank >= 0 && launcher->pid[rank] != pid)
+        rank--;
     long long megabytes = (long long)(resident >> 20);
     if (resident <= launcher->memory)
         return false;
