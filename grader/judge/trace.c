@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "grader/judge/commands.h"
-#include "grader/judge/report/call_table.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"
 
@@ -78,12 +77,10 @@ static void print_end(const Case *c, const Outcome *outcome)
            complete ? _("the case came to its end") : _("the case did not come to its end:"));
     if (!complete)
         print_reason(outcome->diagnosis);
-    if (complete && first.kind != NO_DIFFERENCE) {
-        difference_text(outcome->calls, &first, text, sizeof text);
+    if (complete && difference_text(outcome->calls, &first, text, sizeof text))
         say(_("first difference: "), text);
-    } else if (complete) {
+    else if (complete)
         printf("%s", _("every call met its like on the other ranks\n"));
-    }
     if (replicas_diverge(outcome->calls, c->tp, text, sizeof text))
         say("", text);
 }

@@ -21,6 +21,9 @@ typedef struct Evidence {
 /** Is a[i] = factor * b[i] for all i, up to the tolerance? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 
+/** What went into the layer or operation that `want` is the output of; NULL where it is none. */
+const Entry *input_of(const Evidence *e);
+
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
 /** How many numbers are wrong from `first` on. */

@@ -8,44 +8,31 @@ static Check check_of_calls(const Trial *t)
     return lab_check(t->result->lab, COMMUNICATION);
 }
 
-static bool ended_with_calls(const Trial *t)
+/* The calls of a case that ran to its end, or NULL. */
+static const Calls *whole_calls(const Trial *t)
 {
-    return t->outcome->calls && t->outcome->ending == COMPLETE && ranks_have_finished(t);
+    return t->outcome->ending == COMPLETE && ranks_have_finished(t) ? t->outcome->calls : NULL;
 }
 
 void compare_calls(Trial *t)
 {
-    Difference first = {0};
-    t->mismatch[0] = '\0';
-    if (ended_with_calls(t))
-        first = first_error(t->outcome->calls, true);
-    if (first.kind == NO_DIFFERENCE)
-        return;
-    difference_text(t->outcome->calls, &first, t->mismatch, sizeof t->mismatch);
-    fail(t, check_of_calls(t), IN_CALLS, "%s (%s)", t->mismatch, t->sizes);
+    const Difference first = first_error(whole_calls(t), true);
+    if (difference_text(t->outcome->calls, &first, t->mismatch, sizeof t->mismatch))
+        fail(t, check_of_calls(t), IN_CALLS, "%s (%s)", t->mismatch, t->sizes);
 }
 
 void append_mismatch(const Trial *t, char *text, size_t size)
 {
     char difference[1000];
-    Difference first = {0};
-    if (t->outcome->calls)
-        first = first_error(t->outcome->calls, false);
-    if (first.kind == NO_DIFFERENCE)
-        return;
-    difference_text(t->outcome->calls, &first, difference, sizeof difference);
-    append(text, size, _("\nfirst difference: %s"), difference);
+    const Difference first = first_error(t->outcome->calls, false);
+    if (difference_text(t->outcome->calls, &first, difference, sizeof difference))
+        append(text, size, _("\nfirst difference: %s"), difference);
 }
 
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 {
-    Difference first = {0};
-    if (ended_with_calls(t))
-        first = first_difference(t->outcome->calls, true, lines);
-    if (first.kind == NO_DIFFERENCE)
-        return false;
-    difference_text(t->outcome->calls, &first, text, size);
-    return true;
+    const Difference first = first_difference(whole_calls(t), true, lines);
+    return difference_text(t->outcome->calls, &first, text, size);
 }
 
 /* ---- what was not given back */

@@ -48,17 +48,14 @@ static Label table_of_layer(int layer)
 
 static bool find_lookup(const Evidence *e, Lookup *l)
 {
-    Label input = e->want->label;
-    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || input.of != A_LAYER ||
-        input.what != OUTPUT_OF)
+    l->ids = input_of(e);
+    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || !l->ids || l->ids->label.of != A_LAYER)
         return false;
-    input.what = INPUT_OF;
-    l->layer = input.index;
+    l->layer = l->ids->label.index;
     l->table = table_of_layer(l->layer);
     l->rows = table_rows_of(e->c, l->layer);
     l->columns = shape_last(e->want->shape);
-    l->ids = find_entry(e->trial->expected.all, VALUES, input);
-    return l->ids && l->ids->count * l->columns == e->count;
+    return l->ids->count * l->columns == e->count;
 }
 
 static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)

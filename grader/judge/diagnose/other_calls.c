@@ -8,31 +8,27 @@ static bool is_input(const Entry *entry)
     return entry->label.what == INPUT_OF;
 }
 
-/* Only of an output that is its own input. */
-static bool returned_input(const Evidence *e, const Entry *input)
+const Entry *input_of(const Evidence *e)
 {
-    Label own_input = e->want->label;
-    own_input.what = INPUT_OF;
-    return e->want->label.what == OUTPUT_OF && label_equal(&own_input, &input->label) &&
-           says(e, _("what comes out is x as it went in: here the layer returns without having "
-                     "computed"));
+    Label input = e->want->label;
+    if (input.what != OUTPUT_OF)
+        return NULL;
+    input.what = INPUT_OF;
+    return find_entry(e->trial->expected.all, VALUES, input);
 }
 
 /* Is it what should come out, and x besides? */
 bool input_added(const Evidence *e)
 {
-    Label input = e->want->label;
-    if (input.of != A_LAYER || input.what != OUTPUT_OF || e->got->placement_kind == SHARD)
-        return false;
-    input.what = INPUT_OF;
-    const Entry *x = find_entry(e->trial->expected.all, VALUES, input);
-    if (!x || x->count != e->count)
+    const Entry *x = input_of(e);
+    if (!x || x->label.of != A_LAYER || x->count != e->count || e->got->placement_kind == SHARD)
         return false;
     for (int64_t i = 0; i < e->count; i++)
         if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
             return false;
-    return says(e, _("it is what should come out with x added to it once too often: a residual "
-                     "that is not asked for here"));
+    return says(
+        e,
+        _("it is what should come out with x added to it once too often: a residual that is not asked for here"));
 }
 
 /* Does it begin with what that call gives, of which there is less or more, and go on with what is right? */
@@ -60,7 +56,10 @@ bool of_another_call(const Evidence *e)
             ((entry->count == e->want->count && gives(e, numbers_of(entry))) ||
              begins_with(e, entry))) {
             if (is_input(entry))
-                return returned_input(e, entry);
+                return entry == input_of(e) &&
+                       says(
+                           e,
+                           _("what comes out is x as it went in: here the layer returns without having computed"));
             return says(e,
                         _("it is what another call gives (%s): results of separate calls share "
                           "storage, or are kept from one call to the next"),

@@ -140,10 +140,8 @@ static void tell(const Watch *watch, const Calls *calls, bool ended, char *diagn
     for (int r = 0; r < watch->c.world; r++)
         append_rank(watch, calls, r, diagnosis, size);
     Difference first = first_difference(calls, ended, false);
-    if (first.kind == NO_DIFFERENCE)
-        return;
-    difference_text(calls, &first, text, sizeof text);
-    append(diagnosis, size, _("\nfirst difference: %s"), text);
+    if (difference_text(calls, &first, text, sizeof text))
+        append(diagnosis, size, _("\nfirst difference: %s"), text);
 }
 
 static void tell_now(const Watch *watch, bool ended, char *diagnosis, size_t size)

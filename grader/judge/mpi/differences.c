@@ -143,6 +143,8 @@ static bool waits_for(const Calls *calls, int rank, const Call *call)
 
 static Difference search(Search s)
 {
+    if (!s.calls)
+        return (Difference){0};
     look_at_groups(&s);
     look_at_messages(&s);
     /* A rank that waits for a message makes no other call: what the message lacks is told. */
@@ -265,8 +267,10 @@ static bool meets_its_start(const Difference *d)
            !strcmp(d->call[0]->name, d->call[1]->name);
 }
 
-void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
+bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
 {
+    if (d->kind == NO_DIFFERENCE)
+        return false;
     char one[400], other[400];
     bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
     call_text(calls, d->call[0], NULL, one, sizeof one);
@@ -296,4 +300,5 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
            meets_its_start(d) ? _("a collective that is started (MPI_I...) does not meet one that "
                                   "waits: all ranks start it, or none")
                               : lesson(d->kind));
+    return true;
 }

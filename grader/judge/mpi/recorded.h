@@ -57,14 +57,14 @@ typedef struct Difference {
 } Difference;
 
 /** The first one in time that MPI forbids (MPI 3.1, 3.3.1 and 5.1); when `ended`, no more calls will come, and those that
- *  are missing count. */
+ *  are missing count. Of calls that are NULL there is none. */
 Difference first_error(const Calls *calls, bool ended);
 
 /** The first place from which the ranks of a group go different ways: an error, OTHER_PLACE or, when `lines`, OTHER_LINE. */
 Difference first_difference(const Calls *calls, bool ended, bool lines);
 
-/** "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...". */
-void difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
+/** "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...". @return false without a difference */
+bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** Says since which line ranks of a tp group hold different numbers of what they call whole, if they do. */
 bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size);

@@ -1,4 +1,5 @@
-#include "grader/judge/report/call_table.h"
+/* Calls of several ranks as a table. */
+#include "grader/judge/report/verdict.h"
 
 #include <stdlib.h>
 

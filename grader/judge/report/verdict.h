@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "grader/judge/diagnose/result.h"
+#include "grader/judge/mpi/recorded.h"
 
 enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
 
@@ -102,3 +103,8 @@ void report_margins(FILE *out, const LabResult *lab);
 void report_times(FILE *out, const Verdict *verdict, double built);
 /** The points, and how the ranks were isolated. */
 void report_total(FILE *out, const Verdict *verdict, Page page);
+
+/** Prints the calls in the order of time, ranks as columns; calls of a group that met stand in one row, and the row of the
+ *  first difference is marked.
+ *  `file` is the lab's, "attention.c": its lines are told by their number alone. */
+void table_print(FILE *out, const Calls *calls, const char *file);
