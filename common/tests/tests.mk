@@ -54,8 +54,8 @@ LAYERS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) $(call start
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,5 7 11)
 # What the judge knows of calls and of streams needs nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
-        $(patsubst %,grader/judge/%.c,compare/spread compare/stream diagnose/divergence launch/gpus launch/sandbox \
-        launch/sandbox_files report/call_table)
+        $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
+        report/call_table)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 

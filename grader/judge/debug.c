@@ -1,32 +1,17 @@
-#include "grader/judge/debug.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/language.h"
-#include "grader/judge/launch/launcher.h"
-#include "grader/judge/launch/stamp_of.h"
-#include "grader/judge/trace.h"
+#include "grader/judge/commands.h"
+#include "grader/judge/launch/processes.h"
 
 /* What gdb is told first, in a file of the launcher's folder; at last it says that it is ready. */
 typedef struct Script {
     char commands[96], ready[96];
 } Script;
-
-static void must(bool good, const char *hint, const char *what)
-{
-    Problem problem;
-    if (good)
-        return;
-    problem_set(&problem, NULL, hint, "%s", what);
-    give_up(&problem);
-}
 
 static Script write_script(const Launcher *launcher, const char *stops)
 {
@@ -36,7 +21,8 @@ static Script write_script(const Launcher *launcher, const char *stops)
     snprintf(script.ready, sizeof script.ready, "%s/gdb.ready", launcher->folder);
     snprintf(names, sizeof names, "%s", stops);
     FILE *file = fopen(script.commands, "w");
-    must(file, N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
+    if (!file)
+        give_up_with(N_("is /dev/shm full?"), _("the commands for gdb cannot be written"));
     fprintf(file, "set pagination off\nset confirm off\nhandle SIGSYS nostop noprint pass\n");
     for (char *rest = names, *name; (name = strtok_r(rest, " ", &rest));)
         fprintf(file, "break %s\n", name);
@@ -68,7 +54,7 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
 
 static bool has_ended(pid_t gdb)
 {
-    nanosleep(&(struct timespec){0, 10000000}, NULL);
+    nap(10000);
     return waitpid(gdb, NULL, WNOHANG) == gdb;
 }
 
@@ -101,17 +87,17 @@ int debug_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    snprintf(why, sizeof why, _("this case has ranks 0 to %d"), c->world - 1);
-    must(o->debug < c->world, N_("RANK=0, or another CASE"), why);
-    must(system("command -v gdb > /dev/null") == 0, "apt-get install gdb",
-         _("there is no gdb")); /* NOLINT(cert-env33-c) */
+    if (o->debug >= c->world)
+        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
+    if (system("command -v gdb > /dev/null") != 0) /* NOLINT(cert-env33-c) */
+        give_up_with("apt-get install gdb", _("there is no gdb"));
     if (!stamp_fits(runner, &problem))
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;
     o->sandbox->debugged = true;
-    must(launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
-                        sizeof why),
-         N_("make doctor shows whether MPI starts"), why);
+    if (!launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
+                        sizeof why))
+        give_up_with(N_("make doctor shows whether MPI starts"), "%s", why);
     printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
              "continue goes on, quit ends all ranks\n"),
            o->debug);

@@ -1,15 +1,11 @@
+/* Grading one lab. */
 #include "grader/judge/grade.h"
-#include "grader/judge/handed_out.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/language.h"
+#include "base/clock.h"
 #include "grader/judge/mpi/recorded.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/judge/launch/printed.h"
 #include "grader/judge/report/verdict.h"
 
 /* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the
@@ -38,15 +34,20 @@ bool has_no_runner(LabResult *result, const char *runner)
     }
 }
 
-static Runs *run_or_give_up(const char *runner, const Lab *lab, const Case *cases, int count,
-                            const Options *o)
+Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks)
 {
     Problem problem;
-    int ranks = count == 1 ? cases->world : lab_largest_world(lab);
     Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     return runs;
+}
+
+static void end_runs(Runs *runs, Times *times)
+{
+    times->launch += runs->times.launch;
+    times->playing += runs->times.playing;
+    runs_free(runs);
 }
 
 /* Cases of one launch; the first of them is number `first` of the lab. */
@@ -59,19 +60,18 @@ typedef struct Batch {
 static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
-        append(
-            r->reason, sizeof r->reason, "\n%s",
-            _("By itself this case went well: it depends on which rank comes first, or on something "
-              "that is kept from an earlier case, a communicator in a static variable perhaps (each case "
-              "has groups of its own)"));
+        append(r->reason, sizeof r->reason, "\n%s",
+               _("By itself this case went well: it depends on which rank comes first, or on "
+                 "something that is kept from an earlier case, a communicator in a static variable "
+                 "perhaps (each case has groups of its own)"));
     else
-        append(
-            r->reason, sizeof r->reason,
-            _("\nThis case passes alone: something is kept from one case to the next, in a static "
-              "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or it "
-              "depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used before its "
-              "wait)"),
-            lab);
+        append(r->reason, sizeof r->reason,
+               _("\n"
+                 "This case passes alone: something is kept from one case to the next, in a static "
+                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or "
+                 "it depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used "
+                 "before its wait)"),
+               lab);
 }
 
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
@@ -82,10 +82,9 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
     CheckResult *failed = &result->check[check];
     const Case *c = &batch->cases[failed->case_index - batch->first];
     alone = (LabResult){.lab = result->lab};
-    Runs *runs = run_or_give_up(runner, result->lab, c, 1, o);
-    judge_case(&alone, c, failed->case_index, run_outcome(runs, 0));
-    runs_add_times(runs, &result->times);
-    runs_free(runs);
+    Runs *runs = run_or_give_up(o, runner, c, 1, c->world);
+    judge_case(&alone, c, failed->case_index, &runs->outcome[0]);
+    end_runs(runs, &result->times);
     for (int other = (int)check; other < CHECKS; other++) {
         CheckResult *same = &result->check[other];
         if (!same->failed || same->case_index != failed->case_index || same->repeated)
@@ -125,17 +124,17 @@ static bool choose_case(Batch *batch, int only)
 
 static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
 {
-    Runs *runs = run_or_give_up(runner, result->lab, batch->cases, batch->count, o);
+    const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
+    Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks);
     for (int i = 0; i < batch->count && result->state == GRADED; i++)
-        judge_case(result, &batch->cases[i], batch->first + i, run_outcome(runs, i));
+        judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
         if (r->failed && !r->repeated && r->case_index >= batch->first &&
-            run_outcome(runs, r->case_index - batch->first)->ending != LOOPED)
+            runs->outcome[r->case_index - batch->first].ending != LOOPED)
             repeat_alone(result, o, runner, batch, (Check)check);
     }
-    runs_add_times(runs, &result->times);
-    runs_free(runs);
+    end_runs(runs, &result->times);
     result->cases += batch->count;
 }
 
@@ -151,12 +150,9 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
         batch->first = next;
         batch->count = 0;
     }
-    if (result->state == GRADED && result->cases == 0) {
-        Problem problem;
-        problem_set(&problem, NULL, "leave CASE out to run them all", "lab %d has cases 0 to %d",
-                    result->lab->number, batch->first - 1);
-        give_up(&problem);
-    }
+    if (result->state == GRADED && result->cases == 0)
+        give_up_with(N_("leave CASE out to run them all"), _("lab %d has cases 0 to %d"),
+                     result->lab->number, batch->first - 1);
     free(batch);
 }
 
@@ -176,8 +172,7 @@ static void tell_patterns(LabResult *result)
         CheckResult *r = &result->check[check];
         if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))
             continue;
-        size_t used = strlen(r->reason);
-        snprintf(r->reason + used, sizeof r->reason - used, "\n%s", line);
+        append(r->reason, sizeof r->reason, "\n%s", line);
     }
 }
 
@@ -204,7 +199,7 @@ void grade_lab(LabResult *result, const Options *o)
 {
     enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
     char runner[512];
-    double begin = seconds_now();
+    double begin = clock_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
@@ -219,7 +214,7 @@ void grade_lab(LabResult *result, const Options *o)
         result->of = worth_looked_at(result);
     for (int check = 0; check < CHECKS; check++)
         result->points += check_score(result, (Check)check);
-    result->seconds = seconds_now() - begin;
+    result->seconds = clock_now() - begin;
 }
 
 /* ---- STACK=mine: a lab on the student's own earlier ones */
@@ -251,12 +246,6 @@ static bool passes(int number, const Options *o, const LabResult *before, int co
     return own.points == own.of;
 }
 
-static void append_number(char *list, size_t size, int number)
-{
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%d", used ? ", " : "", number);
-}
-
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
@@ -267,10 +256,11 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
         if (!lists(result->lab->needs, number))
             continue;
         bool mine = lists(o->own, number);
-        append_number(mine ? own : reference, sizeof own, number);
+        char *list = mine ? own : reference;
+        append(list, sizeof own, "%s%d", *list ? ", " : "", number);
         if (mine && result->state != NOT_STARTED_YET && result->points < result->of &&
             !passes(number, o, before, count))
-            append_number(broken, sizeof broken, number);
+            append(broken, sizeof broken, "%s%d", *broken ? ", " : "", number);
     }
     if (own[0])
         append(result->stack, sizeof result->stack, _("on your own lab %s"), own);
@@ -282,6 +272,7 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
     if (broken[0])
         append(
             result->stack, sizeof result->stack,
-            _("\nan earlier lab of yours does not pass its own checks, so look there first: lab %s"),
+            _("\n"
+              "an earlier lab of yours does not pass its own checks, so look there first: lab %s"),
             broken);
 }

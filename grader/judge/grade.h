@@ -1,8 +1,7 @@
 /** @file
  * Grading one lab: is it there, was it started, what do its cases give?
  */
-#ifndef BALISE_GRADER_GRADE_H
-#define BALISE_GRADER_GRADE_H
+#pragma once
 
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/diagnose/result.h"
@@ -15,22 +14,19 @@ enum {
 
 /** What the grader was told. */
 typedef struct Options {
-    int lab;       /**< 0: all */
-    int only_case; /**< -1: all */
-    uint64_t seed; /**< of the cases */
-    const char *
-        author; /**< whose runners: student, solution, mine (the student's earlier labs below it), ... */
+    int lab;             /**< 0: all */
+    int only_case;       /**< -1: all */
+    uint64_t seed;       /**< of the cases */
+    const char *author;  /**< whose runners: student, solution, mine (on their own earlier labs) */
     const char *runners; /**< their folder */
     const char *start;   /**< folder of the start files */
     const char *labs;    /**< folder of the student's files */
     const char *own;     /**< with author "mine": the labs that were started, "1 2 5" */
     const char *cases;   /**< the instructor's file of cases and points, or NULL */
     Local local;         /**< what it says */
-    double
-        cpu_limit; /**< seconds a rank may compute between two calls of MPI; 0: derived from the case */
-    bool margins; /**< print the largest error of each check in units of what is allowed */
-    double
-        since; /**< when make began, in seconds of the calendar's clock; 0: where the time went is not told */
+    double cpu_limit;    /**< seconds between two calls of MPI; 0: derived from the case */
+    bool margins;        /**< print the largest error of each check in units of what is allowed */
+    double since;        /**< when make began, by the calendar's clock; 0: no times are told */
     const char *picture; /**< write what one case gave to this file instead; NULL: no */
     bool short_lived; /**< the runners' folder goes when this run has ended: nobody is sent there */
     bool list;        /**< print the labs as JSON instead */
@@ -39,14 +35,16 @@ typedef struct Options {
     int debug;            /**< the rank that gdb shall look at instead; -1: none */
     const char *stops;    /**< the functions in which it stops then */
     const char *format[MAX_OUTPUTS],
-        *out[MAX_OUTPUTS]; /**< the verdict is written to these files, each in its
-                                                             format */
+        *out[MAX_OUTPUTS]; /**< files for the verdict, each in its format */
     int formats, outs;     /**< how many of each were given: as many of one as of the other */
     Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
 
 /** Grades result->lab, and fills the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);
+
+/** Plays the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. */
+Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks);
 
 /** Could make not build this runner? Then its words are in the result's remark. */
 bool has_no_runner(LabResult *result, const char *runner);
@@ -59,4 +57,7 @@ int lab_worth(const Lab *lab);
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
 
-#endif
+/** Is all of a student's file as it was handed out, and is there nothing to be judged? Then the result says so. */
+bool is_untouched(LabResult *result, const Options *o);
+/** Checks that failed, and whose functions (Lab.written) are as in the start file, become "to do". */
+void look_for_handed_out(LabResult *result, const Options *o);

@@ -1,10 +1,8 @@
-#include "grader/judge/handed_out.h"
+/* What of a student's file is as it was handed out. */
+#include "grader/judge/grade.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/language.h"
 #include "grader/judge/tokens.h"
 
 static bool is_students(const Options *o)

@@ -1,9 +1,7 @@
 /* build/grade --list, --may-send: what slides, tests and the student's commands take from the records of the labs. */
-#include "grader/judge/list.h"
 
+#include "grader/judge/commands.h"
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 static json_t *lab_json(const Lab *lab)
 {

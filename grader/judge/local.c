@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/language.h"
 
 enum { LINE_SIZE = 1024, MOST_POINTS = 1000 };
 
@@ -16,14 +13,14 @@ typedef struct Reader {
     Local *local;
     const char *path;
     int line;
-    char *rest; /* words of the line that were not read yet */
+    const Lab *lab;      /* that the line is for */
+    const char *example; /* the hint where something of the line is missing */
+    char hint[256];      /* room for that */
     Problem *problem;
 } Reader;
 
-static bool refuse(const Reader *r, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool refuse(const Reader *r, const char *hint, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool refuse(const Reader *r, const char *hint,
+                                                         const char *format, ...)
 {
     char what[512], where[256];
     va_list args;
@@ -32,11 +29,6 @@ static bool refuse(const Reader *r, const char *hint, const char *format, ...)
     va_end(args);
     snprintf(where, sizeof where, "%s:%d", r->path, r->line);
     return problem_set(r->problem, where, hint, "%s", what);
-}
-
-static char *next_word(Reader *r)
-{
-    return strtok_r(NULL, " \t", &r->rest);
 }
 
 static bool read_number(const char *text, uint64_t largest, uint64_t *number)
@@ -49,36 +41,26 @@ static bool read_number(const char *text, uint64_t largest, uint64_t *number)
     return !*end && !errno && *number <= largest;
 }
 
-static const Lab *read_lab(Reader *r)
+static bool read_lab(Reader *r, const char *word)
 {
     uint64_t number;
-    const char *word = next_word(r);
-    const Lab *lab = word && read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
     const char *hint =
         N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
-    if (!lab && word)
-        refuse(r, hint, _("there is no lab '%.60s'"), word);
-    else if (!lab)
-        refuse(r, hint, "%s", _("the number of a lab is missing"));
-    return lab;
+    if (!word)
+        return refuse(r, hint, "%s", _("the number of a lab is missing"));
+    r->lab = read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
+    return r->lab || refuse(r, hint, _("there is no lab '%.60s'"), word);
 }
 
 /* ---- seed 17 4711 */
 
-static bool read_seeds(Reader *r)
+static bool read_seed(Reader *r, const char *word)
 {
-    const char *word = next_word(r);
-    if (!word)
-        return refuse(r, "seed 17 4711", _("a seed is missing"));
-    for (; word; word = next_word(r)) {
-        if (r->local->seed_count == MOST_SEEDS)
-            return refuse(r, _("each seed takes as long as a run without it"),
-                          _("there are more than %d seeds"), MOST_SEEDS);
-        if (!read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count]))
-            return refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is no seed"), word);
-        r->local->seed_count++;
-    }
-    return true;
+    if (r->local->seed_count == MOST_SEEDS)
+        return refuse(r, _("each seed takes as long as a run without it"),
+                      _("there are more than %d seeds"), MOST_SEEDS);
+    return read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count++]) ||
+           refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is no seed"), word);
 }
 
 /* ---- layout 8 8x4 */
@@ -113,54 +95,45 @@ static bool has_layout(const Lab *lab, int world, int tp)
 static const char layout_hint[] =
     N_("labs 1 to 7: a number of ranks, 1 2 3 4 6 8; labs 8 to 11: WORLDxTP, 8x2");
 
-static bool read_layouts(Reader *r)
+static bool add_layout(Reader *r, const char *word)
 {
     int world, tp;
     char layouts[256];
-    const Lab *lab = read_lab(r);
-    const char *word = lab ? next_word(r) : NULL;
-    if (!lab)
-        return false;
-    if (!word)
-        return refuse(r, layout_hint, _("a layout is missing"));
-    for (; word; word = next_word(r)) {
-        if (!read_layout(lab, word, &world, &tp))
-            return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), lab->number, word);
-        if (has_layout(lab, world, tp))
-            return refuse(r, _("name others; grader/labs.mk has those of the kit"),
-                          _("lab %d is graded at %s already"), lab->number, word);
-        snprintf(layouts, sizeof layouts, "%s %s", lab->layouts, word);
-        lab_set_layouts(lab->number, layouts);
-    }
+    if (!read_layout(r->lab, word, &world, &tp))
+        return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), r->lab->number, word);
+    if (has_layout(r->lab, world, tp))
+        return refuse(r, _("name others; grader/labs.mk has those of the kit"),
+                      _("lab %d is graded at %s already"), r->lab->number, word);
+    snprintf(layouts, sizeof layouts, "%s %s", r->lab->layouts, word);
+    lab_set_layouts(r->lab->number, layouts);
     return true;
 }
 
 /* ---- points 6 forward=3 communication=4 */
 
-static bool read_points(Reader *r)
+static bool begin_points(Reader *r)
+{
+    char checks[200] = "";
+    for (int check = 0; check < CHECKS; check++)
+        if (r->lab->points[check])
+            append(checks, sizeof checks, "%s%s:%d", checks[0] ? " " : "", check_keys[check],
+                   r->lab->points[check]);
+    snprintf(r->hint, sizeof r->hint, _("the checks of lab %d are: %s"), r->lab->number, checks);
+    r->example = r->hint;
+    return true;
+}
+
+static bool read_points(Reader *r, const char *word)
 {
     uint64_t points;
-    const Lab *lab = read_lab(r);
-    char *word = lab ? next_word(r) : NULL, checks[200] = "", hint[256];
-    if (!lab)
-        return false;
-    for (int check = 0; check < CHECKS; check++)
-        if (lab->points[check])
-            append(checks, sizeof checks, "%s%s:%d", checks[0] ? " " : "", check_keys[check],
-                   lab->points[check]);
-    snprintf(hint, sizeof hint, _("the checks of lab %d are: %s"), lab->number, checks);
-    if (!word)
-        return refuse(r, hint, _("a check and its points are missing"));
-    for (; word; word = next_word(r)) {
-        char *value = strchr(word, '=');
-        Check check = value ? check_of_key(word, (size_t)(value - word)) : CHECKS;
-        if (!lab_points(lab, check))
-            return refuse(r, hint, _("lab %d has no check '%.60s'"), lab->number, word);
-        if (!read_number(value + 1, MOST_POINTS, &points) || !points)
-            return refuse(r, _("points are whole numbers from 1 to 1000"),
-                          _("'%.60s' is no number of points"), value + 1);
-        lab_set_points(lab->number, check, (int)points);
-    }
+    const char *value = strchr(word, '=');
+    Check check = value ? check_of_key(word, (size_t)(value - word)) : CHECKS;
+    if (!lab_points(r->lab, check))
+        return refuse(r, r->hint, _("lab %d has no check '%.60s'"), r->lab->number, word);
+    if (!read_number(value + 1, MOST_POINTS, &points) || !points)
+        return refuse(r, _("points are whole numbers from 1 to 1000"),
+                      _("'%.60s' is no number of points"), value + 1);
+    lab_set_points(r->lab->number, check, (int)points);
     return true;
 }
 
@@ -171,8 +144,10 @@ static bool can_choose(const Lab *lab, const CaseSize *size)
     return lab->misfit && lab->sizes & size->set;
 }
 
-static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *word)
+static bool read_size(Reader *r, const char *word)
 {
+    const Lab *lab = r->lab;
+    LocalShape *shape = &r->local->shapes[r->local->shape_count - 1];
     uint64_t value;
     char names[64] = "", hint[160];
     for (int i = 0; i < CASE_SIZES; i++) {
@@ -180,7 +155,7 @@ static bool read_size(Reader *r, const Lab *lab, LocalShape *shape, const char *
         size_t length = strlen(size->key);
         if (!can_choose(lab, size))
             continue;
-        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", size->key);
+        append(names, sizeof names, " %s", size->key);
         if (strncmp(word, size->key, length) || word[length] != '=')
             continue;
         if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
@@ -245,50 +220,58 @@ static bool check_shape(Reader *r, const LocalShape *shape)
     return true;
 }
 
-static bool read_shape(Reader *r)
+static bool begin_shape(Reader *r)
 {
-    const Lab *lab = read_lab(r);
-    if (!lab)
-        return false;
     if (r->local->shape_count == MOST_SHAPES)
         return refuse(r, _("`seed` adds many cases at once"), _("there are more than %d shapes"),
                       MOST_SHAPES);
-    LocalShape *shape = &r->local->shapes[r->local->shape_count];
-    *shape = (LocalShape){.lab = lab->number, .line = r->line};
-    if (!lab->misfit)
+    if (!r->lab->misfit)
         return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"),
-                      lab->number);
-    const char *word = next_word(r);
-    if (!word)
-        return refuse(r, "shape 2 B=3 S=7 H=40", _("a size is missing"));
-    for (; word; word = next_word(r))
-        if (!read_size(r, lab, shape, word))
-            return false;
-    r->local->shape_count++;
+                      r->lab->number);
+    r->local->shapes[r->local->shape_count++] =
+        (LocalShape){.lab = r->lab->number, .line = r->line};
     return true;
 }
 
 /* ---- the file */
 
+/* A line: its first word, for most the number of a lab, and words that are read one by one. */
 static bool read_line(Reader *r, char *line)
 {
     static const struct {
         const char *word;
-        bool (*read)(Reader *);
-    } kinds[] = {{"seed", read_seeds},
-                 {"shape", read_shape},
-                 {"layout", read_layouts},
-                 {"points", read_points}};
+        bool of_lab;
+        bool (*begin)(Reader *);
+        bool (*read)(Reader *, const char *);
+        const char *example, *missing;
+    } kinds[] = {
+        {"seed", false, NULL, read_seed, "seed 17 4711", N_("a seed is missing")},
+        {"shape", true, begin_shape, read_size, "shape 2 B=3 S=7 H=40", N_("a size is missing")},
+        {"layout", true, NULL, add_layout, layout_hint, N_("a layout is missing")},
+        {"points", true, begin_points, read_points, "", N_("a check and its points are missing")}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    char *rest;
+    int i = 0;
     line[strcspn(line, "#\r\n")] = '\0';
-    char *word = strtok_r(line, " \t", &r->rest);
-    for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(word, kinds[i].word))
-            return kinds[i].read(r);
-    return !word ||
-           refuse(
-               r,
-               _("a line begins with seed, shape, layout or points; grader/README.md has examples"),
-               _("a line cannot begin with '%.60s'"), word);
+    const char *word = strtok_r(line, " \t", &rest);
+    while (word && i < KINDS && strcmp(word, kinds[i].word) != 0)
+        i++;
+    if (word && i == KINDS)
+        return refuse(
+            r, _("a line begins with seed, shape, layout or points; grader/README.md has examples"),
+            _("a line cannot begin with '%.60s'"), word);
+    if (!word)
+        return true;
+    r->example = kinds[i].example;
+    if ((kinds[i].of_lab && !read_lab(r, strtok_r(NULL, " \t", &rest))) ||
+        (kinds[i].begin && !kinds[i].begin(r)))
+        return false;
+    if (!(word = strtok_r(NULL, " \t", &rest)))
+        return refuse(r, r->example, "%s", _(kinds[i].missing));
+    for (; word; word = strtok_r(NULL, " \t", &rest))
+        if (!kinds[i].read(r, word))
+            return false;
+    return true;
 }
 
 bool local_read(const char *path, Local *local, Problem *problem)

@@ -2,8 +2,7 @@
  * An instructor's own cases and points, from a file beside the kit (grader/cases.local); its format is described in
  * grader/README.md.
  */
-#ifndef BALISE_GRADER_JUDGE_LOCAL_H
-#define BALISE_GRADER_JUDGE_LOCAL_H
+#pragma once
 
 #include "grader/judge/diagnose/result.h"
 
@@ -32,5 +31,3 @@ bool local_read(const char *path, Local *local, Problem *problem);
 
 /** Appends the cases of the shapes for this lab; returns how many there are then. */
 int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, int count);
-
-#endif

@@ -3,21 +3,14 @@
 #include <limits.h>
 #include <malloc.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/language.h"
+#include "grader/judge/commands.h"
+#include "base/clock.h"
 #include "grader/judge/report/formats/formats.h"
-#include "grader/judge/grade.h"
-#include "grader/judge/list.h"
 #include "grader/judge/report/output.h"
-#include "grader/judge/debug.h"
-#include "grader/judge/picture.h"
-#include "grader/judge/trace.h"
 
 void give_up(const Problem *problem)
 {
@@ -28,19 +21,9 @@ void give_up(const Problem *problem)
 
 static _Noreturn void usage(const char *what)
 {
-    Problem problem;
-    problem_set(
-        &problem, NULL,
-        "make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name OUT=file]",
-        "%s", what);
-    give_up(&problem);
-}
-
-static _Noreturn void which_lab(const char *hint)
-{
-    Problem problem;
-    problem_set(&problem, NULL, hint, "which lab?");
-    give_up(&problem);
+    give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name "
+                    "OUT=file]"),
+                 "%s", what);
 }
 
 static uint64_t number(const char *text, const char *option, uint64_t largest)
@@ -59,9 +42,8 @@ static void wish_for(Sandbox *sandbox, const char *word)
 {
     sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
     if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage(_(
-            "SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-            "it"));
+        usage(_("SANDBOX is on (no grade without one) or off; without it there is one where the "
+                "system allows it"));
 }
 
 static Options defaults(void)
@@ -78,23 +60,19 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %=
-        1000000000000; /* too many to be tried by a lab that knows the key of its first case */
+    o.seed %= 1000000000000; /* too many to be tried by a lab that knows one key */
     return o;
 }
 
 static int lab_named(const char *text)
 {
-    Problem problem;
     char *end;
     long number = strtol(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
-    problem_set(&problem, NULL,
-                "choose one of the labs there are, or leave LAB out to grade them all",
-                "there is no lab %.60s: they are numbered from %d to %d", text, lab_at(0)->number,
-                lab_at(lab_count() - 1)->number);
-    give_up(&problem);
+    give_up_with(N_("choose one of the labs there are, or leave LAB out to grade them all"),
+                 _("there is no lab %.60s: they are numbered from %d to %d"), text,
+                 lab_at(0)->number, lab_at(lab_count() - 1)->number);
 }
 
 static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *value)
@@ -104,126 +82,96 @@ static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *va
     list[(*count)++] = value;
 }
 
-static void set_option(Options *o, int option, const char *value)
+static void read_option(Options *o, char letter, const char *value)
 {
-    switch (option) {
-    case 'l':
+    if (letter == 'l')
         o->lab = lab_named(value);
-        break;
-    case 's':
+    else if (letter == 's')
         o->seed = number(value, "SEED", UINT64_MAX);
-        break;
-    case 'c':
+    else if (letter == 'c')
         o->only_case = (int)number(value, "CASE", 1000000);
-        break;
-    case 'u':
+    else if (letter == 'u')
         o->cpu_limit = (double)number(value, "--cpu-limit", 3600);
-        break;
-    case 'k':
+    else if (letter == 'k')
         add_output(o->format, &o->formats, value);
-        break;
-    case 'o':
+    else if (letter == 'o')
         add_output(o->out, &o->outs, value);
-        break;
-    case 'm':
-        o->margins = true;
-        break;
-    case 'n':
+    else if (letter == 'n')
         o->since = atof(value);
-        break;
-    case 'z':
-        o->sandbox->sanitized = true;
-        break;
-    case 'g':
-        o->sandbox->gpu = true;
-        break;
-    case 'b':
+    else if (letter == 'b')
         wish_for(o->sandbox, value);
-        break;
-    case 'e':
+    else if (letter == 'e')
         keep_expected(value);
-        break;
-    case 'S':
-        o->short_lived = true;
-        break;
-    case 'T':
-        o->trace = true;
-        break;
-    case 'R':
-        o->picture = value;
-        break;
-    case 'd':
+    else
         o->debug = (int)number(value, "RANK", MAX_RANKS - 1);
-        break;
-    case 'p':
-        o->stops = value;
-        break;
-    case 'L':
-        o->list = true;
-        break;
-    case 'M':
-        o->may_send = value;
-        break;
-    case '?':
-        usage(_("unknown option"));
-    default:
-        *(option == 'a'   ? &o->author
-          : option == 'r' ? &o->runners
-          : option == 'f' ? &o->labs
-          : option == 'i' ? &o->cases
-                          : &o->own) = value;
-    }
 }
 
 static Options options_of(int argc, char **argv)
 {
-    static const struct option known[] = {{"lab", required_argument, NULL, 'l'},
-                                          {"author", required_argument, NULL, 'a'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"case", required_argument, NULL, 'c'},
-                                          {"runners", required_argument, NULL, 'r'},
-                                          {"labs", required_argument, NULL, 'f'},
-                                          {"own", required_argument, NULL, 'w'},
-                                          {"format", required_argument, NULL, 'k'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {"cpu-limit", required_argument, NULL, 'u'},
-                                          {"sandbox", required_argument, NULL, 'b'},
-                                          {"margins", no_argument, NULL, 'm'},
-                                          {"trace", no_argument, NULL, 'T'},
-                                          {"cases", required_argument, NULL, 'i'},
-                                          {"sanitized", no_argument, NULL, 'z'},
-                                          {"since", required_argument, NULL, 'n'},
-                                          {"gpu", no_argument, NULL, 'g'},
-                                          {"debug", required_argument, NULL, 'd'},
-                                          {"stops", required_argument, NULL, 'p'},
-                                          {"report", required_argument, NULL, 'R'},
-                                          {"expected", required_argument, NULL, 'e'},
-                                          {"short-lived", no_argument, NULL, 'S'},
-                                          {"list", no_argument, NULL, 'L'},
-                                          {"may-send", required_argument, NULL, 'M'},
-                                          {0}};
     Options o = defaults();
-    int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        set_option(&o, option, optarg);
+    /* An option is read by its letter, or it is a text or a switch of the options. */
+    const struct {
+        const char *name;
+        char letter;
+        const char **text;
+        bool *on;
+    } choices[] = {{"lab", .letter = 'l'},
+                   {"seed", .letter = 's'},
+                   {"case", .letter = 'c'},
+                   {"cpu-limit", .letter = 'u'},
+                   {"format", .letter = 'k'},
+                   {"out", .letter = 'o'},
+                   {"since", .letter = 'n'},
+                   {"sandbox", .letter = 'b'},
+                   {"expected", .letter = 'e'},
+                   {"debug", .letter = 'd'},
+                   {"author", .text = &o.author},
+                   {"runners", .text = &o.runners},
+                   {"labs", .text = &o.labs},
+                   {"own", .text = &o.own},
+                   {"cases", .text = &o.cases},
+                   {"report", .text = &o.picture},
+                   {"stops", .text = &o.stops},
+                   {"may-send", .text = &o.may_send},
+                   {"margins", .on = &o.margins},
+                   {"trace", .on = &o.trace},
+                   {"list", .on = &o.list},
+                   {"short-lived", .on = &o.short_lived},
+                   {"sanitized", .on = &o.sandbox->sanitized},
+                   {"gpu", .on = &o.sandbox->gpu}};
+    enum { CHOICES = sizeof choices / sizeof *choices };
+    struct option known[CHOICES + 1] = {0};
+    for (int i = 0; i < CHOICES; i++)
+        known[i] = (struct option){choices[i].name, choices[i].on ? no_argument : required_argument,
+                                   NULL, i};
+    for (int i; (i = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        if (i == '?')
+            usage(_("unknown option"));
+        if (choices[i].text)
+            *choices[i].text = optarg;
+        else if (choices[i].on)
+            *choices[i].on = true;
+        else
+            read_option(&o, choices[i].letter, optarg);
+    }
     if (optind < argc)
         usage(_("too many arguments"));
-    if ((o.trace || o.picture || o.debug >= 0) && !o.lab)
-        which_lab(o.trace     ? "make trace LAB=6"
-                  : o.picture ? "make report LAB=6"
-                              : "make debug LAB=6 RANK=1");
+    if ((o.trace || o.picture || o.debug >= 0 || o.may_send) && !o.lab)
+        give_up_with(o.trace        ? "make trace LAB=6"
+                     : o.picture    ? "make report LAB=6"
+                     : o.debug >= 0 ? "make debug LAB=6 RANK=1"
+                                    : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
+                     _("which lab?"));
     return o;
 }
 
 static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUTS])
 {
     Problem problem;
-    if (o->formats != o->outs) {
-        problem_set(&problem, NULL, "FORMAT=junit OUT=grades.xml", "%s",
-                    o->formats < o->outs ? _("OUT is for a file in a FORMAT")
-                                         : _("FORMAT needs the name of a file, OUT"));
-        give_up(&problem);
-    }
+    if (o->formats != o->outs)
+        give_up_with("FORMAT=junit OUT=grades.xml",
+                     o->formats < o->outs ? _("OUT is for a file in a FORMAT")
+                                          : _("FORMAT needs the name of a file, OUT"));
     for (int i = 0; i < o->formats; i++)
         if (!(writers[i] = format_of(o->format[i], &problem)))
             give_up(&problem);
@@ -234,7 +182,7 @@ static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Ver
                  double begin)
 {
     Problem problem;
-    verdict->seconds = seconds_now() - begin;
+    verdict->seconds = clock_now() - begin;
     for (int i = 0; i < o->outs; i++) {
         char *text = writers[i](verdict);
         bool written = write_file(o->out[i], text, &problem);
@@ -251,13 +199,6 @@ static double calendar_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void read_local_cases(Options *o)
-{
-    Problem problem;
-    if (o->cases && !local_read(o->cases, &o->local, &problem))
-        give_up(&problem);
-}
-
 static int choose_labs(LabResult *results, const Options *o)
 {
     int count = 0;
@@ -270,7 +211,7 @@ static int choose_labs(LabResult *results, const Options *o)
     return count;
 }
 
-/* Plays take and free the same memory again and again: what the system took back it would have to clear anew. */
+/* Scenarios take and free the same memory again and again: what the system took back it would have to clear anew. */
 static void keep_memory(void)
 {
     enum { MOST = 1 << 30 };
@@ -278,31 +219,23 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, MOST);
 }
 
-static int say_what_may_be_sent(const Options *o)
-{
-    Problem problem;
-    if (!o->lab)
-        which_lab("--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'");
-    if (!list_sent(stdout, lab_of(o->lab), o->may_send, &problem))
-        give_up(&problem);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     language_begin();
     Options o = options_of(argc, argv);
-    omp_set_num_threads(
-        1); /* threads that wait for the next small loop take their core from the ranks */
+    omp_set_num_threads(1); /* threads that wait for the next loop take their core from the ranks */
     keep_memory();
     FormatWriter *writers[MAX_OUTPUTS];
-    if (o.list) {
-        list_labs(stdout);
+    Problem problem;
+    if (o.list || o.may_send) {
+        if (o.list)
+            list_labs(stdout);
+        else if (!list_sent(stdout, lab_of(o.lab), o.may_send, &problem))
+            give_up(&problem);
         return 0;
     }
-    if (o.may_send)
-        return say_what_may_be_sent(&o);
-    read_local_cases(&o);
+    if (o.cases && !local_read(o.cases, &o.local, &problem))
+        give_up(&problem);
     if (o.trace)
         return trace_lab(&o);
     if (o.picture)
@@ -313,7 +246,7 @@ int main(int argc, char **argv)
 
     LabResult *results = calloc((size_t)lab_count(), sizeof *results);
     Page page = page_of(stdout);
-    double begin = seconds_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
+    double begin = clock_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {

@@ -1,15 +1,11 @@
-#include "grader/judge/picture.h"
+/* make report: what one case gave, as numbers to draw a picture from. */
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/commands.h"
+#include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/formats/formats.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/report/output.h"
-#include "grader/judge/trace.h"
 
 json_t *picture_text(const char *text)
 {
@@ -32,18 +28,16 @@ static double bytes_of_signature(const Signature *s)
 static double bytes_to(const Call *call, int self, int other)
 {
     const int ranks = __builtin_popcountll(call->members);
-    if (other == self || !(call->members >> other & 1) || ranks < 2)
-        return call->rule == MESSAGE && call->to == other && other != self
-                   ? bytes_of_signature(&call->sent[0])
-                   : 0;
+    if (other == self)
+        return 0;
     if (call->rule == MESSAGE)
         return call->to == other ? bytes_of_signature(&call->sent[0]) : 0;
+    if (!(call->members >> other & 1) || ranks < 2)
+        return 0;
     if (call->rule == EXCHANGE)
         return bytes_of_signature(&call->sent[other]);
-    if (call->rule == REDUCTION)
-        return (strstr(call->name, "all_reduce") ? 2 : 1) * bytes_of_signature(&call->sent[0]) /
-               ranks;
-    return 0;
+    const int times = strstr(call->name, "all_reduce") ? 2 : 1;
+    return call->rule == REDUCTION ? times * bytes_of_signature(&call->sent[0]) / ranks : 0;
 }
 
 static const char *kind_of(const Call *call)
@@ -56,10 +50,10 @@ static const char *kind_of(const Call *call)
 
 static json_t *call_json(const Calls *calls, int rank, const Call *call)
 {
-    char name[64], what[96], line[64], group[32], where[LABEL_SIZE];
+    char name[64], what[96], group[32], where[LABEL_SIZE];
     call_name(call, name);
     call_what(call, what);
-    line_of(call->address, line);
+    const char *line = line_of(call->address);
     json_t *to = json_array();
     for (int other = 0; other < calls->ranks; other++)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));
@@ -70,7 +64,7 @@ static json_t *call_json(const Calls *calls, int rank, const Call *call)
                      (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }
 
-json_t *picture_calls(const Case *c, const Calls *calls)
+static json_t *picture_calls(const Case *c, const Calls *calls)
 {
     json_t *ranks = json_array();
     for (int r = 0; calls && r < calls->ranks && r < c->world; r++) {
@@ -130,11 +124,8 @@ int picture_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs = run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit,
-                           o->sandbox, &problem);
-    if (!runs)
-        give_up(&problem);
-    const Outcome *outcome = run_outcome(runs, 0);
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
+    const Outcome *outcome = &runs->outcome[0];
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};
     judge_case(&result, c, index, outcome);

@@ -1,10 +1,7 @@
 /* Who holds which part of each matrix, and which elements of it are wrong. */
+#include "grader/judge/commands.h"
+#include "grader/judge/diagnose/trial.h"
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "grader/labs/labels.h"
-#include "grader/judge/picture.h"
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
 
@@ -106,10 +103,8 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
     json_t *matrices = json_array(), *by_name = json_object();
     Trial t = {.c = c, .outcome = outcome};
     for (t.rank = 0; t.rank < c->world; t.rank++) {
-        int64_t offset = 0;
-        const Entry *want;
         t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
-        while ((want = next_entry(t.expected.base, t.expected.used, &offset)))
+        for (const Entry *want = NULL; (want = next_entry(t.expected.all, want));)
             if (want->kind == VALUES || want->kind == PARAMETER)
                 json_array_append_new(
                     json_object_get(matrix_of(matrices, by_name, want), "parts"),

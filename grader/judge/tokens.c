@@ -1,3 +1,4 @@
+/* Do two C files, or a function in both, have the same tokens? */
 #include "grader/judge/tokens.h"
 
 #include <ctype.h>

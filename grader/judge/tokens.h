@@ -1,8 +1,7 @@
 /** @file
  * Do two C files, or a function in both, have the same tokens? Comments and white space do not count.
  */
-#ifndef BALISE_GRADER_TOKENS_H
-#define BALISE_GRADER_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ bool same_tokens(const char *path_a, const char *path_b);
 
 /** Has this function the same tokens in both? False also when it is not found in one of them. */
 bool same_function(const char *path_a, const char *path_b, const char *name);
-
-#endif

@@ -1,13 +1,8 @@
-#include "grader/judge/trace.h"
+/* make trace: the calls of one case as a table. */
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/judge/launch/printed.h"
-#include "grader/judge/report/call_table.h"
+#include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"
 
@@ -32,14 +27,12 @@ static int case_to_show(const Case *cases, int count, bool drawn)
 
 static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES], int *index)
 {
-    Problem problem;
     int count = lab_cases(lab, o->seed, cases);
     *index = o->only_case >= 0 ? o->only_case : case_to_show(cases, count, o->picture);
-    if (*index < count)
-        return &cases[*index];
-    problem_set(&problem, NULL, "leave CASE out for a small one", "lab %d has cases 0 to %d",
-                lab->number, count - 1);
-    give_up(&problem);
+    if (*index >= count)
+        give_up_with(N_("leave CASE out for a small one"), _("lab %d has cases 0 to %d"),
+                     lab->number, count - 1);
+    return &cases[*index];
 }
 
 static void say(const char *begin, const char *text)
@@ -84,12 +77,10 @@ static void print_end(const Case *c, const Outcome *outcome)
            complete ? _("the case came to its end") : _("the case did not come to its end:"));
     if (!complete)
         print_reason(outcome->diagnosis);
-    if (complete && first.kind != NO_DIFFERENCE) {
-        difference_text(outcome->calls, &first, text, sizeof text);
+    if (complete && difference_text(outcome->calls, &first, text, sizeof text))
         say(_("first difference: "), text);
-    } else if (complete) {
+    else if (complete)
         printf("%s", _("every call met its like on the other ranks\n"));
-    }
     if (replicas_diverge(outcome->calls, c->tp, text, sizeof text))
         say("", text);
 }
@@ -120,15 +111,11 @@ int trace_lab(const Options *o)
 {
     char runner[512];
     Case cases[MAX_CASES];
-    Problem problem;
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs = run_cases(runner, lab_largest_world(lab_of(o->lab)), c, 1, o->cpu_limit,
-                           o->sandbox, &problem);
-    if (!runs)
-        give_up(&problem);
-    const Outcome *outcome = run_outcome(runs, 0);
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
+    const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);
     runs_free(runs);

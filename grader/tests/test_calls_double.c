@@ -1,5 +1,5 @@
 /* Values that the ranks hold, the table of their calls, and how a ring is copied. */
-#include "grader/judge/report/call_table.h"
+#include "grader/judge/report/verdict.h"
 #include "grader/tests/made_up_calls.h"
 
 Suite *suite(void);

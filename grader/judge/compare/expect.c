@@ -1,11 +1,8 @@
 /* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
 #include "grader/judge/compare/expected.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "base/run.h"
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"
@@ -47,8 +44,7 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     double *numbers;
     by_rows.vocabulary = 1;
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
-    int n = exchanging_ranks(&run->c),
-        groups = run->c.world / n; /* all groups together are charged */
+    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* all of them are charged */
     numbers[0] = (double)(groups * sent(n, sizes).numbers);
     numbers[1] = (double)sent(n, sizes).calls;
     numbers[2] = (double)(groups * sent(n, &by_rows).numbers);

@@ -3,9 +3,7 @@
  * other answers to the same cases. */
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -35,12 +33,9 @@ static void *reserve(size_t bytes, int sharing)
 {
     void *room =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
-        Problem problem;
-        problem_set(&problem, NULL, "raise the limit on address space (ulimit -v)",
-                    "the grader gets no memory for what it expects");
-        give_up(&problem);
-    }
+    if (room == MAP_FAILED)
+        give_up_with(N_("raise the limit on address space (ulimit -v)"),
+                     _("the grader gets no memory for what it expects"));
     return room;
 }
 
@@ -60,20 +55,21 @@ static double largest_distance(const double *a, const double *b, int64_t count)
     return largest;
 }
 
+static Entries exact_entries(void)
+{
+    return (Entries){desk->exact, 0, desk->used};
+}
+
 static void clear_spread(int worker)
 {
-    int64_t offset = 0;
-    const Entry *exact;
-    while ((exact = next_entry(desk->exact, desk->used, &offset)))
+    for (const Entry *exact = NULL; (exact = next_entry(exact_entries(), exact));)
         *spread_of(worker, exact) = 0;
 }
 
 /* All runs of a case write the same entries. */
 static void widen_spread(int worker, const char *emulated)
 {
-    int64_t offset = 0;
-    const Entry *exact;
-    while ((exact = next_entry(desk->exact, desk->used, &offset))) {
+    for (const Entry *exact = NULL; (exact = next_entry(exact_entries(), exact));) {
         const Entry *other = (const Entry *)(emulated + ((const char *)exact - desk->exact));
         double *spread = spread_of(worker, exact);
         *spread =
@@ -107,21 +103,21 @@ static void name_kept(char path[600], const Case *c, int rank, int suspect, int 
 }
 
 /* Takes the stream from its file, and with it the spreads of the desk's entries. */
-static bool take_kept(const char *path, char *base, _Atomic int64_t *used, bool spreads)
+static bool take_kept(const char *path, Expected *e)
 {
-    int64_t size = 0, offset = 0;
-    const Entry *exact;
+    int64_t size = 0;
     FILE *file = fopen(path, "rb");
     if (!file)
         return false;
     bool whole = fread(&size, sizeof size, 1, file) == 1 && size <= STREAM_BYTES &&
-                 fread(base, (size_t)size, 1, file) == 1;
-    while (whole && spreads && (exact = next_entry(base, size, &offset))) {
+                 fread(e->all.base, (size_t)size, 1, file) == 1;
+    e->all.end = whole ? size : 0;
+    for (const Entry *exact = NULL;
+         whole && e->has_spread && (exact = next_entry(e->all, exact));) {
         *spread_of(SECOND, exact) = 0;
         whole = fread(spread_of(JUDGE, exact), sizeof(double), 1, file) == 1;
     }
     fclose(file);
-    *used = whole ? size : 0;
     return whole;
 }
 
@@ -129,15 +125,13 @@ static bool take_kept(const char *path, char *base, _Atomic int64_t *used, bool 
 static void keep(const char *path, const Expected *e)
 {
     char unfinished[620];
-    int64_t offset = 0;
-    const Entry *exact;
     snprintf(unfinished, sizeof unfinished, "%s.%d", path, (int)getpid());
     FILE *file = fopen(unfinished, "wb");
     if (!file)
         return;
-    fwrite(&e->used, sizeof e->used, 1, file);
-    fwrite(e->base, (size_t)e->used, 1, file);
-    while (e->has_spread && (exact = next_entry(e->base, e->used, &offset))) {
+    fwrite(&e->all.end, sizeof e->all.end, 1, file);
+    fwrite(e->all.base, (size_t)e->all.end, 1, file);
+    for (const Entry *exact = NULL; e->has_spread && (exact = next_entry(e->all, exact));) {
         double spread = expected_spread(e, exact);
         fwrite(&spread, sizeof spread, 1, file);
     }
@@ -243,21 +237,20 @@ Expected expect(const Case *c, int rank, int suspect, int rounded)
     if (spreads && !desk)
         desk = reserve(sizeof *desk, MAP_SHARED);
     Expected e = {.has_spread = spreads};
-    e.base = spreads           ? desk->exact
-             : spare.count > 0 ? spare.base[--spare.count]
-                               : reserve(STREAM_BYTES, MAP_PRIVATE);
+    e.all.base = spreads           ? desk->exact
+                 : spare.count > 0 ? spare.base[--spare.count]
+                                   : reserve(STREAM_BYTES, MAP_PRIVATE);
     _Atomic int64_t used = 0;
     if (kept_in)
         name_kept(path, c, rank, suspect, rounded);
-    bool kept = kept_in && take_kept(path, e.base, &used, spreads);
-    if (!kept && spreads) {
+    if (kept_in && take_kept(path, &e))
+        return e;
+    if (spreads)
         compute_spread(c, rank, rounded);
-        used = desk->used;
-    } else if (!kept) {
-        write_expected(c, rank, suspect, (Stream){e.base, STREAM_BYTES, &used});
-    }
-    e.used = used;
-    if (kept_in && !kept)
+    else
+        write_expected(c, rank, suspect, (Stream){e.all.base, STREAM_BYTES, &used});
+    e.all.end = spreads ? desk->used : used;
+    if (kept_in)
         keep(path, &e);
     return e;
 }
@@ -267,9 +260,9 @@ void expected_free(Expected *expected)
     if (expected->has_spread)
         return;
     if (spare.count < (int)(sizeof spare.base / sizeof *spare.base))
-        spare.base[spare.count++] = expected->base;
+        spare.base[spare.count++] = expected->all.base;
     else
-        munmap(expected->base, STREAM_BYTES);
+        munmap(expected->all.base, STREAM_BYTES);
 }
 
 double expected_spread(const Expected *expected, const Entry *exact)

@@ -1,5 +1,19 @@
 /* The entries of a stream, one after the other. */
+#include <stdarg.h>
+
 #include "grader/judge/compare/expected.h"
+
+void give_up_with(const char *hint, const char *format, ...)
+{
+    char what[sizeof(((Problem *)0)->what)];
+    Problem problem;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    problem_set(&problem, NULL, hint, "%s", what);
+    give_up(&problem);
+}
 
 /* A rank may write anything: the product of the sizes must not overflow. */
 static bool is_shape(Shape shape)
@@ -15,24 +29,29 @@ static bool is_shape(Shape shape)
     return true;
 }
 
-const Entry *next_entry(const char *base, int64_t used, int64_t *offset)
+const Entry *next_entry(Entries in, const Entry *last)
 {
-    int64_t left = used - *offset;
-    if (*offset < 0 || *offset % (int64_t)sizeof(double) || left < (int64_t)sizeof(Entry))
+    const int64_t unit = sizeof(double), head = sizeof(Entry);
+    int64_t at = last ? (const char *)(last + 1) - in.base + last->count * unit : in.begin;
+    if (at < 0 || at % unit || in.end - at < head)
         return NULL;
-    const Entry *entry = (const Entry *)(base + *offset);
-    int64_t room = (left - (int64_t)sizeof(Entry)) / (int64_t)sizeof(double);
-    if (entry->count < 0 || entry->count > room || !is_shape(entry->shape))
-        return NULL;
-    *offset += (int64_t)sizeof(Entry) + entry->count * (int64_t)sizeof(double);
-    return entry;
+    const Entry *entry = (const Entry *)(in.base + at);
+    bool sound = entry->count >= 0 && entry->count <= (in.end - at - head) / unit;
+    return sound && is_shape(entry->shape) ? entry : NULL;
 }
 
-const Entry *find_entry(const char *base, int64_t used, int kind, Label label, int64_t *offset)
+const Entry *find_entry(Entries in, int kind, Label label)
 {
-    const Entry *entry;
-    while ((entry = next_entry(base, used, offset)))
+    for (const Entry *entry = NULL; (entry = next_entry(in, entry));)
         if (entry->kind == kind && label_equal(&entry->label, &label))
+            return entry;
+    return NULL;
+}
+
+const Entry *first_entry(Entries in, int kind)
+{
+    for (const Entry *entry = NULL; (entry = next_entry(in, entry));)
+        if (entry->kind == kind)
             return entry;
     return NULL;
 }

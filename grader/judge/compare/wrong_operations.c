@@ -1,6 +1,5 @@
 /* The words of the plain layers, as the judge plays them: each makes the mistake of the suspect that is being played. */
 #include <math.h>
-#include <string.h>
 
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/compare/wrong_operations.h"
@@ -36,19 +35,13 @@ void suspect_end(void)
 
 Tensor *into_layer(Scenario *run, Tensor *x)
 {
-    int ranks = now.c ? now.c->tp : 1;
-    switch (now.kind) {
-    case GRADIENT_TIMES_RANKS:
-        return with_gradient_times(x, ranks);
-    case GRADIENT_TWICE_TIMES_RANKS:
-        return with_gradient_times(x, ranks * ranks);
-    case GRADIENT_OVER_RANKS:
-        return with_gradient_times(x, 1.0 / ranks);
-    case GRADIENT_MISSING:
-        return with_gradient_times(x, 0);
-    default:
+    const double ranks = now.c ? now.c->tp : 1;
+    if (now.kind < GRADIENT_TIMES_RANKS || now.kind > GRADIENT_MISSING)
         return x;
-    }
+    return with_gradient_times(x, now.kind == GRADIENT_TIMES_RANKS         ? ranks
+                                  : now.kind == GRADIENT_TWICE_TIMES_RANKS ? ranks * ranks
+                                  : now.kind == GRADIENT_OVER_RANKS        ? 1 / ranks
+                                                                           : 0);
 }
 
 #define WRAPPED(type, name, ...)                                                                   \
@@ -68,26 +61,18 @@ WRAPPED(Tensor *, parameter, Builder *b, const char *name, Shape shape, Placemen
 
 static float wrong_factor(float factor, int heads, int64_t hidden)
 {
-    float ranks = (float)now.c->tp;
-    int64_t share = hidden / heads / now.c->tp; /* in integers, as a lab does it */
-    switch (now.kind) {
-    case FACTOR_HIDDEN:
-        return 1 / sqrtf((float)hidden);
-    case FACTOR_MISSING:
-        return 1;
-    case FACTOR_NO_ROOT:
-        return factor * factor;
-    case FACTOR_INVERSE:
-        return 1 / factor;
-    case FACTOR_WIDTH:
-        return 1 / sqrtf((float)hidden / ranks);
-    case FACTOR_SHARE:
-        return 1 / sqrtf(fmaxf(1, (float)share));
-    case FACTOR_HEADS:
-        return 1 / sqrtf((float)heads);
-    default:
-        return factor;
-    }
+    const float ranks = (float)now.c->tp;
+    const int64_t share = hidden / heads / now.c->tp; /* in integers, as a lab does it */
+    const float wrong[MISTAKES] = {
+        [FACTOR_HIDDEN] = 1 / sqrtf((float)hidden),
+        [FACTOR_MISSING] = 1,
+        [FACTOR_NO_ROOT] = factor * factor,
+        [FACTOR_INVERSE] = 1 / factor,
+        [FACTOR_WIDTH] = 1 / sqrtf((float)hidden / ranks),
+        [FACTOR_HEADS] = 1 / sqrtf((float)heads),
+        [FACTOR_SHARE] = 1 / sqrtf(fmaxf(1, (float)share)),
+    };
+    return wrong[now.kind] != 0 ? wrong[now.kind] : factor;
 }
 
 static int wrong_heads(int heads, int64_t hidden)
@@ -107,9 +92,9 @@ static Tensor *everything_seen(Tensor *q, Tensor *mask)
 
 static Tensor *wrong_columns(Tensor *x, bool of_first)
 {
-    if (now.kind == HEADS_DEALT)
-        return columns_dealt(x, now.c->tp);
-    return of_first ? columns_of_first(x, now.c->tp) : x;
+    if (now.kind != HEADS_DEALT && !of_first)
+        return x;
+    return rearranged(x, now.c->tp, of_first ? OF_FIRST : DEALT_OUT);
 }
 
 Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
@@ -133,29 +118,17 @@ Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
     return __real_attention(q, k, v, mask, heads, factor);
 }
 
-static const Activation *wrong_activation(void)
-{
-    switch (now.kind) {
-    case ACTIVATION_RELU:
-        return &relu;
-    case ACTIVATION_TANH:
-        return &tanh_itself;
-    case ACTIVATION_SILU:
-        return &silu;
-    case ACTIVATION_APPROXIMATE:
-        return &gelu_by_tanh;
-    default:
-        return NULL;
-    }
-}
-
 /* The scenario itself uses gelu() once, on its input, outside of the layer: that one has no producer. */
 Tensor *__wrap_gelu(Tensor *x)
 {
-    if (!x->producer)
+    static const Activation *const wrong[MISTAKES] = {[ACTIVATION_RELU] = &relu,
+                                                      [ACTIVATION_TANH] = &tanh_itself,
+                                                      [ACTIVATION_SILU] = &silu,
+                                                      [ACTIVATION_APPROXIMATE] = &gelu_by_tanh};
+    if (!x->producer || now.kind == NO_MISTAKE)
         return __real_gelu(x);
-    if (wrong_activation())
-        return activated(x, wrong_activation());
+    if (wrong[now.kind])
+        return activated(x, wrong[now.kind]);
     now.gelu_due = now.kind == GELU_AFTER || now.kind == DROPOUT_FIRST;
     if (now.kind == GELU_TWICE)
         x = __real_gelu(x);
@@ -194,7 +167,7 @@ Tensor *__wrap_linear(Tensor *x, Tensor *weight)
         weight = weight_made_last(weight);
     Tensor *y = __real_linear(x, weight);
     if (now.kind == GRADIENT_OF_FIRST_PART)
-        return with_gradient_of_first(y, now.c->tp);
+        return rearranged(y, now.c->tp, BACKWARDS);
     if (now.dropout_due)
         y = __real_dropout_with(y, now.dropout_due, now.probability);
     now.dropout_due = NULL;
@@ -278,7 +251,8 @@ Tensor *__wrap_add(Tensor *x, Tensor *y)
 
 Tensor *__wrap_first_token(Tensor *x)
 {
-    if (now.kind == TOKEN_LAST || now.kind == TOKEN_MEAN)
-        return now.kind == TOKEN_LAST ? last_token(x) : mean_of_tokens(x);
-    return __real_first_token(x);
+    const int64_t positions = x->shape.size[1];
+    return now.kind == TOKEN_LAST   ? pooled(x, positions - 1, 1)
+           : now.kind == TOKEN_MEAN ? pooled(x, 0, 1.0 / (double)positions)
+                                    : __real_first_token(x);
 }

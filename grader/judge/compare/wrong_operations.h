@@ -1,8 +1,7 @@
 /** @file
  * Operations that the words of a suspect are made of: differentiable, in whole tensors of the judge's own run.
  */
-#ifndef BALISE_GRADER_WRONG_WORDS_H
-#define BALISE_GRADER_WRONG_WORDS_H
+#pragma once
 
 #include "autograd/operations.h"
 #include "grader/protocol.h"
@@ -22,17 +21,17 @@ extern const Activation relu, tanh_itself, silu, gelu_by_tanh;
 /** The activation of x; its backward multiplies by the slope. */
 Tensor *activated(Tensor *x, const Activation *activation);
 
-/** [B,S,H] -> [B,H]: the last position. */
-Tensor *last_token(Tensor *x);
-/** [B,S,H] -> [B,H]: the mean of all positions. */
-Tensor *mean_of_tokens(Tensor *x);
+/** [B,S,H] -> [B,H]: `factor` times the sum of the positions from `first` on. */
+Tensor *pooled(Tensor *x, int64_t first, double factor);
 
-/** Columns as if rank r had every ranks-th one, from the r-th on. */
-Tensor *columns_dealt(Tensor *x, int ranks);
-/** Columns as if each rank had those of the first. */
-Tensor *columns_of_first(Tensor *x, int ranks);
-/** x as it is; of its gradient each rank has the first rank's columns. */
-Tensor *with_gradient_of_first(Tensor *x, int ranks);
+/** Which columns ranks have that should have consecutive ones. */
+typedef enum Rearranged {
+    DEALT_OUT, /**< rank r has every ranks-th one, from the r-th on */
+    OF_FIRST,  /**< each has those of the first */
+    BACKWARDS, /**< its own, but of the gradient those of the first */
+} Rearranged;
+/** x with its columns rearranged. */
+Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
 
 /** A mask [B,S] with as many ones in each sample, at the beginning. */
 Tensor *as_length(Tensor *mask);
@@ -41,5 +40,3 @@ Tensor *as_length(Tensor *mask);
 void suspect_begin(int mistake, const Case *c);
 /** The operations are right again. */
 void suspect_end(void);
-
-#endif

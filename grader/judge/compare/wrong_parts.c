@@ -1,8 +1,7 @@
+/* What the wrong operations of suspects are made of. */
 #include "grader/judge/compare/wrong_operations.h"
 
 #include <math.h>
-
-#include "autograd/tape.h"
 
 /* What an operation needs to know backwards lies in a tensor that it keeps. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
@@ -22,6 +21,11 @@ static Node *on_tape(const char *name, void (*backward)(Node *node, Tensor *dy),
     return node;
 }
 
+static Tensor *like(Tensor *x)
+{
+    return tape_tensor(x->tape, REAL, x->shape, whole());
+}
+
 static double kept_number(const Node *node, int i)
 {
     return reals(node->saved[0])[i];
@@ -29,7 +33,7 @@ static double kept_number(const Node *node, int i)
 
 static void scaled_gradient(Node *node, Tensor *dy)
 {
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    Tensor *dx = like(dy);
     for (int64_t i = 0; i < tensor_count(dy); i++)
         reals(dx)[i] = (real)kept_number(node, 0) * reals(dy)[i];
     gradient_add(node->input[0], dx);
@@ -51,7 +55,7 @@ static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *
     int64_t columns = shape_last(x->shape), mine = columns / ranks,
             rows = tensor_count(x) / columns;
     Shape shape = SHAPE(rows, mine);
-    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
+    Tensor *y = like(x);
     for (int k = 0; k < ranks; k++) {
         Tensor *part_of_x = tape_tensor(x->tape, REAL, shape, whole()),
                *part_of_y = tape_tensor(x->tape, REAL, shape, whole());
@@ -94,7 +98,7 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
 
 static double relu_value(double x)
 {
-    return x > 0 ? x : 0;
+    return fmax(x, 0);
 }
 static double relu_slope(double x)
 {
@@ -104,17 +108,13 @@ static double tanh_slope(double x)
 {
     return 1 - tanh(x) * tanh(x);
 }
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 static double silu_value(double x)
 {
-    return x * sigmoid(x);
+    return x / (1 + exp(-x));
 }
 static double silu_slope(double x)
 {
-    return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+    return (1 + x - silu_value(x)) / (1 + exp(-x));
 }
 
 /* GELU by tanh (arXiv:1606.08415): x/2 (1 + tanh(root (x + cubic x^3))) */
@@ -136,7 +136,7 @@ const Activation relu = {relu_value, relu_slope}, tanh_itself = {tanh, tanh_slop
 /* The slopes are kept, as numbers. */
 static void activation_gradient(Node *node, Tensor *dy)
 {
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    Tensor *dx = like(dy);
     for (int64_t i = 0; i < tensor_count(dy); i++)
         reals(dx)[i] = reals(dy)[i] * reals(node->saved[0])[i];
     gradient_add(node->input[0], dx);
@@ -144,8 +144,7 @@ static void activation_gradient(Node *node, Tensor *dy)
 
 Tensor *activated(Tensor *x, const Activation *activation)
 {
-    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole()),
-           *slope = tape_tensor(x->tape, REAL, x->shape, whole());
+    Tensor *y = like(x), *slope = like(x);
     const real *numbers = reals(ready(x));
     for (int64_t i = 0; i < tensor_count(x); i++) {
         reals(y)[i] = (real)activation->value(numbers[i]);
@@ -178,22 +177,12 @@ static void pooled_gradient(Node *node, Tensor *dy)
     gradient_add(node->input[0], dx);
 }
 
-static Tensor *pooled(Tensor *x, int64_t first, double factor)
+Tensor *pooled(Tensor *x, int64_t first, double factor)
 {
     Tensor *y = tape_tensor(x->tape, REAL, SHAPE(x->shape.size[0], x->shape.size[2]), whole());
     pool_positions(ready(x), y, first, factor, false);
     on_tape("positions", pooled_gradient, x, y, kept_numbers(x->tape, (double)first, factor));
     return y;
-}
-
-Tensor *last_token(Tensor *x)
-{
-    return pooled(x, x->shape.size[1] - 1, 1);
-}
-
-Tensor *mean_of_tokens(Tensor *x)
-{
-    return pooled(x, 0, 1.0 / (double)x->shape.size[1]);
 }
 
 Tensor *as_length(Tensor *mask)
@@ -212,70 +201,34 @@ Tensor *as_length(Tensor *mask)
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-/* Which column stands where column i should. */
-static int64_t dealt(int64_t i, int64_t mine, int ranks)
+/* Which column stands where column i should: the ranks-th ones in turn, or those of the first rank. */
+static int64_t column_for(const Tensor *x, int64_t i, int ranks, bool dealt)
 {
-    return i % mine * ranks + i / mine;
+    const int64_t columns = shape_last(x->shape), mine = columns / ranks, column = i % columns;
+    return i - column + (dealt ? column % mine * ranks + column / mine : column % mine);
 }
 
-static void dealt_gradient(Node *node, Tensor *dy)
+static void rearranged_gradient(Node *node, Tensor *dy)
 {
-    int ranks = (int)kept_number(node, 0);
-    int64_t columns = shape_last(dy->shape), mine = columns / ranks;
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
-    for (int64_t i = 0; i < tensor_count(dy); i++)
-        reals(dx)[i - i % columns + dealt(i % columns, mine, ranks)] = reals(dy)[i];
-    gradient_add(node->input[0], dx);
-}
-
-Tensor *columns_dealt(Tensor *x, int ranks)
-{
-    int64_t columns = shape_last(x->shape), mine = columns / ranks;
-    if (columns % ranks)
-        return x;
-    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
-    const real *from = reals(ready(x));
-    for (int64_t i = 0; i < tensor_count(x); i++)
-        reals(y)[i] = from[i - i % columns + dealt(i % columns, mine, ranks)];
-    on_tape("columns", dealt_gradient, x, y, kept_numbers(x->tape, ranks, 0));
-    return y;
-}
-
-/* Everybody's gradient goes to the first rank's columns, or the first rank's gradient to everybody's. */
-static void first_gradient(Node *node, Tensor *dy)
-{
-    int ranks = (int)kept_number(node, 0);
-    bool spread = kept_number(node, 1) != 0;
-    int64_t columns = shape_last(dy->shape), mine = columns / ranks;
-    Tensor *dx = tape_tensor(dy->tape, REAL, dy->shape, whole());
+    const int ranks = (int)kept_number(node, 0), how = (int)kept_number(node, 1);
+    Tensor *dx = like(dy);
     for (int64_t i = 0; i < tensor_count(dy); i++)
         reals(dx)[i] = 0;
     for (int64_t i = 0; i < tensor_count(dy); i++) {
-        int64_t first = i - i % columns + i % columns % mine;
-        reals(dx)[spread ? i : first] += reals(dy)[spread ? first : i];
+        const int64_t other = column_for(dy, i, ranks, how == DEALT_OUT);
+        reals(dx)[how == BACKWARDS ? i : other] += reals(dy)[how == BACKWARDS ? other : i];
     }
     gradient_add(node->input[0], dx);
 }
 
-static Tensor *with_first(Tensor *x, int ranks, bool spread)
+Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
 {
-    int64_t columns = shape_last(x->shape), mine = columns / ranks;
-    if (columns % ranks)
+    if (shape_last(x->shape) % ranks)
         return x;
-    Tensor *y = tape_tensor(x->tape, REAL, x->shape, whole());
+    Tensor *y = like(x);
     const real *from = reals(ready(x));
     for (int64_t i = 0; i < tensor_count(x); i++)
-        reals(y)[i] = from[spread ? i : i - i % columns + i % columns % mine];
-    on_tape("columns", first_gradient, x, y, kept_numbers(x->tape, ranks, spread));
+        reals(y)[i] = from[how == BACKWARDS ? i : column_for(x, i, ranks, how == DEALT_OUT)];
+    on_tape("columns", rearranged_gradient, x, y, kept_numbers(x->tape, ranks, how));
     return y;
-}
-
-Tensor *columns_of_first(Tensor *x, int ranks)
-{
-    return with_first(x, ranks, false);
-}
-
-Tensor *with_gradient_of_first(Tensor *x, int ranks)
-{
-    return with_first(x, ranks, true);
 }

@@ -1,9 +1,6 @@
 /* Lab 11: what a wrong mean of gradients or a wrong sum of metrics most likely is. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/replicas.h"
 
@@ -13,10 +10,8 @@ bool other_bucket_is_right(const Evidence *e)
     if (bucket.of != A_BUCKET)
         return false;
     for (int i = 0; i < replica_buckets(bucket.step); i++) {
-        int64_t offset = 0;
         bucket.index = i;
-        const Expected *expected = &e->trial->expected;
-        const Entry *want = find_entry(expected->base, expected->used, VALUES, bucket, &offset),
+        const Entry *want = find_entry(e->trial->expected.all, VALUES, bucket),
                     *got = entry_of_rank(e->trial, e->trial->rank, VALUES, bucket);
         if (want && got && got->count == want->count &&
             close_to(numbers_of(got), numbers_of(want), 1, got->count, e->tolerance))
@@ -28,8 +23,7 @@ bool other_bucket_is_right(const Evidence *e)
 /* By what the sums in this bucket were divided, or 0. */
 static double divisor_of(const Trial *t, Label bucket, double tolerance)
 {
-    int64_t offset = 0;
-    const Entry *want = find_entry(t->expected.base, t->expected.used, VALUES, bucket, &offset),
+    const Entry *want = find_entry(t->expected.all, VALUES, bucket),
                 *got = entry_of_rank(t, t->rank, VALUES, bucket);
     if (!want || !got || got->count != want->count)
         return 0;
@@ -43,7 +37,7 @@ static double divisor_of(const Trial *t, Label bucket, double tolerance)
     return replicas_of(t->c) * right[at] / is[at];
 }
 
-bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
+bool divided_by_bucket_count(const Evidence *e)
 {
     if (e->want->check != GRADIENT)
         return false;
@@ -54,11 +48,8 @@ bool divided_by_bucket_count(const Evidence *e, char *text, size_t size)
             if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
                 return false;
         }
-    snprintf(
-        text, size,
-        _("it is divided by the number of buckets: a mean over the replicas is divided by how many "
-          "these are"));
-    return true;
+    return says(e, _("it is divided by the number of buckets: a mean over the replicas is divided "
+                     "by how many these are"));
 }
 
 static bool same(double a, double b)
@@ -121,10 +112,10 @@ static bool in_other_order(const Evidence *e)
     return true;
 }
 
-bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
+bool metrics_are_wrong(const Evidence *e)
 {
     static const char *const names[] = {"loss_sum", "correct", "count"};
-    int dp = replicas_of(e->trial->c);
+    int dp = replicas_of(e->c);
     if (e->want->check != METRICS || e->count != 3)
         return false;
     Brought all = brought(e->trial, e->want->label.step);
@@ -132,25 +123,18 @@ bool metrics_are_wrong(const Evidence *e, char *text, size_t size)
     double loss = e->is[0];
     int divided = divided_alone(e, dp);
     if (divided >= 0)
-        snprintf(text, size,
-                 _("%s is divided by the number of replicas: the caller divides by the count"),
-                 names[divided]);
-    else if (dp > 1 &&
-             (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
-        snprintf(
-            text, size,
-            _("it is an average of averages: wrong where replicas have read different numbers of rows"));
-    else if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
-        snprintf(
-            text, size,
-            _("the sums are divided by the number of replicas: the caller divides by the count"));
-    else if (alone >= 0)
-        snprintf(text, size,
-                 _("%s is this replica's alone: all three are summed over the replicas"),
-                 names[alone]);
-    else if (in_other_order(e))
-        snprintf(text, size, _("the sums are right, but stored in another order"));
-    else
-        return false;
-    return true;
+        return says(e,
+                    _("%s is divided by the number of replicas: the caller divides by the count"),
+                    names[divided]);
+    if (dp > 1 &&
+        (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
+        return says(e, _("it is an average of averages: wrong where replicas have read different "
+                         "numbers of rows"));
+    if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
+        return says(e, _("the sums are divided by the number of replicas: the caller divides by "
+                         "the count"));
+    if (alone >= 0)
+        return says(e, _("%s is this replica's alone: all three are summed over the replicas"),
+                    names[alone]);
+    return in_other_order(e) && says(e, _("the sums are right, but stored in another order"));
 }

@@ -1,9 +1,6 @@
 /* What ranks hold of one tensor, side by side. */
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/diagnose/evidence.h"
 
 /* A whole tensor as another rank has written it. */
@@ -14,20 +11,19 @@ static const Entry *as_seen_by(const Evidence *e, int rank)
                                                                                       : NULL;
 }
 
-bool right_on_first_rank(const Evidence *e, char *text, size_t size)
+bool right_on_first_rank(const Evidence *e)
 {
     const Entry *first = as_seen_by(e, 0);
     if (e->trial->rank == 0 || !first ||
         !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
-    snprintf(text, size, _("the result is right on the first rank only"));
-    return true;
+    return says(e, _("the result is right on the first rank only"));
 }
 
 /* This rank holds what it has brought itself. Does everybody hold that, or has another rank the right numbers? */
-bool brought_by_one(const Evidence *e, char *text, size_t size)
+bool brought_by_one(const Evidence *e)
 {
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     int first = e->trial->rank / c->tp * c->tp, right_on = -1;
     bool everywhere = true, zeros = true; /* the sum without zeros is the other rank's own */
     for (int64_t i = 0; i < e->count; i++)
@@ -41,14 +37,13 @@ bool brought_by_one(const Evidence *e, char *text, size_t size)
     if (zeros)
         return false;
     if (everywhere)
-        snprintf(text, size,
-                 _("every rank holds what rank %d has brought, and nothing of the others"),
-                 e->trial->rank);
-    else if (right_on >= 0)
-        snprintf(
-            text, size,
-            _("rank %d has the sum, and this rank its own contribution only: all of them need the sum"),
-            right_on);
+        return says(e, _("every rank holds what rank %d has brought, and nothing of the others"),
+                    e->trial->rank);
+    if (right_on >= 0)
+        return says(e,
+                    _("rank %d has the sum, and this rank its own contribution only: all of them "
+                      "need the sum"),
+                    right_on);
     return everywhere || right_on >= 0;
 }
 
@@ -74,10 +69,10 @@ static bool exchange_ends_at(const Evidence *e, int64_t end)
 }
 
 /* Do all ranks hold the right numbers up to the same one, and from there on each its own? */
-bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
+bool rest_is_not_shared(const Evidence *e)
 {
     enum { ENOUGH = 8 };
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     const Entry *first = as_seen_by(e, 0);
     int64_t right = count_right(e->is, e), wrong = count_wrong(e, right);
     bool differ = false;
@@ -92,38 +87,30 @@ bool rest_is_not_shared(const Evidence *e, char *text, size_t size)
     }
     if (!differ || !exchange_ends_at(e, right))
         return false;
-    snprintf(
-        text, size,
-        _("the first %lld of %lld numbers are right on every rank, and of those that follow each rank has "
-          "its own: what "
-          "the ranks exchange ends too early"),
-        (long long)right, (long long)e->count);
-    return true;
+    return says(e,
+                _("the first %lld of %lld numbers are right on every rank, and of those that "
+                  "follow each rank has its own: what the ranks exchange ends too early"),
+                (long long)right, (long long)e->count);
 }
 
-bool ranks_differ(const Evidence *e, char *text, size_t size)
+bool ranks_differ(const Evidence *e)
 {
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     const Entry *first = as_seen_by(e, 0);
     for (int rank = 1; rank < c->world && first && alike_on_ranks(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
-        if (other &&
-            !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance)) {
-            snprintf(
-                text, size,
-                _("ranks no longer agree on a tensor that should be the same everywhere: each has its own "
-                  "part of the "
-                  "sum, or drew its own random numbers"));
-            return true;
-        }
+        if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance))
+            return says(
+                e, _("ranks no longer agree on a tensor that should be the same everywhere: each "
+                     "has its own part of the sum, or drew its own random numbers"));
     }
     return false;
 }
 
 /* Of a tensor that was joined along its last dimension: are the columns of some ranks right, and of others wrong? */
-bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
+bool parts_of_some_ranks(const Evidence *e)
 {
-    int64_t columns = shape_last(e->want->shape), tp = e->trial->c->tp, mine = columns / tp;
+    int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
     int right = 0, wrong = -1;
     if (e->want->check == GRADIENT || e->got->placement_kind == SHARD || tp == 1 ||
         mine * tp != columns)
@@ -138,11 +125,9 @@ bool parts_of_some_ranks(const Evidence *e, char *text, size_t size)
     }
     if (right == 0 || wrong < 0)
         return false;
-    snprintf(
-        text, size,
-        _("only a part of the columns is wrong, that of rank %d among them: this rank computed with "
-          "something that "
-          "should be the same everywhere, and is not, or drew its own random numbers"),
-        wrong);
-    return true;
+    return says(e,
+                _("only a part of the columns is wrong, that of rank %d among them: this rank "
+                  "computed with something that should be the same everywhere, and is not, or drew "
+                  "its own random numbers"),
+                wrong);
 }

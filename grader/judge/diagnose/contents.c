@@ -1,11 +1,6 @@
 /* What each rank holds and sends: parameters, their initial values, traffic. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* Is the declared shape the undivided one with one dimension cut already? */
@@ -29,25 +24,21 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
         got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
         divided && cut
             ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
-        : divided
-            ? _("all ranks hold the same numbers for their parts of it, so the assembled matrix "
-                "repeats itself: declare the undivided shape and shard(dimension)")
-            : _("its size does not follow the arguments of the ..._new function"));
+        : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled "
+                      "matrix repeats itself: declare the undivided shape and shard(dimension)")
+                  : _("its size does not follow the arguments of the ..._new function"));
 }
 
-static void wrong_shape(Trial *t, const Entry *got, const Entry *want)
+/* Nothing can be said of its numbers, and nothing of its part. */
+static void fail_parameter(Trial *t, const char *why)
 {
-    char text[160], why[700];
-    tell_shape(t, got, want, why, sizeof why);
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
+        fail(t, (Check)check, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
 bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 {
-    int64_t offset = 0;
-    const Entry *want;
-    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         const Entry *got =
             want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
         if (got && !shape_equal(got->shape, want->shape)) {
@@ -60,46 +51,39 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
-    char text[160];
     unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
-    fail(
-        t->result, SHARDING, t->index,
-        cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
-        : cut == CUT_NOT
-            ? _("every rank holds the whole of parameter %s: nothing was distributed, in memory or in "
-                "work (%s)")
-            : _("parameter %s is cut along the wrong dimension (%s)"),
-        want->label.name, case_text(t->c, text));
+    fail(t, SHARDING, EXPLAINED,
+         cuts == CUT_NOT  ? _("parameter %s is cut, but every rank needs all of it (%s)")
+         : cut == CUT_NOT ? _("every rank holds the whole of parameter %s: nothing was "
+                              "distributed, in memory or in work (%s)")
+                          : _("parameter %s is cut along the wrong dimension (%s)"),
+         want->label.name, t->sizes);
     return true;
 }
 
 static void compare_initial(Trial *t, const Entry *got, const Entry *want)
 {
-    char text[160];
     for (int64_t i = 0; i < got->count; i++) {
         double initial = (double)(float)numbers_of(want)[global_index(got, i)];
         if (numbers_of(got)[i] == initial)
             continue;
-        fail(
-            t->result, INITIAL_VALUES, t->index,
-            _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial values "
-              "belong "
-              "to the "
-              "undivided parameter and its name, whatever the layout (%s)"),
-            want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial,
-            case_text(t->c, text));
+        fail(t, INITIAL_VALUES, EXPLAINED,
+             _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial "
+               "values belong to the undivided parameter and its name, whatever the layout (%s)"),
+             want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, t->sizes);
         return;
     }
 }
 
 void compare_parameter(Trial *t, const Entry *got, const Entry *want)
 {
-    char text[160];
+    char why[700];
     if (!shape_equal(got->shape, want->shape)) {
-        wrong_shape(t, got, want);
+        tell_shape(t, got, want, why, sizeof why);
+        fail_parameter(t, why);
         return;
     }
     bool cut = got->placement_kind == SHARD, sound = got->count == count_held(got);
@@ -108,48 +92,40 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)
-        fail(t->result, SHARDING, t->index,
-             _("rank %d does not hold its part of parameter %s (%s)"), t->rank, want->label.name,
-             case_text(t->c, text));
+        fail(t, SHARDING, EXPLAINED, _("rank %d does not hold its part of parameter %s (%s)"),
+             t->rank, want->label.name, t->sizes);
     else
         compare_initial(t, got, want);
 }
 
 void parameter_missing(Trial *t, const Entry *want)
 {
-    char text[160], why[700];
+    char why[700];
     if (!renamed_parameter(t, why, sizeof why))
         snprintf(why, sizeof why, _("parameter %.63s is missing: each layer has its own"),
                  want->label.name);
-    for (int check = INITIAL_VALUES; check <= SHARDING; check++)
-        fail(t->result, (Check)check, t->index, "%s (%s)", why, case_text(t->c, text));
+    fail_parameter(t, why);
 }
 
-/* A parameter of the layer that the reference has not, or NULL. */
-static const Entry *strange_parameter(const Trial *t, int64_t *offset)
+/* The parameter of the layer after `last` that the reference has not, or NULL. */
+static const Entry *strange_parameter(const Trial *t, const Entry *last)
 {
-    const Entry *entry;
-    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], offset))) {
-        int64_t from = 0;
-        if (entry->kind == PARAMETER &&
-            !find_entry(t->expected.base, t->expected.used, PARAMETER, entry->label, &from))
-            return entry;
-    }
+    while ((last = next_entry(t->outcome->wrote[t->rank], last)))
+        if (last->kind == PARAMETER && !find_entry(t->expected.all, PARAMETER, last->label))
+            return last;
     return NULL;
 }
 
 bool renamed_parameter(const Trial *t, char *text, size_t size)
 {
-    int64_t offset = 0, begin = t->outcome->begin[t->rank];
-    const Entry *want, *strange = strange_parameter(t, &begin);
-    while (strange && (want = next_entry(t->expected.base, t->expected.used, &offset)))
+    const Entry *want = NULL, *strange = strange_parameter(t, NULL);
+    while (strange && (want = next_entry(t->expected.all, want)))
         if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->label)) {
-            snprintf(
-                text, size,
-                _("there is no parameter %.63s, but one named %.63s: the numbers that a parameter begins "
-                  "with follow "
-                  "from its name, so names and within(...) are those of the start file"),
-                want->label.name, strange->label.name);
+            snprintf(text, size,
+                     _("there is no parameter %.63s, but one named %.63s: the numbers that a "
+                       "parameter begins with follow from its name, so names and within(...) are "
+                       "those of the start file"),
+                     want->label.name, strange->label.name);
             return true;
         }
     return false;
@@ -157,17 +133,15 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
 
 void look_for_more(Trial *t)
 {
-    char text[160];
-    int64_t offset = t->outcome->begin[t->rank], begin = offset;
-    const Entry *entry;
-    for (; !renamed_parameter(t, text, sizeof text) && (entry = strange_parameter(t, &begin));)
-        fail(t->result, SHARDING, t->index,
+    char renamed[700];
+    const Entry *entry = NULL;
+    while (!renamed_parameter(t, renamed, sizeof renamed) && (entry = strange_parameter(t, entry)))
+        fail(t, SHARDING, EXPLAINED,
              _("there is a parameter %.63s that the layer does not need: it takes memory (%s)"),
-             entry->label.name, case_text(t->c, text));
-    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
+             entry->label.name, t->sizes);
+    for (entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
         if (entry->kind == LEFT_OVER)
             left_over(t, entry);
-    }
 }
 
 /* Is anything exchanged in double precision? */
@@ -180,43 +154,33 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
-/* What the ranks of a pass have exchanged, and what suffices. */
-typedef struct Exchanged {
-    double sent, calls, enough, calls_enough;
-} Exchanged;
-
-static void tell_more_sent(const Trial *t, const Entry *want, const Exchanged *x, char *text,
-                           size_t size)
+static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
+                           double enough, char *text, size_t size)
 {
-    char reason[160];
-    double times = x->enough > 0 ? x->sent / x->enough : 0;
-    if (x->enough == 0) {
+    char exchanges[160];
+    const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
+    const bool many = times == round(times) && calls == times * usual;
+    snprintf(exchanges, sizeof exchanges, _("%.0f exchanges instead of %.0f"), calls, usual);
+    const char *reason =
+        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, tell all")
+        : sends_doubles(t)
+            ? _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT")
+        : many ? exchanges
+               : _("something is exchanged that need not be");
+    if (enough == 0)
         snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"),
-                 x->sent);
-        return;
-    }
-    if (want->label.of == METRICS_OF)
-        snprintf(reason, sizeof reason, _("three sums over the replicas, mesh->dp, tell all"));
-    else if (sends_doubles(t))
-        snprintf(
-            reason, sizeof reason,
-            _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT"));
-    else if (times == round(times) && x->calls == times * x->calls_enough)
-        snprintf(reason, sizeof reason, _("%.0f exchanges instead of %.0f"), x->calls,
-                 x->calls_enough);
-    else
-        snprintf(reason, sizeof reason, _("something is exchanged that need not be"));
-    if (times > 1 && times == round(times))
+                 sent);
+    else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
-                 x->sent, times, x->enough, reason);
+                 sent, times, enough, reason);
     else
-        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), x->sent,
-                 x->enough, reason);
+        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), sent, enough,
+                 reason);
 }
 
 void compare_traffic(Trial *t, const Entry *want)
 {
-    char text[160], name[LABEL_SIZE], why[480];
+    char why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
     const Entry *got = NULL;
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -232,21 +196,19 @@ void compare_traffic(Trial *t, const Entry *want)
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     if (!(sent <= allowed + padding)) {
-        tell_more_sent(t, want, &(Exchanged){sent, calls, allowed, usual}, why, sizeof why);
-        fail(t->result, COMMUNICATION, t->index, "%s%s%s (%s)", label_text(&want->label, name),
-             _(": "), why, case_text(t->c, text));
+        tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
+        fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
     } else if (allowed == 0 && n > 1 && calls > 0) {
-        fail(
-            t->result, COMMUNICATION, t->index,
-            calls > 1
-                ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass needs "
-                    "none (%s)")
-                : _("%s: the ranks wait for each other in %.0f collective call, and this pass needs "
-                    "none (%s)"),
-            label_text(&want->label, name), calls, case_text(t->c, text));
+        fail(t, COMMUNICATION, EXPLAINED,
+             calls > 1
+                 ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass "
+                     "needs none (%s)")
+                 : _("%s: the ranks wait for each other in %.0f collective call, and this pass "
+                     "needs none (%s)"),
+             entry_text(want), calls, t->sizes);
     } else if (!(calls <= 2 * usual + 2)) {
-        fail(t->result, COMMUNICATION, t->index,
-             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"),
-             label_text(&want->label, name), calls, usual, case_text(t->c, text));
+        fail(t, COMMUNICATION, EXPLAINED,
+             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"), entry_text(want),
+             calls, usual, t->sizes);
     }
 }

@@ -1,10 +1,7 @@
 /* Labs 1, 9 and 11: how what came out is made of what the ranks have brought. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/operations.h"
 #include "grader/labs/replicas.h"
@@ -32,7 +29,7 @@ static bool inputs_of(const Entry *want, char key[KEY_SIZE])
 
 static bool find_brought(const Evidence *e, Brought *b)
 {
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     char key[KEY_SIZE];
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     if (alike_on_ranks(c) || !inputs_of(e->want, key))
@@ -56,14 +53,6 @@ static bool find_brought(const Evidence *e, Brought *b)
 
 /* ---- another operation than the sum --------------------------------------------------------------------- */
 
-static double largest(double a, double b)
-{
-    return a > b ? a : b;
-}
-static double smallest(double a, double b)
-{
-    return a < b ? a : b;
-}
 static double product(double a, double b)
 {
     return a * b;
@@ -86,25 +75,23 @@ static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(d
     return true;
 }
 
-static bool another_operation(const Evidence *e, const Brought *b, char *text, size_t size)
+static bool another_operation(const Evidence *e, const Brought *b)
 {
     static const struct {
         double (*operation)(double, double);
         const char *name;
     } operations[] = {
-        {largest, N_("the largest")}, {smallest, N_("the smallest")}, {product, N_("the product")}};
+        {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
-            folded_by(e, b, operations[i].operation, b->share)) {
-            snprintf(text, size, _("it is %s of the ranks' numbers; %s is asked for"),
-                     _(operations[i].name), b->share == 1 ? _("their sum") : _("their mean"));
-            return true;
-        }
+            folded_by(e, b, operations[i].operation, b->share))
+            return says(e, _("it is %s of the ranks' numbers; %s is asked for"),
+                        _(operations[i].name), b->share == 1 ? _("their sum") : _("their mean"));
     return false;
 }
 
 /* Two numbers in single precision lie where one in double precision was added; of that its upper half can be told. */
-static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, size_t size)
+static bool added_as_doubles(const Evidence *e, const Brought *b)
 {
     int64_t explained = 0;
     for (int64_t i = 0; i + 1 < e->count; i += 2) {
@@ -125,11 +112,8 @@ static bool added_as_doubles(const Evidence *e, const Brought *b, char *text, si
     }
     if (explained < 2)
         return false;
-    snprintf(
-        text, size,
-        _("pairs of numbers were added as if each were one in double precision: a tensor holds float, "
-          "MPI_FLOAT"));
-    return true;
+    return says(e, _("pairs of numbers were added as if each were one in double precision: a "
+                     "tensor holds float, MPI_FLOAT"));
 }
 
 static float added_bits(const Brought *b, int64_t i)
@@ -146,7 +130,7 @@ static float added_bits(const Brought *b, int64_t i)
     return y;
 }
 
-static bool added_as_integers(const Evidence *e, const Brought *b, char *text, size_t size)
+static bool added_as_integers(const Evidence *e, const Brought *b)
 {
     for (int64_t i = 0; i < e->count; i++) {
         double sum = added_bits(b, i), scaled = (float)(sum * b->share);
@@ -154,9 +138,8 @@ static bool added_as_integers(const Evidence *e, const Brought *b, char *text, s
         if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
             return false;
     }
-    snprintf(text, size,
-             _("the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT"));
-    return true;
+    return says(
+        e, _("the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT"));
 }
 
 /* ---- which contributions are in it ---------------------------------------------------------------------- */
@@ -169,21 +152,12 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves by elimination with pivots; false if the equations do not determine x. */
+/* Solves equations whose matrix is symmetric and positive; false if they do not determine x. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {
-        int pivot = k;
-        for (int i = k + 1; i < n; i++)
-            if (fabs(m[i][k]) > fabs(m[pivot][k]))
-                pivot = i;
-        if (fabs(m[pivot][k]) < 1e-9)
+        if (!(m[k][k] >= 1e-9))
             return false;
-        for (int j = 0; j <= n; j++) {
-            double other = m[k][j];
-            m[k][j] = m[pivot][j];
-            m[pivot][j] = other;
-        }
         for (int i = 0; i < n; i++)
             for (int j = n; i != k && j >= k; j--)
                 m[i][j] -= m[i][k] / m[k][k] * m[k][j];
@@ -234,26 +208,21 @@ static bool is_near(double a, double b)
 }
 
 /* Is each rank of the world in it equally often, and not as often as it should be? */
-static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS],
-                            char *text, size_t size)
+static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     double factor = (double)c->tp / c->world;
     for (int r = 0; r < b->ranks; r++)
         if (!isnan(times[r]) && !is_near(times[r], factor))
             return false;
     if (c->tp == c->world || b->share != 1)
         return false;
-    snprintf(
-        text, size,
-        _("it is the sum over all ranks, divided by the number of replicas: what other replicas bring has "
-          "no part in "
-          "it"));
-    return true;
+    return says(e, _("it is the sum over all ranks, divided by the number of replicas: what other "
+                     "replicas bring has no part in it"));
 }
 
 /* Every member is in it once, but for some that are missing or counted several times. */
-static bool wrong_times(const Brought *b, const double times[MAX_RANKS], char *text, size_t size)
+static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;
     for (int r = 0; r < b->ranks; r++) {
@@ -273,27 +242,23 @@ static bool wrong_times(const Brought *b, const double times[MAX_RANKS], char *t
         return false;
     const char *others = count > 1 ? _(", and it is not the only one that is not in it once") : "";
     if (!b->member[odd])
-        snprintf(text, size, _("what rank %d brings is in it, a rank of another group"), odd);
-    else if (is_near(times[odd], 0))
-        snprintf(text, size,
-                 _("what rank %d brings is missing in it%s: the exchange does not reach everybody"),
-                 odd, others);
-    else
-        snprintf(text, size, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]),
-                 others);
-    return true;
+        return says(e, _("what rank %d brings is in it, a rank of another group"), odd);
+    if (is_near(times[odd], 0))
+        return says(
+            e, _("what rank %d brings is missing in it%s: the exchange does not reach everybody"),
+            odd, others);
+    return says(e, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]), others);
 }
 
-bool made_of_contributions(const Evidence *e, char *text, size_t size)
+bool made_of_contributions(const Evidence *e)
 {
     Brought b;
     double times[MAX_RANKS];
     if (!find_brought(e, &b))
         return false;
-    bool found = another_operation(e, &b, text, size) || added_as_doubles(e, &b, text, size) ||
-                 added_as_integers(e, &b, text, size) ||
-                 (times_of_ranks(e, &b, times) && (mean_over_world(e, &b, times, text, size) ||
-                                                   wrong_times(&b, times, text, size)));
+    bool found = another_operation(e, &b) || added_as_doubles(e, &b) || added_as_integers(e, &b) ||
+                 (times_of_ranks(e, &b, times) &&
+                  (mean_over_world(e, &b, times) || wrong_times(e, &b, times)));
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;

@@ -1,30 +1,67 @@
-/* How a case ended, when not by its last line. */
-#include <stdio.h>
-#include <string.h>
+/* Why a check failed, what its case was, and how that ended, when not by its last line. */
+#include <stdarg.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/diagnose/trial.h"
+
+void fail(Trial *t, Check check, Cause cause, const char *format, ...)
+{
+    va_list args;
+    CheckResult *r = &t->result->check[check];
+    r->fails = true;
+    if (r->failed && (r->explained || cause == UNEXPLAINED))
+        return;
+    va_start(args, format);
+    vsnprintf(r->reason, sizeof r->reason, format, args);
+    va_end(args);
+    r->failed = true;
+    r->explained = cause != UNEXPLAINED;
+    r->case_index = t->index;
+    r->ending = cause == BY_ENDING ? t->outcome->ending : COMPLETE;
+    r->in_calls = cause == BY_ENDING || cause == IN_CALLS;
+    r->repeated = r->alone = false;
+}
+
+const char *case_text(const Case *c, char text[160])
+{
+    int length = snprintf(text, 160, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
+    const Lab *lab = lab_of(c->lab);
+    if (lab->has_replicas)
+        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int value = case_size(c, i);
+        if (value)
+            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
+                               case_sizes[i].shown, value);
+        if (value && i == 0 && c->more_B)
+            length +=
+                snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
+    }
+    if (lab->sizes & SIZE_P)
+        snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
+    return text;
+}
+
+const Problem *problem_of(const Entry *entry)
+{
+    return entry && (size_t)entry->count * sizeof(double) >= sizeof(Problem)
+               ? (const Problem *)numbers_of(entry)
+               : NULL;
+}
 
 /* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows.
  */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
     for (int rank = 0; rank < c->world; rank++) {
-        int64_t offset = outcome->begin[rank];
-        const Entry *entry;
-        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset))) {
-            if (entry->kind != REFUSED ||
-                entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
-                continue;
-            char line[64];
-            const Problem *problem = (const Problem *)numbers_of(entry);
-            line_of(entry->address, line);
-            snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
-                     problem->what, line[0] ? _(", at ") : "", line, rank, _("HINT: "),
-                     (int)sizeof problem->hint - 1, problem->hint);
-            return true;
-        }
+        const Entry *entry = first_entry(outcome->wrote[rank], REFUSED);
+        const Problem *problem = problem_of(entry);
+        if (!problem)
+            continue;
+        const char *line = line_of(entry->address);
+        snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
+                 problem->what, line[0] ? _(", at ") : "", line, rank, _("HINT: "),
+                 (int)sizeof problem->hint - 1, problem->hint);
+        return true;
     }
     return false;
 }
@@ -41,11 +78,10 @@ void ending_text(const Trial *t, char *text, size_t size)
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
-        snprintf(
-            text, size,
-            _("some ranks did not join the creation of the groups, which concerns everybody; the ranks "
-              "wait for each other for ever: %s"),
-            t->outcome->diagnosis);
+        snprintf(text, size,
+                 _("some ranks did not join the creation of the groups, which concerns everybody; "
+                   "the ranks wait for each other for ever: %s"),
+                 t->outcome->diagnosis);
     else if (refusal_text(t->c, t->outcome, text, size))
         append_mismatch(t, text, size);
     else

@@ -1,40 +1,29 @@
 /* What most likely went wrong: first what the numbers prove, then the rule of placement that was broken. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/labs/operations.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
  * mattered. */
 static bool noted(const Trial *t, char *text, size_t size)
 {
-    int64_t offset = t->outcome->begin[t->rank];
-    const Entry *entry;
-    while ((entry = next_entry(t->outcome->stream[t->rank], t->outcome->end[t->rank], &offset))) {
-        if (entry->kind != NOTE ||
-            entry->count * (int64_t)sizeof(double) < (int64_t)sizeof(Problem))
-            continue;
-        char line[64];
-        const Problem *problem = (const Problem *)numbers_of(entry);
-        line_of(entry->address, line);
-        snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
-                 _("HINT: "), problem->hint);
-        return true;
-    }
-    return false;
+    const Entry *entry = first_entry(t->outcome->wrote[t->rank], NOTE);
+    const Problem *problem = problem_of(entry);
+    if (!problem)
+        return false;
+    const char *line = line_of(entry->address);
+    snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
+             _("HINT: "), problem->hint);
+    return true;
 }
 
 /* Of the two layers of a case: is this the shape that the other one gives? */
 static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *want)
 {
-    int64_t offset = 0;
-    const Entry *entry;
-    while (want->check == FORWARD && alike_on_ranks(t->c) &&
-           (entry = next_entry(t->expected.base, t->expected.used, &offset)))
+    if (want->check != FORWARD || !alike_on_ranks(t->c))
+        return false;
+    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry));)
         if (entry->kind == VALUES && entry->label.of == A_LAYER && entry->label.what == OUTPUT_OF &&
             shape_equal(entry->shape, got->shape))
             return true;
@@ -48,13 +37,12 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                                                                is_operation(want, WEIGHT_KEPT)
                                                          : is_operation(want, F);
     if (alike_on_ranks(c))
-        return _(
-            "it is as many times too large as there are ranks: what was joined are no pieces, each is "
-            "the whole or a term of a sum");
-    return sum ? _("it is as many times too large as there are ranks: their numbers were joined, and the sum "
-                   "is asked for")
-               : _("it is as many times too large as there are ranks: their numbers were joined, and each "
-                   "rank has all of them already");
+        return _("it is as many times too large as there are ranks: what was joined are no pieces, "
+                 "each is the whole or a term of a sum");
+    return sum ? _("it is as many times too large as there are ranks: their numbers were joined, "
+                   "and the sum is asked for")
+               : _("it is as many times too large as there are ranks: their numbers were joined, "
+                   "and each rank has all of them already");
 }
 
 static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
@@ -66,41 +54,35 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
         says = _("the pieces of other replicas are joined to it: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
-        says = _(
-            "no gradient flowed back: a group_... word gives values only; duplication, all_reduce and "
-            "all_gather are on "
-            "the tape");
+        says = _("no gradient flowed back: a group_... word gives values only; duplication, "
+                 "all_reduce and all_gather are on the tape");
     else if (is == right)
-        says = _(
-            "the blocks are all there but in the wrong places: check along which dimension they are joined");
+        says = _("the blocks are all there but in the wrong places: check along which dimension "
+                 "they are joined");
     else if (c->tp > 1 && is * c->tp == right)
         says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
     else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 &&
              is == right * c->S)
-        says =
-            _("there is a result for each position: the classifier goes by the first token, which "
-              "first_token() takes");
+        says = _("there is a result for each position: the classifier goes by the first token, "
+                 "which first_token() takes");
     else if (as_other)
-        says = _(
-            "it has the shape of what the other layer gives: a layer keeps its weights in its own struct, "
-            "not in a static "
-            "variable");
+        says = _("it has the shape of what the other layer gives: a layer keeps its weights in its "
+                 "own struct, not in a static variable");
     snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
     return says != NULL;
 }
 
-static bool look_at_numbers(const Evidence *e, Finder *const finders[], char *text, size_t size)
+static bool look_at_numbers(const Evidence *e, Finder *const finders[])
 {
-    for (; *finders; finders++)
-        if ((*finders)(e, text, size))
-            return true;
-    return false;
+    while (*finders && !(*finders)(e))
+        finders++;
+    return *finders;
 }
 
 /* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
-static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char *text, size_t size)
+static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
     static Finder *const proofs[] = {metrics_are_wrong,
                                      input_altered,
@@ -125,10 +107,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven, char
     /* A number counted twice may be a number taken for the sum. */
     static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions,
                                       NULL};
-    if (!alike_on_ranks(e->trial->c) && look_at_numbers(e, of_sums, text, size))
-        return *proven = true;
-    *proven = look_at_numbers(e, proofs, text, size);
-    return *proven || (!has_note && look_at_numbers(e, signs, text, size));
+    *proven = (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) || look_at_numbers(e, proofs);
+    return *proven || (!has_note && look_at_numbers(e, signs));
 }
 
 /* Nothing proves what went wrong: where do the ranks begin to differ, in what they call or in what they hold? */
@@ -137,7 +117,9 @@ static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
     size_t used = found ? strlen(text) : 0;
     char *rest = text + used + found;
     size_t room = size - used - found;
-    bool more = calls_explain(t, false, rest, room) || divergence_explains(t, rest, room) ||
+    const Calls *calls = t->outcome->calls;
+    bool more = calls_explain(t, false, rest, room) ||
+                (calls && replicas_diverge(calls, t->c->tp, rest, room)) ||
                 (!found && calls_explain(t, true, rest, room));
     if (found && more)
         text[used] = '\n';
@@ -156,7 +138,8 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
     if (renamed_parameter(t, text, size) || misdeclared_parameter(t, text, size))
         return true;
     if (want->check == GROUPS) {
-        group_is_wrong(&(Evidence){.trial = t, .got = got, .want = want}, text, size);
+        if (got->count > 0)
+            snprintf(text, size, "%s", wrong_group(t, got, want));
         return true;
     }
     if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {
@@ -165,14 +148,17 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         double *right = malloc((size_t)got->count * sizeof *right + 1);
         for (int64_t i = 0; i < got->count; i++)
             right[i] = numbers_of(want)[global_index(got, i)];
-        Evidence e = {t, got, want, numbers_of(got), right, got->count, tolerance};
-        size_t before = 0;
-        if (other_bucket_is_right(&e))
-            before = (size_t)snprintf(text, size,
-                                      _("not all of the buckets are treated alike; in this one: "));
-        found = explain_numbers(&e, has_note, &proven, text + before, size - before);
-        if (before && !found)
-            snprintf(text + before, size - before, _("the values do not match"));
+        Evidence e = {t,     t->c,       got,       want, numbers_of(got),
+                      right, got->count, tolerance, text, size};
+        bool alone = other_bucket_is_right(&e);
+        if (alone) {
+            says(&e, _("not all of the buckets are treated alike; in this one: "));
+            e.text += strlen(text);
+            e.size -= strlen(text);
+        }
+        found = explain_numbers(&e, has_note, &proven);
+        if (alone && !found)
+            says(&e, _("the values do not match"));
         free(right);
     }
     if (!proven && !has_note)

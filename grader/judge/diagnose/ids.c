@@ -1,12 +1,8 @@
 /* Lab 3: which ids are looked up wrongly. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/scenario.h"
 
 /* Is this id the first of the rows that a rank holds, or the last of several? */
 typedef struct Border {
@@ -52,19 +48,14 @@ static Label table_of_layer(int layer)
 
 static bool find_lookup(const Evidence *e, Lookup *l)
 {
-    Label input = e->want->label;
-    const Expected *expected = &e->trial->expected;
-    int64_t offset = 0;
-    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || input.of != A_LAYER ||
-        input.what != OUTPUT_OF)
+    l->ids = input_of(e);
+    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || !l->ids || l->ids->label.of != A_LAYER)
         return false;
-    input.what = INPUT_OF;
-    l->layer = input.index;
+    l->layer = l->ids->label.index;
     l->table = table_of_layer(l->layer);
-    l->rows = table_rows_of(e->trial->c, l->layer);
+    l->rows = table_rows_of(e->c, l->layer);
     l->columns = shape_last(e->want->shape);
-    l->ids = find_entry(expected->base, expected->used, VALUES, input, &offset);
-    return l->ids && l->ids->count * l->columns == e->count;
+    return l->ids->count * l->columns == e->count;
 }
 
 static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
@@ -73,7 +64,7 @@ static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
 }
 
 /* Do zeros come out for ids at one border of each rank's rows, and only there? */
-static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size_t size)
+static bool zero_at_borders(const Evidence *e, const Lookup *l)
 {
     int64_t wrong = 0, first = 0, last = 0;
     for (int64_t i = 0; i < l->ids->count; i++) {
@@ -88,21 +79,19 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l, char *text, size
     }
     if (wrong == 0 || (first == wrong) == (last == wrong))
         return false;
-    snprintf(text, size, "%s",
-             first == wrong
-                 ? _("what is zero are the rows of ids that are the first of those that a rank "
-                     "holds: its rows go from "
-                     "shard_begin() to that and their number, the last one left out")
-                 : _("what is zero are the rows of ids that are the last of those that a rank "
-                     "holds: its rows go from "
-                     "shard_begin() to that and their number, the last one left out"));
-    return true;
+    return says(
+        e,
+        first == wrong
+            ? _("what is zero are the rows of ids that are the first of those that a rank holds: "
+                "its rows go from shard_begin() to that and their number, the last one left out")
+            : _("what is zero are the rows of ids that are the last of those that a rank holds: "
+                "its rows go from shard_begin() to that and their number, the last one left out"));
 }
 
 /* The table as it is in the step that this output is of. */
 static double *table_of(const Evidence *e, const Lookup *l)
 {
-    const Case *c = e->trial->c;
+    const Case *c = e->c;
     const int step = e->want->label.step;
     const Parameter p = {.name = l->table.name, .shape = SHAPE(l->rows, l->columns)};
     double *rows = calloc((size_t)(l->rows * l->columns), sizeof *rows);
@@ -133,7 +122,7 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
 }
 
 /* Are all rows that are wrong made of rows of the table? The first one that is not zero tells the most. */
-static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t size)
+static bool other_rows(const Evidence *e, const Lookup *l)
 {
     int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};
     double *table = table_of(e, l);
@@ -151,27 +140,23 @@ static bool other_rows(const Evidence *e, const Lookup *l, char *text, size_t si
     if (count < 0 || most < 0)
         return false;
     if (most == 0)
-        snprintf(text, size, _("zeros come out for some ids, such as %d: no rank looks them up"),
-                 id);
-    else if (most == 1)
-        snprintf(
-            text, size,
-            _("for id %d comes row %d of the table: row 0 of what a rank holds is that of shard_begin()"),
-            id, shown[0]);
-    else
-        snprintf(
-            text, size,
-            _("for id %d comes the sum of the rows %d and %d of the table: each rank looks up the ids of "
-              "the rows that it holds, from shard_begin() on, and gives zeros for all others"),
-            id, shown[0], shown[1]);
-    return true;
+        return says(e, _("zeros come out for some ids, such as %d: no rank looks them up"), id);
+    if (most == 1)
+        return says(e,
+                    _("for id %d comes row %d of the table: row 0 of what a rank holds is that of "
+                      "shard_begin()"),
+                    id, shown[0]);
+    return says(
+        e,
+        _("for id %d comes the sum of the rows %d and %d of the table: each rank looks up the "
+          "ids of the rows that it holds, from shard_begin() on, and gives zeros for all others"),
+        id, shown[0], shown[1]);
 }
 
-bool rows_of_ids(const Evidence *e, char *text, size_t size)
+bool rows_of_ids(const Evidence *e)
 {
     Lookup l;
-    return find_lookup(e, &l) &&
-           (zero_at_borders(e, &l, text, size) || other_rows(e, &l, text, size));
+    return find_lookup(e, &l) && (zero_at_borders(e, &l) || other_rows(e, &l));
 }
 
 static int64_t times_of(const Entry *ids, int64_t id)
@@ -183,21 +168,20 @@ static int64_t times_of(const Entry *ids, int64_t id)
 }
 
 /* The gradient of a table: are rows wrong of such ids only as occur more than once? */
-bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
+bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;
-    const Expected *expected = &e->trial->expected;
-    int64_t offset = 0, columns = shape_last(e->want->shape), repeated = -1;
-    if (!(kind_of_case(e->trial->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
+    int64_t columns = shape_last(e->want->shape), repeated = -1;
+    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
         label->what != GRADIENT_OF)
         return false;
     const int layer = strcmp(label->name, table_of_layer(0).name) != 0;
-    const Entry *ids = find_entry(expected->base, expected->used, VALUES,
-                                  label_of(INPUT_OF, A_LAYER, layer, label->step), &offset);
+    const Entry *ids =
+        find_entry(e->trial->expected.all, VALUES, label_of(INPUT_OF, A_LAYER, layer, label->step));
     bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
         int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);
-        bool right = fabs(e->is[i] - e->right[i]) <= e->tolerance;
+        bool right = is_right(e, i);
         if (!right && times < 2)
             return false;
         others_right = others_right || (right && times == 1);
@@ -205,11 +189,8 @@ bool rows_of_repeated_ids(const Evidence *e, char *text, size_t size)
     }
     if (repeated < 0 || !others_right)
         return false;
-    snprintf(
-        text, size,
-        _("only rows of ids that occur more than once are wrong, such as that of id %lld: a row's "
-          "gradient is the sum "
-          "over all places where its id stands"),
-        (long long)repeated);
-    return true;
+    return says(e,
+                _("only rows of ids that occur more than once are wrong, such as that of id %lld: "
+                  "a row's gradient is the sum over all places where its id stands"),
+                (long long)repeated);
 }

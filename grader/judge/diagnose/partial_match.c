@@ -1,8 +1,6 @@
 /* What those numbers that are wrong have in common, and those that are right have not. */
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
 #include "grader/judge/diagnose/evidence.h"
 
 bool is_right(const Evidence *e, int64_t i)
@@ -28,7 +26,7 @@ static int64_t numbers_of_one(const Evidence *e)
     return shape->rank > 1 && one < e->count ? one : 0;
 }
 
-bool first_ones_right(const Evidence *e, char *text, size_t size)
+bool first_ones_right(const Evidence *e)
 {
     enum { ENOUGH = 8 };
     int64_t first = 0, told = 0, one = numbers_of_one(e);
@@ -39,17 +37,14 @@ bool first_ones_right(const Evidence *e, char *text, size_t size)
         return false; /* whole samples, or rows of a table, may be right for another reason */
     if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
         return false;
-    snprintf(
-        text, size,
-        _("the first %lld of %lld numbers are right, and those that follow are not: something has room "
-          "for so many "
-          "only, or ends there"),
-        (long long)first, (long long)e->count);
-    return true;
+    return says(e,
+                _("the first %lld of %lld numbers are right, and those that follow are not: "
+                  "something has room for so many only, or ends there"),
+                (long long)first, (long long)e->count);
 }
 
 /* Is all that should be beyond some number that number, and all else right? */
-static bool cut_off(const Evidence *e, char *text, size_t size)
+static bool cut_off(const Evidence *e)
 {
     double limit = 0;
     int64_t cut = 0;
@@ -64,14 +59,12 @@ static bool cut_off(const Evidence *e, char *text, size_t size)
     }
     if (cut < 2)
         return false;
-    snprintf(text, size,
-             _("numbers beyond %g are cut off there, and come out as %g or its negative"), limit,
-             limit);
-    return true;
+    return says(e, _("numbers beyond %g are cut off there, and come out as %g or its negative"),
+                limit, limit);
 }
 
 /* Are the wrong ones that many times what they should be, and others right? */
-static bool some_times(const Evidence *e, double factor, char *text, size_t size)
+static bool some_times(const Evidence *e, double factor)
 {
     int64_t first = -1, wrong = 0;
     for (int64_t i = 0; i < e->count; i++) {
@@ -84,30 +77,30 @@ static bool some_times(const Evidence *e, double factor, char *text, size_t size
     }
     if (factor == 1 || wrong == 0 || wrong == e->count)
         return false;
-    int replicas = replicas_of(e->trial->c);
-    snprintf(
-        text, size,
+    int replicas = replicas_of(e->c);
+    return says(
+        e,
         wrong > 1
-            ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as expected%s")
-            : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as expected%s"),
+            ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as "
+                "expected%s")
+            : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as "
+                "expected%s"),
         (long long)wrong, (long long)e->count, (long long)first, factor,
         e->want->check != GRADIENT ? ""
         : factor == replicas       ? _(": the sum over the replicas is not divided there")
         : factor * replicas == 1   ? _(": there it is divided twice")
                                    : "");
-    return true;
 }
 
-static bool some_scaled(const Evidence *e, char *text, size_t size)
+static bool some_scaled(const Evidence *e)
 {
-    const double tp = e->trial->c->tp, replicas = replicas_of(e->trial->c);
-    return some_times(e, replicas, text, size) || some_times(e, 1 / replicas, text, size) ||
-           some_times(e, tp, text, size) || some_times(e, 1 / tp, text, size) ||
-           some_times(e, 2, text, size) || some_times(e, 0.5, text, size);
+    const double tp = e->c->tp, replicas = replicas_of(e->c);
+    return some_times(e, replicas) || some_times(e, 1 / replicas) || some_times(e, tp) ||
+           some_times(e, 1 / tp) || some_times(e, 2) || some_times(e, 0.5);
 }
 
 /* In a case of very small numbers, or of very large ones: nothing is left of them. */
-static bool nothing_left(const Evidence *e, char *text, size_t size)
+static bool nothing_left(const Evidence *e)
 {
     double largest = 0;
     for (int64_t i = 0; i < e->count; i++) {
@@ -115,16 +108,15 @@ static bool nothing_left(const Evidence *e, char *text, size_t size)
             return false;
         largest = fmax(largest, fabs(e->right[i]));
     }
-    if (e->trial->c->exponent == 0 || largest == 0)
+    if (e->c->exponent == 0 || largest == 0)
         return false;
-    snprintf(text, size, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
-             largest,
-             e->trial->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
-                                       : _("large ones are taken for an overflow, or cut off"));
-    return true;
+    return says(e, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
+                largest,
+                e->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
+                                   : _("large ones are taken for an overflow, or cut off"));
 }
 
-static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
+static bool negative_ones_lost(const Evidence *e)
 {
     enum { ENOUGH = 4 };
     int64_t lost = 0;
@@ -138,19 +130,14 @@ static bool negative_ones_lost(const Evidence *e, char *text, size_t size)
     }
     if (lost < ENOUGH)
         return false;
-    snprintf(
-        text, size, "%s",
-        _("every negative number has become 0: of what the ranks hold the largest is taken (MPI_MAX), and "
-          "not the sum; or "
-          "what is below 0 is cut off"));
-    return true;
+    return says(e, _("every negative number has become 0: of what the ranks hold the largest is "
+                     "taken (MPI_MAX), and not the sum; or what is below 0 is cut off"));
 }
 
-bool partial_match(const Evidence *e, char *text, size_t size)
+bool partial_match(const Evidence *e)
 {
-    bool made_of_sums = !alike_on_ranks(e->trial->c);
+    bool made_of_sums = !alike_on_ranks(e->c);
     return e->want->check != METRICS &&
-           (cut_off(e, text, size) || negative_ones_lost(e, text, size) ||
-            some_scaled(e, text, size) ||
-            (made_of_sums && (nothing_left(e, text, size) || first_ones_right(e, text, size))));
+           (cut_off(e) || negative_ones_lost(e) || some_scaled(e) ||
+            (made_of_sums && (nothing_left(e) || first_ones_right(e))));
 }

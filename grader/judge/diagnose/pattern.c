@@ -1,132 +1,47 @@
-#include "grader/judge/diagnose/pattern.h"
+/* What the cases in which a check fails have in common. */
 
-#include <stdio.h>
-
-#include "base/language.h"
-#include "grader/judge/mpi/recorded.h"
 #include "grader/judge/diagnose/trial.h"
 
-typedef bool Has(const Case *c);
-
-static bool on_one(const Case *c)
-{
-    return c->world == 1;
-}
-static bool with_tp(const Case *c)
-{
-    return c->tp > 1;
-}
-static bool without_tp(const Case *c)
-{
-    return c->tp == 1;
-}
-static bool on_two(const Case *c)
-{
-    return c->tp == 2;
-}
-static bool on_three(const Case *c)
-{
-    return c->tp == 3;
-}
-static bool on_four(const Case *c)
-{
-    return c->tp == 4;
-}
-static bool on_three_or_more(const Case *c)
-{
-    return c->tp > 2;
-}
-static bool with_replicas(const Case *c)
-{
-    return c->world > c->tp;
-}
-static bool with_two_replicas(const Case *c)
-{
-    return c->world == 2 * c->tp;
-}
-static bool with_three_replicas_or_more(const Case *c)
-{
-    return c->world > 2 * c->tp;
-}
-static bool in_both_directions(const Case *c)
-{
-    return c->tp > 1 && c->world > c->tp;
-}
-static bool training(const Case *c)
-{
-    return c->training && c->p > 0;
-}
-static bool evaluating(const Case *c)
-{
-    return !training(c);
-}
-static bool in_two_dimensions(const Case *c)
-{
-    return c->flat;
-}
-static bool single_row(const Case *c)
-{
-    return c->B * c->S == 1;
-}
-static bool several_rows(const Case *c)
-{
-    return c->B * c->S > 1;
-}
-static bool reversed(const Case *c)
-{
-    return c->reverse;
-}
-static bool in_order(const Case *c)
-{
-    return !c->reverse;
-}
-static bool late(const Case *c)
-{
-    return c->delay;
-}
-
-static bool of_large_numbers(const Case *c)
-{
-    return c->exponent > 0 || c->dy_exponent > 0;
-}
-static bool of_small_numbers(const Case *c)
-{
-    return c->exponent < 0 || c->dy_exponent < 0;
-}
-
-/* In the order in which they are told. */
-static const struct {
-    Has *has;
+/* A property of a case, and what is said of it. */
+typedef struct Trait {
+    bool has;
     const char *words;
-} traits[] = {
-    {on_one, N_("on one rank")},
-    {with_tp, N_("where several ranks share a layer")},
-    {without_tp, N_("where nothing is shared, tp = 1")},
-    {on_two, N_("where 2 ranks share a layer")},
-    {on_three, N_("where 3 ranks share a layer")},
-    {on_four, N_("where 4 ranks share a layer")},
-    {on_three_or_more, N_("where more than 2 ranks share a layer")},
-    {with_replicas, N_("with several replicas")},
-    {with_two_replicas, N_("with 2 replicas")},
-    {with_three_replicas_or_more, N_("with more than 2 replicas")},
-    {in_both_directions, N_("with tp and dp above 1")},
-    {training, N_("in training, where dropout acts")},
-    {evaluating, N_("in evaluation, where nothing is dropped")},
-    {in_two_dimensions, N_("where x has two dimensions, [B,H]")},
-    {single_row, N_("with a single row, B = S = 1")},
-    {several_rows, N_("with more than one row")},
-    {reversed, N_("where the backward pass of the last call comes first")},
-    {in_order, N_("where the backward pass of the first call comes first")},
-    {late, N_("where a rank comes late")},
-    {of_large_numbers, N_("where numbers are large, thousands and more")},
-    {of_small_numbers, N_("where numbers are small, thousandths and less")},
-};
-enum {
-    PLAIN = sizeof traits / sizeof *traits,
-    OF_LAYOUT = 11 /* the first ones, of which one is enough */
-};
-_Static_assert((int)PLAIN <= (int)TRAITS, "each trait has its counters");
-_Static_assert((int)SIZES == (int)CASE_SIZES, "each size has its spans");
+} Trait;
+
+/* In the order in which they are told; returns how many there are. */
+static int traits_of(const Case *c, Trait traits[TRAITS])
+{
+    const int B = c->B, S = c->S, replicas = c->tp ? c->world / c->tp : 0;
+    const bool training = c->training && c->p > 0;
+    const Trait all[] = {
+        {c->world == 1, N_("on one rank")},
+        {c->tp > 1, N_("where several ranks share a layer")},
+        {c->tp == 1, N_("where nothing is shared, tp = 1")},
+        {c->tp == 2, N_("where 2 ranks share a layer")},
+        {c->tp == 3, N_("where 3 ranks share a layer")},
+        {c->tp == 4, N_("where 4 ranks share a layer")},
+        {c->tp > 2, N_("where more than 2 ranks share a layer")},
+        {replicas > 1, N_("with several replicas")},
+        {replicas == 2, N_("with 2 replicas")},
+        {replicas > 2, N_("with more than 2 replicas")},
+        {c->tp > 1 && replicas > 1, N_("with tp and dp above 1")},
+        {training, N_("in training, where dropout acts")},
+        {!training, N_("in evaluation, where nothing is dropped")},
+        {c->flat, N_("where x has two dimensions, [B,H]")},
+        {B * S == 1, N_("with a single row, B = S = 1")},
+        {B * S > 1, N_("with more than one row")},
+        {c->reverse, N_("where the backward pass of the last call comes first")},
+        {!c->reverse, N_("where the backward pass of the first call comes first")},
+        {c->delay, N_("where a rank comes late")},
+        {c->exponent > 0 || c->dy_exponent > 0, N_("where numbers are large, thousands and more")},
+        {c->exponent < 0 || c->dy_exponent < 0,
+         N_("where numbers are small, thousandths and less")},
+    };
+    _Static_assert(sizeof all / sizeof *all <= TRAITS, "each trait has its counters");
+    memcpy(traits, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+enum { OF_LAYOUT = 11 }; /* the first ones, of which one is enough */
 
 static void widen(Extent *span, int size, bool first)
 {
@@ -137,22 +52,22 @@ static void widen(Extent *span, int size, bool first)
 void pattern_add(Pattern *pattern, const Case *c, bool failed)
 {
     int before = (*(failed ? &pattern->failed : &pattern->passed))++;
-    for (int i = 0; i < SIZES; i++)
+    Trait traits[TRAITS];
+    for (int i = 0; i < CASE_SIZES; i++)
         widen(failed ? &pattern->failing[i] : &pattern->passing[i], case_size(c, i), before == 0);
-    for (int i = 0; i < PLAIN; i++) {
-        if (!traits[i].has(c))
-            continue;
-        for (int shared = 0; shared <= with_tp(c); shared++)
+    for (int i = traits_of(c, traits) - 1; i >= 0; i--)
+        for (int shared = 0; traits[i].has && shared <= (c->tp > 1); shared++)
             ++*(failed ? &pattern->failed_with[shared][i] : &pattern->passed_with[shared][i]);
-    }
 }
 
 /* Of the traits that divide them all are told: which of them matters is for the reader to find. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
     char words[512] = "";
+    Trait traits[TRAITS];
+    const int count = traits_of(&(Case){0}, traits);
     for (int shared = 0; shared < 2; shared++) {
-        for (int i = 0; i < PLAIN; i++)
+        for (int i = 0; i < count; i++)
             if ((i >= OF_LAYOUT || !words[0]) &&
                 pattern->failed_with[shared][i] == pattern->failed &&
                 pattern->passed_with[shared][i] == 0)
@@ -170,7 +85,7 @@ static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 
 static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
 {
-    for (int i = 0; i < SIZES; i++) {
+    for (int i = 0; i < CASE_SIZES; i++) {
         const Extent *failing = &pattern->failing[i], *passing = &pattern->passing[i];
         bool large = failing->low > passing->high, small = failing->high < passing->low;
         if (!large && !small)
@@ -189,7 +104,7 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
 static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
 {
     char names[64] = "";
-    for (int i = 0; i < SIZES; i++)
+    for (int i = 0; i < CASE_SIZES; i++)
         if (pattern->failing[i].low > pattern->passing[i].high)
             append(names, sizeof names, "%s%s", names[0] ? ", " : "", case_sizes[i].shown);
     if (!names[0])

@@ -1,11 +1,26 @@
 /** @file
  * What grading a lab has given: a result for each check, with its reason.
  */
-#ifndef BALISE_GRADER_RESULT_H
-#define BALISE_GRADER_RESULT_H
+#pragma once
 
-#include "grader/judge/diagnose/pattern.h"
 #include "grader/judge/launch/outcome.h"
+
+enum { TRAITS = 24 }; /**< properties of a case that are looked at, at most */
+
+/** The smallest and the largest of a size. */
+typedef struct Extent {
+    int low, high; /**< both are in it */
+} Extent;
+
+/** How many cases with and without each trait failed and passed: what those in which a check fails have in common, and the
+ *  others have not, is the last clue where the numbers name no cause. Zeros at first. */
+typedef struct Pattern {
+    int failed, passed; /**< cases */
+    int failed_with[2][TRAITS],
+        passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
+    /** of each size, over the cases that failed and those that passed */
+    Extent failing[CASE_SIZES], passing[CASE_SIZES];
+} Pattern;
 
 /** What has become of one check of a lab. */
 typedef struct CheckResult {
@@ -14,9 +29,8 @@ typedef struct CheckResult {
     bool compared;          /**< some numbers that it looks at were there */
     bool explained;         /**< the reason names a cause */
     int explanations;       /**< how often one was looked for */
-    int case_index; /**< of the failure that is told: the first, or the first with a cause */
-    Ending
-        ending; /**< how that case ended, where this is why the check failed; COMPLETE for wrong numbers */
+    int case_index;       /**< of the failure that is told: the first, or the first with a cause */
+    Ending ending;        /**< how that case ended; COMPLETE where numbers are the reason */
     bool in_calls;        /**< the reason is what ranks have called, which make trace shows */
     bool repeated, alone; /**< its case was run once more by itself; and failed again */
     double margin;        /**< the largest error in units of what is allowed */
@@ -36,8 +50,7 @@ typedef enum LabState {
     LAB_STATES,      /**< how many there are */
 } LabState;
 
-extern const char
-    *const state_names[LAB_STATES]; /**< "graded", "not started", ... as in the documentation */
+extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... */
 
 /** What grading one lab has given. */
 typedef struct LabResult {
@@ -47,25 +60,22 @@ typedef struct LabResult {
     bool untouched;            /**< the file is as it was at the start */
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
-    bool split,
-        unsplit; /**< work was seen to be shared out; a rank was seen to do all of a layer */
-    bool
-        silent; /**< nothing was sent in a pass that needs an exchange, and its case has wrong numbers */
-    char printed
-        [8192];     /**< what its ranks have printed: how much, where it is kept, the first lines */
-    int points, of; /**< earned, and what there is to earn */
-    uint64_t seed;  /**< of its cases */
-    int cases;      /**< that were played */
-    int kit_cases; /**< of these the first, which are everybody's; those behind them are the instructor's */
-    double seconds; /**< that it took */
-    Times times;    /**< what of these seconds went where */
+    bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool silent;        /**< a pass that needs an exchange sent nothing, and numbers are wrong */
+    char printed[8192]; /**< by its ranks: how much, where it is kept, the first lines */
+    int points, of;     /**< earned, and what there is to earn */
+    uint64_t seed;      /**< of its cases */
+    int cases;          /**< that were played */
+    int kit_cases;      /**< the first of these, everybody's; then come the instructor's */
+    double seconds;     /**< that it took */
+    Times times;        /**< what of these seconds went where */
 } LabResult;
 
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
 
-/** Sets a check's reason, the first time that it fails with a cause that can be named. */
-void fail(LabResult *result, Check check, int case_index, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/** Counts one more case. */
+void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-#endif
+/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if traits, or a size, divide those that fail from all others. */
+bool pattern_text(const Pattern *pattern, char *text, size_t size);

@@ -1,16 +1,32 @@
 /* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
  * reads a row, and in which order, is the sampler's to choose. */
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/labs/labels.h"
-#include "grader/judge/diagnose/rows.h"
+#include "grader/judge/diagnose/trial.h"
+#include "grader/labs/replicas.h"
 
-int64_t length_of(const Entry *e)
+/* Where the numbers of an entry stand: the returned length, for how many rows `mine` has room, the first of them. */
+enum { LENGTH, ROOM, MINE };
+enum { MOST_ROWS = 4096 }; /* of the data */
+
+/* What the ranks have dealt in one call. */
+typedef struct Dealt {
+    Deal deal;                  /* what was asked for */
+    const Entry *of[MAX_RANKS]; /* what each rank has given */
+    int times[MOST_ROWS];       /* how often each row is read, over the replicas */
+    int replicas[MOST_ROWS];    /* and by how many of them */
+} Dealt;
+
+static int64_t length_of(const Entry *e)
 {
     return (int64_t)numbers_of(e)[LENGTH];
+}
+
+static bool same_rows(const Entry *a, const Entry *b)
+{
+    return length_of(a) == length_of(b) && !memcmp(numbers_of(a) + MINE, numbers_of(b) + MINE,
+                                                   (size_t)length_of(a) * sizeof(double));
 }
 
 static const char *reads_everything(const Trial *t, const Deal *deal, const Entry *mine)
@@ -43,11 +59,10 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
     return deal->tail == PAD
-               ? _("replicas are given different numbers of rows, or too few: PAD gives each rows/dp, "
-                   "rounded "
-                   "up, or the last average would wait for ever")
-               : _("replicas are given different numbers of rows, or too many: DROP gives each rows/dp, "
-                   "rounded down, or the last average would wait for ever");
+               ? _("replicas are given different numbers of rows, or too few: PAD gives each "
+                   "rows/dp, rounded up, or the last average would wait for ever")
+               : _("replicas are given different numbers of rows, or too many: DROP gives each "
+                   "rows/dp, rounded down, or the last average would wait for ever");
 }
 
 /* Written before the beginning or behind the end of `order` or `mine`. The sentence holds until the next is asked for. */
@@ -60,20 +75,20 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, Wh
         return NULL;
     double count = numbers_of(entry)[0], first = numbers_of(entry)[1], last = numbers_of(entry)[2];
     if (first < 0)
-        snprintf(
-            text, sizeof text,
-            _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first is %s[0]"),
-            room, room, first, room);
+        snprintf(text, sizeof text,
+                 _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first "
+                   "is %s[0]"),
+                 room, room, first, room);
     else
-        snprintf(
-            text, sizeof text,
-            _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for %.0f (%s)"),
-            room, room, last, count,
-            what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
+        snprintf(text, sizeof text,
+                 _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for "
+                   "%.0f (%s)"),
+                 room, room, last, count,
+                 what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
     return text;
 }
 
-const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
+static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 {
     const Entry *mine = dealt->of[rank], *partner = dealt->of[rank / t->c->tp * t->c->tp];
     if (mine->count < MINE || partner->count < MINE)
@@ -85,17 +100,22 @@ const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
     wrong = wrong_record(&dealt->deal, mine);
     if (wrong || (wrong = wrong_record(&dealt->deal, partner)))
         return wrong;
-    if (length_of(mine) != length_of(partner) ||
-        memcmp(numbers_of(mine) + MINE, numbers_of(partner) + MINE,
-               (size_t)length_of(mine) * sizeof(double)) != 0)
-        return _(
-            "ranks working together on a batch were given different rows: all tp ranks of a replica "
-            "read the same rows");
+    if (!same_rows(mine, partner))
+        return _("ranks working together on a batch were given different rows: all tp ranks of a "
+                 "replica read the same rows");
     return NULL;
 }
 
+static const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
+{
+    const char *wrong = NULL;
+    for (int rank = 0; !wrong && rank < t->c->world; rank++)
+        wrong = wrong_with_one(t, dealt, rank);
+    return wrong;
+}
+
 /* The order that a rank has filled in, or NULL where it did not use the room for it. */
-const double *order_of(const Trial *t, const Deal *deal, int rank)
+static const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
     char seen[MOST_ROWS] = {0};
     const Entry *entry = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
@@ -124,7 +144,7 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
     return true;
 }
 
-void count_rows(const Trial *t, Dealt *dealt)
+static void count_rows(const Trial *t, Dealt *dealt)
 {
     int seen_by[MOST_ROWS] = {0};
     memset(dealt->times, 0, sizeof dealt->times);
@@ -151,29 +171,164 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
         return _(
             "a replica reads some of its rows several times, and some rows are read by no replica");
     if (dealt->deal.tail == PAD && missing > 0)
-        return _(
-            "some rows are read by no replica, and others by several: different replicas read the same "
-            "rows");
+        return _("some rows are read by no replica, and others by several: different replicas read "
+                 "the same rows");
     if (dealt->deal.tail == PAD)
         return pads_from_the_start(t, dealt)
                    ? NULL
                    : _("PAD repeats the first rows of this epoch's order, and these are others");
     if (twice > 0)
-        return dealt->deal.tail == DROP
-                   ? _("different replicas read the same rows")
-                   : _("some rows are read twice, different replicas read the same rows: in evaluation "
-                       "each row counts once");
+        return dealt->deal.tail == DROP ? _("different replicas read the same rows")
+                                        : _("some rows are read twice, different replicas read the "
+                                            "same rows: in evaluation each row counts once");
     return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica")
                                                              : NULL;
 }
 
-bool find_dealt(const Trial *t, Dealt *dealt)
+static bool find_dealt(const Trial *t, Dealt *dealt)
 {
     const Label label = replica_deal_label(ITSELF, &dealt->deal);
     for (int rank = 0; rank < t->c->world; rank++)
         if (!(dealt->of[rank] = entry_of_rank(t, rank, DEALT, label)))
             return false;
     return true;
+}
+
+/* ---- are the rows shuffled, and anew in each epoch? Only what chance cannot give is called wrong. */
+
+static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
+{
+    for (int rank = 0; rank < t->c->world; rank++)
+        if (!same_rows(a->of[rank], b->of[rank]))
+            return false;
+    return true;
+}
+
+/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
+ * millions. */
+static const char *not_shuffled(const Dealt *dealt, int64_t least)
+{
+    const double *mine = numbers_of(dealt->of[0]) + MINE;
+    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]);
+    if (length < least || length > rows)
+        return NULL;
+    for (int64_t i = 2; i < length; i++)
+        if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows !=
+            ((int64_t)(mine[1] - mine[0]) + rows) % rows)
+            return NULL;
+    return _("the rows are not shuffled: each follows the one before by the same stride");
+}
+
+/* Beside an earlier epoch of the usual seed; a few rows may come in the same order by chance. */
+static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
+{
+    const Deal *deal = &dealt->deal;
+    Dealt first = {.deal = {.rows = deal->rows, .tail = deal->tail, .epoch = epoch}};
+    if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) ||
+        !find_dealt(t, &first))
+        return NULL;
+    if (wrong_on_ranks(t, &first)) /* that is told already */
+        return NULL;
+    bool same = are_same(t, dealt, &first);
+    if (deal->again)
+        return same ? NULL
+                    : _("the same epoch is dealt in another way the second time: rows follow from "
+                        "seed and epoch, and from nothing that is kept between calls");
+    if (!same)
+        return NULL;
+    if (not_shuffled(dealt, 5)) /* what is turned comes round again */
+        return not_shuffled(dealt, 5);
+    return deal->epoch == 1 ? _("the order of the rows is the same in every epoch")
+           : deal->epoch    ? _("the order of the rows is the same in several epochs")
+                            : _("the order of the rows does not depend on the seed");
+}
+
+static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
+{
+    Deal earlier;
+    const char *wrong = wrong_beside(t, dealt, 0);
+    for (int i = 0; !wrong && replica_deal(t->c, i, &earlier); i++)
+        if (earlier.epoch > 0 && earlier.epoch < dealt->deal.epoch &&
+            earlier.rows == dealt->deal.rows)
+            wrong = wrong_beside(t, dealt, earlier.epoch);
+    return wrong;
+}
+
+/* Of much data chance leaves little: half of all steps go up, a stride is seldom met again, and early rows come late as often as
+ * early; what is allowed here is beyond five standard deviations. */
+static const char *hardly_shuffled(const Dealt *dealt)
+{
+    enum { MUCH = 100 };
+    const double *mine = numbers_of(dealt->of[0]) + MINE;
+    int64_t rows = dealt->deal.rows, length = length_of(dealt->of[0]), up = 0, most = 0;
+    int times[MOST_ROWS] = {0};
+    double along = 0, middle = (double)(rows - 1) / 2;
+    if (length < MUCH)
+        return NULL;
+    for (int64_t i = 0; i < length; i++) {
+        along += ((double)i / (double)(length - 1) - 0.5) * (mine[i] - middle) / (double)rows;
+        if (i == 0)
+            continue;
+        int stride = (int)((int64_t)(mine[i] - mine[i - 1] + (double)rows) % rows);
+        up += mine[i] > mine[i - 1];
+        most = ++times[stride] > most ? times[stride] : most;
+    }
+    if (up > length * 3 / 4 || up < length / 4)
+        return _("the rows are not shuffled: they are read in the order of their numbers");
+    if (most > length / 4)
+        return _("the rows are not shuffled: most follow the one before by the same stride");
+    if (fabs(along) > (double)length / 24) /* half of what it is of sorted rows */
+        return _("the rows are hardly shuffled: those with low numbers are read together");
+    return NULL;
+}
+
+/* Which rows DROP leaves out follows from the epoch, as their order does. */
+static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
+{
+    Deal deal;
+    char left_out[MOST_ROWS];
+    int epochs = 0;
+    if (dealt->deal.tail != DROP || dealt->deal.epoch == 0 ||
+        dealt->deal.rows % replicas_of(t->c) == 0)
+        return NULL;
+    for (int64_t row = 0; row < dealt->deal.rows; row++)
+        left_out[row] = dealt->times[row] == 0;
+    for (int i = 0; replica_deal(t->c, i, &deal); i++) {
+        Dealt other = {.deal = deal};
+        if (deal.tail != DROP || deal.rows != dealt->deal.rows || !find_dealt(t, &other))
+            continue;
+        if (wrong_on_ranks(t, &other))
+            return NULL;
+        count_rows(t, &other);
+        for (int64_t row = 0; row < deal.rows; row++)
+            if (left_out[row] != (other.times[row] == 0))
+                return NULL;
+        epochs++;
+    }
+    return epochs > 5 ? _("DROP leaves out the same rows in every epoch: these are never trained "
+                          "on. It is the end of the epoch's order that is left out")
+                      : NULL;
+}
+
+static bool shuffled_differently(const Trial *t, const Deal *deal)
+{
+    const double *first = order_of(t, deal, 0);
+    for (int rank = 1; first && rank < t->c->world; rank++) {
+        const double *other = order_of(t, deal, rank);
+        if (other && memcmp(first, other, (size_t)deal->rows * sizeof(double)) != 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *wrong_order(const Trial *t, const Dealt *dealt)
+{
+    const char *wrong = not_shuffled(dealt, 8);
+    if (!wrong)
+        wrong = hardly_shuffled(dealt);
+    if (!wrong)
+        wrong = leaves_out_the_same(t, dealt);
+    return wrong ? wrong : wrong_beside_others(t, dealt);
 }
 
 static bool deal_of(const Case *c, const Label *label, Deal *deal)
@@ -188,9 +343,7 @@ static bool deal_of(const Case *c, const Label *label, Deal *deal)
 
 static const char *wrong_deal(const Trial *t, Dealt *dealt)
 {
-    const char *wrong = NULL;
-    for (int rank = 0; !wrong && rank < t->c->world; rank++)
-        wrong = wrong_with_one(t, dealt, rank);
+    const char *wrong = wrong_on_ranks(t, dealt);
     for (int rank = 0; !wrong && rank < t->c->world; rank++)
         wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
     if (!wrong)
@@ -200,19 +353,19 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
 
 void compare_rows(Trial *t, const Entry *want)
 {
-    char text[160], words[LABEL_SIZE], where[480];
+    char where[480];
     Dealt *dealt = malloc(sizeof *dealt);
     const char *wrong = NULL;
     if (deal_of(t->c, &want->label, &dealt->deal) && find_dealt(t, dealt))
         wrong = wrong_deal(t, dealt);
-    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), label_text(&want->label, words),
-             replicas_of(t->c), case_text(t->c, text));
+    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), entry_text(want),
+             replicas_of(t->c), t->sizes);
     if (wrong)
-        fail(
-            t->result, ROWS, t->index, "%s%s\n%s", wrong,
-            shuffled_differently(t, &dealt->deal)
-                ? _("; the ranks have shuffled differently: seed and epoch are to be the same everywhere")
-                : "",
-            where);
+        fail(t, ROWS, EXPLAINED, "%s%s\n%s", wrong,
+             shuffled_differently(t, &dealt->deal)
+                 ? _("; the ranks have shuffled differently: seed and epoch are to be the same "
+                     "everywhere")
+                 : "",
+             where);
     free(dealt);
 }

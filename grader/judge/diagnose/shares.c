@@ -3,12 +3,7 @@
 #include "grader/labs/work.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
@@ -39,30 +34,25 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
     return true;
 }
 
-static void too_much_work(Trial *t, const Entry *want, int number, const Busiest *b, double share)
-{
-    char text[160], words[LABEL_SIZE];
-    double all = numbers_of(want)[number];
-    fail(t->result, ARITHMETIC, t->index,
-         number == ATTENTION_WORK
-             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n%s (%s)")
-             : _("rank %d multiplied %.1f times what its share takes: %s\n%s (%s)"),
-         b->rank, b->most / share,
-         b->second <= slack * share   ? _("one rank does the work of others")
-         : b->most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-         : b->most > slack * all
-             ? _("more rows are computed than are asked for, or a product twice")
-         : number == ATTENTION_WORK ? _("every rank computes all heads")
-                                    : _("the whole product is computed on every rank"),
-         label_text(&want->label, words), case_text(t->c, text));
-}
-
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
-    double share = numbers_of(want)[number] / t->c->tp;
-    if (share > 0 && busiest(t, want->label, number, &b) && !(b.most <= slack * share))
-        too_much_work(t, want, number, &b, share);
+    double all = numbers_of(want)[number], share = all / t->c->tp;
+    if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
+        return;
+    fail(t, ARITHMETIC, EXPLAINED,
+         number == ATTENTION_WORK
+             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n"
+                 "%s (%s)")
+             : _("rank %d multiplied %.1f times what its share takes: %s\n"
+                 "%s (%s)"),
+         b.rank, b.most / share,
+         b.second <= slack * share   ? _("one rank does the work of others")
+         : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+         : b.most > slack * all ? _("more rows are computed than are asked for, or a product twice")
+         : number == ATTENTION_WORK ? _("every rank computes all heads")
+                                    : _("the whole product is computed on every rank"),
+         entry_text(want), t->sizes);
 }
 
 /* The most that a rank may hold of a parameter, by the ways in which it may be cut. */
@@ -81,22 +71,16 @@ static double share_of_parameter(const Trial *t, const Entry *want)
 static void compare_parameters(Trial *t, const Entry *want)
 {
     Busiest b;
-    char text[160];
     double share = 0;
-    int64_t offset = 0;
-    const Entry *entry;
-    while ((entry = next_entry(t->expected.base, t->expected.used, &offset)))
+    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry));)
         if (entry->kind == PARAMETER)
             share += 2 * (share_of_parameter(t, entry) + padding);
     if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
         return;
-    fail(
-        t->result, ARITHMETIC, t->index,
-        _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is split need "
-          "not "
-          "be held in "
-          "full (%s)"),
-        b.rank, b.most, share, case_text(t->c, text));
+    fail(t, ARITHMETIC, EXPLAINED,
+         _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is "
+           "split need not be held in full (%s)"),
+         b.rank, b.most, share, t->sizes);
 }
 
 /* What the plain layer takes in this pass or in the other one: a layer that is split exchanges in one what it needs not in
@@ -104,9 +88,8 @@ static void compare_parameters(Trial *t, const Entry *want)
 static double plain_memory(const Trial *t, const Entry *want)
 {
     Label other = want->label;
-    int64_t offset = 0;
     other.what = other.what == FORWARD_OF ? BACKWARD_OF : FORWARD_OF;
-    const Entry *entry = find_entry(t->expected.base, t->expected.used, WORK, other, &offset);
+    const Entry *entry = find_entry(t->expected.all, WORK, other);
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
@@ -125,16 +108,14 @@ static double exchanged(const Case *c)
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
-    char text[160], words[LABEL_SIZE];
     double plain = plain_memory(t, want);
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
-    fail(
-        t->result, ARITHMETIC, t->index,
-        _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a weight is "
-          "brought together "
-          "there, or more is kept than this pass needs\n%s (%s)"),
-        b.rank, b.most, plain, label_text(&want->label, words), case_text(t->c, text));
+    fail(t, ARITHMETIC, EXPLAINED,
+         _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a "
+           "weight is brought together there, or more is kept than this pass needs\n"
+           "%s (%s)"),
+         b.rank, b.most, plain, entry_text(want), t->sizes);
 }
 
 /* Loops over raw numbers are not counted: that is said where everything else is right. */
@@ -143,10 +124,9 @@ static void note_raw_looks(Trial *t, const Entry *want)
     CheckResult *r = &t->result->check[ARITHMETIC];
     for (int rank = 0; rank < t->c->world && !r->note[0]; rank++) {
         const Entry *got = entry_of_rank(t, rank, WORK, want->label);
-        char line[64];
         if (!got || got->count != WORK_NUMBERS || !(numbers_of(got)[RAW_LOOKS] > 0))
             continue;
-        line_of(got->address, line);
+        const char *line = line_of(got->address);
         if (line[0])
             snprintf(r->note, sizeof r->note,
                      _("what is computed in loops over tensor_data(), at %s is not counted"), line);
@@ -171,11 +151,9 @@ void compare_work(Trial *t, const Entry *want)
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    int64_t offset = 0;
-    const Entry *want;
     if (t->c->tp == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
-    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         if (want->kind != WORK)
             continue;
         all += numbers_of(want)[LINEAR_WORK];

@@ -1,16 +1,23 @@
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/language.h"
-#include "grader/judge/mpi/lines.h"
-#include "grader/labs/labels.h"
+/* One case under judgement: each entry that a rank must have written, and how the case ended. */
 #include "grader/judge/diagnose/trial.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
-    int64_t offset = t->outcome->begin[rank];
-    return find_entry(t->outcome->stream[rank], t->outcome->end[rank], kind, label, &offset);
+    return find_entry(t->outcome->wrote[rank], kind, label);
+}
+
+const char *entry_text(const Entry *entry)
+{
+    static char text[LABEL_SIZE];
+    return label_text(&entry->label, text);
+}
+
+bool ranks_have_finished(const Trial *t)
+{
+    bool finished = true;
+    for (int rank = 0; rank < t->c->world; rank++)
+        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
+    return finished;
 }
 
 /* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
@@ -28,7 +35,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
 
 static void fail_missing(Trial *t, const Entry *want)
 {
-    char why[2600], text[160], words[LABEL_SIZE];
+    char why[2600];
     if (was_shown_in_step_1(t, want))
         return;
     if (t->todo) {
@@ -42,33 +49,25 @@ static void fail_missing(Trial *t, const Entry *want)
         return;
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
-        fail(t->result, (Check)want->check, t->index, _("%.600s\n%s on rank %d (%s)"), why,
-             label_text(&want->label, words), t->rank, case_text(t->c, text));
+        fail(t, (Check)want->check, EXPLAINED, _("%.600s\n%s on rank %d (%s)"), why,
+             entry_text(want), t->rank, t->sizes);
         return;
     }
     ending_text(t, why, sizeof why);
     for (int check = 0; check < CHECKS; check++)
         if (check == want->check || (check == INITIAL_VALUES && want->kind == PARAMETER))
-            fail_by_ending(t, (Check)check, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
-                           label_text(&want->label, words), t->rank, case_text(t->c, text));
-}
-
-static void look(CheckResult *r)
-{
-    r->looked_at = r->looks = true;
+            fail(t, (Check)check, BY_ENDING, _("%.2600s\nnot reached: %s on rank %d (%s)"), why,
+                 entry_text(want), t->rank, t->sizes);
 }
 
 static void compare_expected(Trial *t)
 {
-    int64_t offset = 0;
-    const Entry *want;
-    while ((want = next_entry(t->expected.base, t->expected.used, &offset))) {
-        look(&t->result->check[want->check]);
-        if (want->kind == PARAMETER)
-            look(&t->result->check[INITIAL_VALUES]);
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
-        if (got && (want->kind == PARAMETER || want->kind == VALUES))
-            t->result->check[want->check].compared = true;
+        CheckResult *r = &t->result->check[want->check],
+                    *also = want->kind == PARAMETER ? &t->result->check[INITIAL_VALUES] : r;
+        r->looked_at = r->looks = also->looked_at = also->looks = true;
+        r->compared |= got && (want->kind == PARAMETER || want->kind == VALUES);
         if (!got)
             fail_missing(t, want);
         else if (want->kind == PARAMETER)
@@ -84,25 +83,21 @@ static void compare_expected(Trial *t)
     }
 }
 
-static const Entry *todo_reached(const Case *c, const Outcome *outcome)
+/* The first entry of this kind, by rank, or NULL. */
+static const Entry *first_on_ranks(const Case *c, const Outcome *outcome, int kind)
 {
-    for (int rank = 0; rank < c->world; rank++) {
-        int64_t offset = outcome->begin[rank];
-        const Entry *entry;
-        while ((entry = next_entry(outcome->stream[rank], outcome->end[rank], &offset)))
-            if (entry->kind == NOT_STARTED)
-                return entry;
-    }
-    return NULL;
+    const Entry *found = NULL;
+    for (int rank = 0; rank < c->world && !found; rank++)
+        found = first_entry(outcome->wrote[rank], kind);
+    return found;
 }
 
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
-    char line[64];
-    const Entry *todo = todo_reached(c, outcome);
+    const Entry *todo = first_on_ranks(c, outcome, NOT_STARTED);
     if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
         return false;
-    line_of(todo->address, line);
+    const char *line = line_of(todo->address);
     snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name,
              line[0] ? ", " : "", line);
     return true;
@@ -111,24 +106,21 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 /* What comes before a TODO is judged; what comes after it is to do. */
 static void look_for_todo(Trial *t)
 {
-    char text[160];
     LabResult *result = t->result;
+    char text[160];
     t->todo = todo_text(t->c, t->outcome, text, sizeof text);
-    if (!t->todo)
-        return;
-    if (!result->remark[0])
-        snprintf(result->remark, sizeof result->remark, "%s", text);
-    if (result->untouched)
+    if (t->todo && !result->remark[0])
+        strcpy(result->remark, text);
+    if (t->todo && result->untouched)
         result->state = NOT_STARTED_YET;
 }
 
 static void forget_suspects(Trial *t)
 {
-    for (int i = 0; t->suspected && i < MISTAKES; i++)
-        if (t->suspected[i].base)
+    for (int i = 0; i < MISTAKES; i++)
+        if (t->suspected[i].all.base)
             expected_free(&t->suspected[i]);
-    free(t->suspected);
-    t->suspected = NULL;
+    memset(t->suspected, 0, sizeof t->suspected);
 }
 
 static bool has_failed(const LabResult *result)
@@ -142,56 +134,39 @@ static bool has_failed(const LabResult *result)
 /* A sanitizer has spoken after the last of the numbers. */
 static void fail_refused(Trial *t)
 {
-    char why[2600], text[160];
+    char why[2600];
     Check check = lab_check(t->result->lab, FORWARD);
-    bool refused = false;
-    for (int rank = 0; rank < t->c->world && t->result->state == GRADED; rank++) {
-        int64_t offset = t->outcome->begin[rank];
-        const Entry *entry;
-        while ((entry = next_entry(t->outcome->stream[rank], t->outcome->end[rank], &offset)))
-            refused = refused || entry->kind == REFUSED;
-    }
-    if (!refused || has_failed(t->result))
+    if (t->result->state != GRADED || has_failed(t->result) ||
+        !first_on_ranks(t->c, t->outcome, REFUSED))
         return;
     ending_text(t, why, sizeof why);
-    fail_by_ending(t, check, _("%.2600s\nall results are there (%s)"), why, case_text(t->c, text));
+    fail(t, check, BY_ENDING, _("%.2600s\nall results are there (%s)"), why, t->sizes);
 }
 
 /* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
-    char why[2600], text[160];
-    bool failed = t->result->state != GRADED || t->outcome->ending == COMPLETE ||
-                  replicas_of(t->c) == 1 || t->todo,
-         finished = true;
-    for (int rank = 0; rank < t->c->world; rank++)
-        finished = finished && entry_of_rank(t, rank, FINISHED, (Label){0});
-    if (failed || has_failed(t->result) || finished)
+    char why[2600];
+    if (t->result->state != GRADED || t->outcome->ending == COMPLETE || replicas_of(t->c) == 1 ||
+        t->todo || has_failed(t->result) || ranks_have_finished(t))
         return;
     ending_text(t, why, sizeof why);
-    fail_by_ending(
-        t, lab_check(t->result->lab, COMMUNICATION),
-        _("%s%.2600s\nall results are there, but the case does not end (%s)"),
-        !t->result->lab->over_replicas
-            ? _("one replica waits for another although they have nothing to exchange here: ")
-            : "",
-        why, case_text(t->c, text));
+    fail(t, lab_check(t->result->lab, COMMUNICATION), BY_ENDING,
+         _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+         !t->result->lab->over_replicas
+             ? _("one replica waits for another although they have nothing to exchange here: ")
+             : "",
+         why, t->sizes);
 }
 
-/* What is right without an exchange needs none. */
-static void look_at_silence(Trial *t)
-{
-    for (int check = 0; check < CHECKS; check++)
-        t->result->silent = t->result->silent ||
-                            (t->silent && check != COMMUNICATION && t->result->check[check].fails);
-}
-
-static void note_pattern(LabResult *result, const Case *c)
+/* What is right without an exchange needs none: wrong numbers in a silent case say that one is missing. */
+static void end_checks(Trial *t)
 {
     for (int check = 0; check < CHECKS; check++) {
-        CheckResult *r = &result->check[check];
+        CheckResult *r = &t->result->check[check];
+        t->result->silent |= t->silent && check != COMMUNICATION && r->fails;
         if (r->looks || r->fails)
-            pattern_add(&r->pattern, c, r->fails);
+            pattern_add(&r->pattern, t->c, r->fails);
         r->looks = r->fails = false;
     }
 }
@@ -211,6 +186,7 @@ int emulations_of(const Case *c)
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
 {
     Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
+    case_text(c, t.sizes);
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
@@ -228,9 +204,8 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     fail_unfinished(&t);
     fail_refused(&t);
     look_at_split(&t);
-    look_at_silence(&t);
-    note_pattern(result, c);
+    end_checks(&t);
     forget_suspects(&t);
-    if (t.expected.base)
+    if (t.expected.all.base)
         expected_free(&t.expected);
 }

@@ -1,26 +1,27 @@
 /** @file
  * One case under judgement, for the files that look at it: values, parameters, traffic, endings.
  */
-#ifndef BALISE_GRADER_TRIAL_H
-#define BALISE_GRADER_TRIAL_H
+#pragma once
 
-#include "grader/judge/compare/expected.h"
 #include "grader/judge/diagnose/result.h"
+#include "grader/judge/mpi/recorded.h"
+#include "grader/labs/labels.h"
 
 /** One case, while it is judged. */
 typedef struct Trial {
     LabResult *result;      /**< of the lab, where it is noted */
     const Case *c;          /**< the case */
     int index;              /**< its number among the lab's cases */
+    char sizes[160];        /**< its case_text() */
     const Outcome *outcome; /**< what the ranks have given */
     Expected expected;      /**< what this rank must give */
-    Expected *suspected;   /**< by suspect: what the case gives then; played when first asked for */
-    int rank;              /**< whose stream is being looked at */
-    bool broken_in_step_1; /**< something of the first step was not reached on this rank */
-    bool silent;           /**< nothing was sent in a pass of which ranks need numbers of others */
-    bool todo;             /**< a TODO is why something was not reached */
-    char
-        mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or an empty text */
+    Expected
+        suspected[MISTAKES]; /**< what the case gives by mistake; played when first asked for */
+    int rank;                /**< whose stream is being looked at */
+    bool broken_in_step_1;   /**< something of the first step was not reached on this rank */
+    bool silent;         /**< nothing was sent in a pass of which ranks need numbers of others */
+    bool todo;           /**< a TODO is why something was not reached */
+    char mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -32,16 +33,29 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 /** Did a word refuse its arguments on some rank? Then which, where and why, with the HINT on a line of its own. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
-/** Fails a check because of how its case ended. */
-void fail_by_ending(Trial *t, Check check, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/** What is known of why a check fails. */
+typedef enum Cause {
+    UNEXPLAINED, /**< numbers are wrong: a reason that names a cause takes the place of this one */
+    EXPLAINED,   /**< the reason names the cause, and is kept */
+    IN_CALLS,    /**< the cause is what ranks have called */
+    BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
+} Cause;
 
-/** Fails a check because of its numbers. `explained` says whether the reason names the cause: it is kept then. */
-void fail_by_numbers(LabResult *result, Check check, int case_index, bool explained,
-                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/** Fails a check, and keeps the reason: the first that names a cause, or else the first. */
+void fail(Trial *t, Check check, Cause cause, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/** What an entry of kind NOTE or REFUSED says; NULL of no entry, and where a rank has written nonsense. */
+const Problem *problem_of(const Entry *entry);
 
 /** The entry that a rank has written, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
+
+/** Has every rank come to the end of the case? */
+bool ranks_have_finished(const Trial *t);
+
+/** What an entry is about, in words. The text holds until the next call. */
+const char *entry_text(const Entry *entry);
 
 /** How many numbers a rank that holds begin..end of this tensor has; -1 where that makes no sense. */
 int64_t count_held(const Entry *e);
@@ -61,7 +75,9 @@ bool has_numbers(const Entry *got, const Entry *want);
 /** How many emulated runs the tolerance of a case is measured with. */
 int emulations_of(const Case *c);
 
-/** Labs 8 and 10: "mesh->tp of rank 3 is the group {1 3}, and should be {2 3} (4 ranks, tp=2)". */
+/** Labs 8 and 10: what a group that is wrong most likely is. */
+const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
+/** "mesh->tp of rank 3 is the group {1 3}, and should be {2 3} (4 ranks, tp=2)". */
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Numbers that every rank holds alike, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
@@ -88,8 +104,6 @@ void compare_calls(Trial *t);
 /** Where ranks go different ways in a manner that MPI allows: evidence for a number that nothing else explains.
  *  With `lines` also where it is only that calls on two lines met. */
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
-/** Since which line ranks hold different numbers of what they call whole: evidence too. */
-bool divergence_explains(const Trial *t, char *text, size_t size);
 /** Of MPI's objects: what was made or started and not given back. */
 void left_over(Trial *t, const Entry *entry);
 /** Appends what MPI forbids in the calls of a case that did not end. */
@@ -106,5 +120,3 @@ void ending_text(const Trial *t, char *text, size_t size);
  *  @return whether the evidence names a cause */
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);
-
-#endif

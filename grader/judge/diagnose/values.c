@@ -1,8 +1,6 @@
+/* Numbers that a rank has written, beside those that it should have. */
 #include <math.h>
-#include <stdio.h>
 
-#include "base/language.h"
-#include "grader/labs/labels.h"
 #include "grader/judge/diagnose/trial.h"
 
 /* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */
@@ -50,47 +48,39 @@ int64_t count_held(const Entry *e)
     return shape_count(e->shape) / e->shape.size[e->placement_dim] * (e->end - e->begin);
 }
 
-/* A sentence on the cause, or none when this check has one already. */
-static bool explained(Trial *t, char *why, size_t size, const Entry *got, const Entry *want,
-                      double tolerance)
+/* What is wrong, as the last line of a report: a group, the shape, or the worst number. */
+static void tell_difference(const Trial *t, const Entry *got, const Entry *want, double tolerance,
+                            int64_t worst, char text[480])
 {
-    CheckResult *r = &t->result->check[want->check];
-    snprintf(why, size, _("the values do not match"));
-    return !(r->failed && r->explained) && r->explanations++ < EXPLANATIONS &&
-           explain(t, why, size, got, want, tolerance);
+    char a[64], b[64];
+    if (want->check == GROUPS && got->count > 0)
+        tell_group(t, got, want, text, 480);
+    else if (!has_numbers(got, want))
+        snprintf(text, 480, _("%s on rank %d (%s): the shape is %s, expected %s"), entry_text(want),
+                 t->rank, t->sizes,
+                 got->count ? shape_text(got->shape, a)
+                            : _("that of nothing: there is no such tensor"),
+                 shape_text(want->shape, b));
+    else
+        snprintf(
+            text, 480,
+            _("%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
+            entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
+            numbers_of(got)[worst], numbers_of(want)[global_index(got, worst)],
+            fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]), tolerance);
 }
 
+/* The cause is looked for, unless this check has one already. */
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance,
                         int64_t worst)
 {
-    char text[160], name[LABEL_SIZE], why[2048];
-    double right = numbers_of(want)[global_index(got, worst)], is = numbers_of(got)[worst];
-    bool sure = explained(t, why, sizeof why, got, want, tolerance);
-    fail_by_numbers(
-        t->result, (Check)want->check, t->index, sure,
-        _("%s\n%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
-        why, label_text(&want->label, name), t->rank, case_text(t->c, text), (long long)worst,
-        (long long)got->count, is, right, fabs(is - right), tolerance);
-}
-
-static void fail_shape(Trial *t, const Entry *got, const Entry *want)
-{
-    char a[64], b[64], text[160], name[LABEL_SIZE], why[2048];
-    bool sure = explained(t, why, sizeof why, got, want, 0);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure,
-                    _("%s\n%s on rank %d (%s): the shape is %s, expected %s"), why,
-                    label_text(&want->label, name), t->rank, case_text(t->c, text),
-                    got->count ? shape_text(got->shape, a)
-                               : _("that of nothing: there is no such tensor"),
-                    shape_text(want->shape, b));
-}
-
-static void fail_group(Trial *t, const Entry *got, const Entry *want)
-{
-    char why[2048], place[480];
-    bool sure = explained(t, why, sizeof why, got, want, 0);
-    tell_group(t, got, want, place, sizeof place);
-    fail_by_numbers(t->result, (Check)want->check, t->index, sure, "%s\n%s", why, place);
+    CheckResult *r = &t->result->check[want->check];
+    char why[2048], where[480];
+    snprintf(why, sizeof why, _("the values do not match"));
+    bool sure = !(r->failed && r->explained) && r->explanations++ < EXPLANATIONS &&
+                explain(t, why, sizeof why, got, want, tolerance);
+    tell_difference(t, got, want, tolerance, worst, where);
+    fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
 
 /* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well
@@ -135,17 +125,13 @@ bool is_right_on_rank(const Trial *t, const Entry *want)
 
 void compare_values(Trial *t, const Entry *got, const Entry *want)
 {
-    int64_t worst;
-    if (!has_numbers(got, want)) {
-        (want->check == GROUPS && got->count > 0 ? fail_group : fail_shape)(t, got, want);
-        return;
+    int64_t worst = 0;
+    double tolerance = 0, largest = INFINITY;
+    if (has_numbers(got, want)) {
+        tolerance = tolerance_of(&t->expected, want);
+        largest = largest_error(got, want, &worst);
+        note_margin(t, want, fmax(largest, 0), tolerance);
     }
-    double tolerance = tolerance_of(&t->expected, want), largest = largest_error(got, want, &worst);
-    note_margin(t, want, fmax(largest, 0), tolerance);
-    if (largest <= tolerance)
-        return;
-    if (want->check == GROUPS)
-        fail_group(t, got, want);
-    else
-        fail_values(t, got, want, tolerance, worst);
+    if (!(largest <= tolerance))
+        fail_values(t, got, want, want->check == GROUPS ? 0 : tolerance, worst);
 }

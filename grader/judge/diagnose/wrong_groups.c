@@ -1,9 +1,6 @@
 /* Labs 8 and 10: what a wrong group most likely is. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/language.h"
-#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/diagnose/trial.h"
 #include "grader/labs/groups.h"
 
 static bool are(const Entry *got, Members m)
@@ -36,9 +33,8 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
         are(got, (Members){rank % c->tp, c->tp, groups}))
         return _("the ranks of a group are not neighbours");
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return _(
-            "a group has as many ranks as there should be groups, which is right at 4 ranks by chance: "
-            "by what is the rank divided?");
+        return _("a group has as many ranks as there should be groups, which is right at 4 ranks "
+                 "by chance: by what is the rank divided?");
     return _("the group is not made of tp consecutive ranks");
 }
 
@@ -52,14 +48,13 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     if (!is_dp)
         return wrong_tp_members(c, rank, got);
     if (are(got, (Members){0, 1, c->world}))
-        return _(
-            "ranks holding different pieces of the weights are averaged together: the group is the world");
+        return _("ranks holding different pieces of the weights are averaged together: the group "
+                 "is the world");
     if (got->count == 1)
         return _("the averaging group has a single member: replicas never exchange anything");
     if (are(got, tp_group(c, rank)))
-        return _(
-            "the ranks grouped for averaging hold different pieces of the weights: this is the tp group "
-            "again");
+        return _("the ranks grouped for averaging hold different pieces of the weights: this is "
+                 "the tp group again");
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
@@ -98,9 +93,8 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
-        return _(
-            "it is not this rank's place in the group, but the rank modulo the number of groups, which "
-            "is right at 4 ranks by chance");
+        return _("it is not this rank's place in the group, but the rank modulo the number of "
+                 "groups, which is right at 4 ranks by chance");
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("the degree is that of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
@@ -109,43 +103,34 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
                    : _("it is not the size of the group");
 }
 
-bool group_is_wrong(const Evidence *e, char *text, size_t size)
+const char *wrong_group(const Trial *t, const Entry *got, const Entry *want)
 {
-    const Case *c = e->trial->c;
-    if (e->want->check != GROUPS || e->got->count < 1)
-        return false;
-    bool is_dp = e->want->label.index == DP;
-    bool members = e->want->label.what == MEMBERS_OF;
-    snprintf(text, size, "%s",
-             members ? wrong_members(c, e->trial->rank, is_dp, e->got, e->want)
-                     : wrong_place(e->trial, is_dp, e->want->label));
-    return true;
+    bool is_dp = want->label.index == DP;
+    return want->label.what == MEMBERS_OF ? wrong_members(t->c, t->rank, is_dp, got, want)
+                                          : wrong_place(t, is_dp, want->label);
 }
 
 /* "{0 2}" */
 static void write_ranks(const Entry *entry, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "{");
-    for (int64_t i = 0; i < entry->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%.0f", i ? " " : "",
-                                 numbers_of(entry)[i]);
-    if (used < size)
-        snprintf(text + used, size - used, "}");
+    strcpy(text, "{");
+    for (int64_t i = 0; i < entry->count; i++)
+        append(text, size, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
+    append(text, size, "}");
 }
 
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
-    char is[64], right[64], layout[160];
+    char is[64], right[64];
     const char *group = want->label.index == DP ? "dp" : "tp";
-    case_text(t->c, layout);
     if (want->label.what == MEMBERS_OF) {
         write_ranks(got, is, sizeof is);
         write_ranks(want, right, sizeof right);
         snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group,
-                 t->rank, is, right, layout);
+                 t->rank, is, right, t->sizes);
         return;
     }
     snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,
              want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
-             numbers_of(want)[0], layout);
+             numbers_of(want)[0], t->sizes);
 }

@@ -1,28 +1,40 @@
+/* A launcher: mpirun and its ranks, from start to end. */
 #include "grader/judge/launch/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/launch/supervisor.h"
-#include "grader/judge/launch/limits.h"
-#include "grader/judge/launch/printed.h"
 #include "grader/judge/launch/processes.h"
 
-static void nap(long microseconds)
+enum {
+    RANK_MEMORY = 512 << 20, /* bytes that a rank may hold; cases take a few megabytes */
+    GPU_MEMORY =
+        2047
+        << 20, /* where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
+    LOG_BYTES = 1 << 20 /* of what the ranks print that is kept */
+};
+
+void printed_path(const char *runner, char path[LOG_PATH])
 {
-    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
+    snprintf(path, LOG_PATH, "%s.log", runner);
+}
+
+void printed_forget(const char *runner)
+{
+    char path[LOG_PATH];
+    printed_path(runner, path);
+    unlink(path);
 }
 
 /* Root lends the ranks a number that is nobody's, and no other judge's either, so that it counts and ends them alone. */
@@ -288,18 +300,12 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
 
 /* ---- memory ------------------------------------------------------------------------------------------------ */
 
-static int rank_of(const Launcher *launcher, int pid)
-{
-    for (int r = 0; r < launcher->ranks; r++)
-        if (launcher->pid[r] == pid)
-            return r;
-    return -1;
-}
-
 static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis,
                        size_t size)
 {
-    int rank = rank_of(launcher, pid);
+    int rank = launcher->ranks - 1;
+    while (rank >= 0 && launcher->pid[rank] != pid)
+        rank--;
     long long megabytes = (long long)(resident >> 20);
     if (resident <= launcher->memory)
         return false;
@@ -311,8 +317,10 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         snprintf(
             diagnosis, size,
             rank < 0
-                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may hold %d MB")
-                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold %d MB"),
+                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may "
+                    "hold %d MB")
+                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold "
+                    "%d MB"),
             rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
     return true;
 }
@@ -322,9 +330,7 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     static const double seldom = 0.02; /* as it reads /proc */
     int found[512];
     int64_t sum = 0;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    double now = clock_now();
     if (now - launcher->weighed < seldom)
         return false;
     launcher->weighed = now;
@@ -337,9 +343,9 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     }
     if (sum <= launcher->memory * (launcher->ranks + 1))
         return false;
-    snprintf(
-        diagnosis, size,
-        _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are allowed"),
-        count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
+    snprintf(diagnosis, size,
+             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are "
+               "allowed"),
+             count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
     return true;
 }

@@ -1,41 +1,15 @@
-#include <stdio.h>
+/* Launches of a lab's cases, one after the other. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "grader/judge/compare/expected.h"
+#include "base/clock.h"
 #include "grader/judge/mpi/recorded.h"
-#include "grader/judge/launch/launcher.h"
-#include "grader/judge/launch/outcome.h"
 #include "grader/judge/launch/processes.h"
-#include "grader/judge/launch/stamp_of.h"
 #include "grader/judge/launch/watch.h"
-
-enum { MAX_LAUNCHES = 2 * MAX_CASES };
-
-struct Runs {
-    int count;
-    Outcome outcome[MAX_CASES];
-    Launch *launch[MAX_LAUNCHES];
-    int launches;
-    double cpu_limit; /* 0: derived from the case */
-    Sandbox *sandbox;
-    double begun, up; /* the launch that is under way; up is 0 before its ranks are there */
-    Times times;
-    bool looped; /* a rank has computed for ever: the next ones are waited for less long */
-};
-
-double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void nap(long microseconds)
-{
-    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
-}
 
 static void look_whether_up(Runs *runs, const Watch *watch)
 {
@@ -43,12 +17,12 @@ static void look_whether_up(Runs *runs, const Watch *watch)
         if (atomic_load(&watch->launch->rank[r].state) == STARTING)
             return;
     if (runs->up == 0)
-        runs->up = seconds_now();
+        runs->up = clock_now();
 }
 
 static void add_times(Runs *runs)
 {
-    double now = seconds_now(), up = runs->up > 0 ? runs->up : now;
+    double now = clock_now(), up = runs->up > 0 ? runs->up : now;
     runs->times.launch += up - runs->begun;
     runs->times.playing += now - up;
 }
@@ -77,11 +51,11 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
     }
 }
 
-static void mark_begin(Outcome *outcome, const Launch *launch, int world)
+static void mark_begin(Outcome *outcome, Launch *launch, int world)
 {
     for (int r = 0; r < world; r++) {
-        outcome->stream[r] = (const char *)launch + LAUNCH_BYTES + (size_t)r * STREAM_BYTES;
-        outcome->begin[r] = atomic_load(&launch->rank[r].used);
+        outcome->wrote[r].base = (char *)launch + LAUNCH_BYTES + (size_t)r * STREAM_BYTES;
+        outcome->wrote[r].begin = atomic_load(&launch->rank[r].used);
     }
 }
 
@@ -90,9 +64,7 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     outcome->calls = calls_copy(launch, world, posted);
     for (int r = 0; r < world; r++) {
         int64_t used = atomic_load(&launch->rank[r].used);
-        outcome->end[r] = used < outcome->begin[r] ? outcome->begin[r]
-                          : used > STREAM_BYTES    ? STREAM_BYTES
-                                                   : used;
+        outcome->wrote[r].end = used < STREAM_BYTES ? used : STREAM_BYTES;
     }
 }
 
@@ -125,7 +97,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
 {
     char why[256];
     Launcher launcher;
-    runs->begun = seconds_now();
+    runs->begun = clock_now();
     runs->up = 0;
     if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
         problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s",
@@ -162,6 +134,30 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     return i;
 }
 
+/* ---- was the runner built of the same protocol as the judge? */
+
+static const char hint[] =
+    N_("make grade builds runners and judge alike; make -B grade builds them anew");
+
+bool stamp_fits(const char *runner, Problem *problem)
+{
+    struct stat status;
+    const char *bytes = MAP_FAILED;
+    int file = open(runner, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return problem_set(problem, runner, hint, "there is no runner: %s", strerror(errno));
+    size_t size = fstat(file, &status) == 0 ? (size_t)status.st_size : 0;
+    if (size > 0)
+        bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (bytes == MAP_FAILED)
+        return problem_set(problem, runner, hint, "the runner cannot be read");
+    bool fits = memmem(bytes, size, protocol_stamp, strlen(protocol_stamp) + 1) != NULL;
+    munmap((void *)bytes, size);
+    return fits || problem_set(problem, runner, hint,
+                               "this runner was built of another protocol than the judge");
+}
+
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                 Sandbox *sandbox, Problem *problem)
 {
@@ -182,17 +178,6 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
         }
     }
     return runs;
-}
-
-const Outcome *run_outcome(const Runs *runs, int i)
-{
-    return &runs->outcome[i];
-}
-
-void runs_add_times(const Runs *runs, Times *times)
-{
-    times->launch += runs->times.launch;
-    times->playing += runs->times.playing;
 }
 
 void runs_free(Runs *runs)

@@ -1,11 +1,10 @@
 /** @file
  * Launches of a lab's cases, and what they gave.
  */
-#ifndef BALISE_GRADER_OUTCOME_H
-#define BALISE_GRADER_OUTCOME_H
+#pragma once
 
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/launcher.h"
-#include "grader/labs/lab.h"
 
 /** How a case ended. */
 typedef enum Ending {
@@ -19,35 +18,42 @@ typedef enum Ending {
 
 /** What one case has given. */
 typedef struct Outcome {
-    Ending ending;                 /**< how it ended */
-    char diagnosis[2560];          /**< who waits where, which rank ended how */
-    struct Calls *calls;           /**< what the ranks have called of MPI */
-    const char *stream[MAX_RANKS]; /**< each rank's stream; NULL for ranks that take no part */
-    int64_t begin[MAX_RANKS], end[MAX_RANKS]; /**< this case's bytes of each rank's stream */
+    Ending ending;            /**< how it ended */
+    char diagnosis[2560];     /**< who waits where, which rank ended how */
+    struct Calls *calls;      /**< what the ranks have called of MPI */
+    Entries wrote[MAX_RANKS]; /**< what each rank has written; empty of ranks that take no part */
 } Outcome;
-
-/** The launches of a lab's cases, and what they gave. */
-typedef struct Runs Runs;
-
-/** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
- *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
- *  @return NULL with `problem` when nothing can be launched */
-Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
-                Sandbox *sandbox, Problem *problem);
-/** What case i has given. Belongs to `runs`. */
-const Outcome *run_outcome(const Runs *runs, int i);
 
 /** Where the time of launches goes, in seconds. */
 typedef struct Times {
     double launch;  /**< until every rank of the first case was there */
     double playing; /**< from then on until they had left */
 } Times;
-/** Adds what these launches took. */
-void runs_add_times(const Runs *runs, Times *times);
-/** Of a clock that only goes forward. */
-double seconds_now(void);
+
+enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
+
+/** The launches of a lab's cases, and what they gave. */
+typedef struct Runs {
+    int count;                    /**< of cases */
+    Outcome outcome[MAX_CASES];   /**< what each case has given */
+    Launch *launch[MAX_LAUNCHES]; /**< what the ranks of each launch have written */
+    int launches;                 /**< how many there were */
+    double cpu_limit;             /**< as in run_cases() */
+    Sandbox *sandbox;             /**< for all launches */
+    double begun, up; /**< of the launch that is under way; up is 0 before its ranks are there */
+    Times times;      /**< of all launches */
+    bool looped;      /**< a rank has computed for ever: the next ones are waited for less long */
+} Runs;
+
+/** Was this runner built of the same protocol as the judge? Looks for the judge's own stamp in the program's file, before any
+ *  of it is run; otherwise false with `problem`. */
+bool stamp_fits(const char *runner, Problem *problem);
+
+/** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
+ *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
+ *  @return NULL with `problem` when nothing can be launched; else to be freed with runs_free() */
+Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                Sandbox *sandbox, Problem *problem);
 
 /** Frees all that they gave, streams and calls too. */
 void runs_free(Runs *runs);
-
-#endif

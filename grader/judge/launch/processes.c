@@ -1,3 +1,4 @@
+/* What /proc says of processes. */
 #include "grader/judge/launch/processes.h"
 
 #include <dirent.h>
@@ -26,10 +27,10 @@ ProcessState process_state(int pid)
     const char *rest =
         fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
     if (rest)
-        sscanf(
-            rest,
-            ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u %ld",
-            &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
+        sscanf(rest,
+               ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u "
+               "%ld",
+               &process.state, &process.parent, &user, &kernel, &process.threads, &pages);
     fclose(file);
     process.cpu = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
     process.resident = (int64_t)pages * sysconf(_SC_PAGESIZE);
@@ -114,10 +115,9 @@ int process_count(uid_t user)
     return count;
 }
 
-static void signal_all(const int *pids, int count, int number)
+void nap(long microseconds)
 {
-    for (int i = 0; i < count; i++)
-        kill(pids[i], number);
+    nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
 }
 
 static bool all_are_stopped(const int *pids, int count)
@@ -138,8 +138,9 @@ void processes_end(void)
     for (int look = 0; look < LOOKS && (count = process_descendants(getpid(), found, MANY)) > 0;
          look++) {
         still = all_are_stopped(found, count) ? still + 1 : 0;
-        signal_all(found, count, still > 1 || look == LOOKS - 1 ? SIGKILL : SIGSTOP);
-        nanosleep(&(struct timespec){0, 100000}, NULL);
+        for (int i = 0; i < count; i++)
+            kill(found[i], still > 1 || look == LOOKS - 1 ? SIGKILL : SIGSTOP);
+        nap(100);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
     }

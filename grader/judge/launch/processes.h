@@ -1,16 +1,14 @@
 /** @file
  * What /proc says of processes, and an end for all that come from one.
  */
-#ifndef BALISE_GRADER_PROCESSES_H
-#define BALISE_GRADER_PROCESSES_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
 /** What a process is at. */
 typedef struct ProcessState {
-    char
-        state; /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead, ...; 0: there is no such process */
+    char state;       /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead; 0: there is none */
     int parent;       /**< its process number */
     double cpu;       /**< seconds of CPU time */
     int threads;      /**< how many it has */
@@ -30,8 +28,9 @@ int process_descendants(int pid, int *found, int room);
 /** How many processes and threads a user has. */
 int process_count(uid_t user);
 
+/** Sleeps for less than a second. */
+void nap(long microseconds);
+
 /** Ends everything that comes from the calling process, however fast it multiplies. The caller must have asked for the
  *  orphans among them (PR_SET_CHILD_SUBREAPER). */
 void processes_end(void);
-
-#endif

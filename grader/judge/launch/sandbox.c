@@ -1,3 +1,4 @@
+/* Namespaces, users and capabilities of a sandbox. */
 #include "grader/judge/launch/sandbox.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/launch/sandbox_files.h"
 
 Seen place_seen(const Place *place)
 {
@@ -39,7 +39,7 @@ Seen place_seen(const Place *place)
 typedef struct Birth {
     int (*child)(void *context);
     void *context;
-    int to_parent[2], to_child[2];
+    int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
 /* Who must not be looked at has no numbers that others may set: it is told who it is, and then closes the door. */
@@ -47,10 +47,9 @@ static int be_born(void *argument)
 {
     Birth *birth = argument;
     char byte = 0;
-    close(birth->to_parent[0]);
-    close(birth->to_child[1]);
+    close(birth->ends[0]);
     prctl(PR_SET_DUMPABLE, 1);
-    if (write(birth->to_parent[1], &byte, 1) != 1 || read(birth->to_child[0], &byte, 1) != 1)
+    if (write(birth->ends[1], &byte, 1) != 1 || read(birth->ends[1], &byte, 1) != 1)
         return 1;
     prctl(PR_SET_DUMPABLE, 0);
     return birth->child(birth->context);
@@ -95,36 +94,30 @@ static bool tell_all(pid_t pid, const Place *place)
            tell_who(pid, "uid_map", place->user) && tell_who(pid, "gid_map", place->group);
 }
 
-static void close_pipe(int ends[2])
-{
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
-}
-
 pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why,
                    size_t size)
 {
     static _Alignas(16) char stack[1 << 19];
     static const int spaces =
         CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
-    Birth birth = {child, context, {-1, -1}, {-1, -1}};
+    Birth birth = {child, context, {-1, -1}};
     char byte = 0;
     pid_t pid = -1;
-    if (pipe2(birth.to_parent, O_CLOEXEC) == 0 && pipe2(birth.to_child, O_CLOEXEC) == 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth.ends) == 0)
         pid = clone(be_born, stack + sizeof stack, spaces | SIGCHLD, &birth);
+    int error = errno;
+    close(birth.ends[1]);
     if (pid < 0) {
-        snprintf(why, size, _("namespaces: %s"), strerror(errno));
-    } else if (read(birth.to_parent[0], &byte, 1) != 1 || !tell_all(pid, place)) {
+        snprintf(why, size, _("namespaces: %s"), strerror(error));
+    } else if (read(birth.ends[0], &byte, 1) != 1 || !tell_all(pid, place)) {
         snprintf(why, size, _("its user %u: %s"), place->user, strerror(errno));
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         pid = -1;
-    } else if (write(birth.to_child[1], &byte, 1) != 1) {
-        byte = 1; /* it has died, which is seen when it is waited for */
+    } else {
+        send(birth.ends[0], &byte, 1, MSG_NOSIGNAL); /* a death is seen when it is waited for */
     }
-    close_pipe(birth.to_parent);
-    close_pipe(birth.to_child);
+    close(birth.ends[0]);
     return pid;
 }
 
@@ -180,8 +173,7 @@ static bool forbid_namespaces(void)
 {
     int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
     if (file < 0)
-        return errno ==
-               ENOENT; /* a kernel without the setting is older than what this file asks of it */
+        return errno == ENOENT; /* such a kernel is older than what this file asks of it */
     bool good = write(file, "0", 1) == 1;
     close(file);
     return good;

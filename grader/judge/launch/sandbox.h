@@ -10,26 +10,39 @@
  * - the only network is its own loopback;
  * - no process has a capability, can gain one, or can make namespaces of its own.
  *
- * Where the system allows no namespaces (most containers, some hardened systems) there are the limits of limits.h, and
+ * Where the system allows no namespaces (most containers, some hardened systems) there are the limits of supervisor.c, and
  * what the runner itself refuses (grader/runner/filter.h); the report says so.
  */
-#ifndef BALISE_GRADER_SANDBOX_H
-#define BALISE_GRADER_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "grader/judge/launch/gpus.h"
+enum {
+    MAX_GPU_FILES = 48, /**< device files of a machine */
+    MAX_GPU_GROUPS = 8, /**< groups that they belong to */
+};
+
+/** The device files of GPUs, those of NVIDIA's driver, and under WSL2 the one of Windows' driver: what a process needs to see of a machine's GPUs. */
+typedef struct Gpus {
+    char path[MAX_GPU_FILES][64];  /**< where they are */
+    char shown[MAX_GPU_FILES][64]; /**< where a driver looks for them: in /dev */
+    int count;                     /**< of the files */
+    gid_t group[MAX_GPU_GROUPS];   /**< of files that are not everybody's: video, render */
+    int groups;                    /**< how many there are */
+} Gpus;
+
+/** The device files in `folder`: "/dev", or in tests another one. */
+Gpus gpus_of(const char *folder);
 
 /** What a launch gets to see and whom it runs as. */
 typedef struct Place {
     const char *runner; /**< the program, by its path outside */
-    const char
-        *folder; /**< of this launch alone, outside; its file "launch" is shared with the judge */
-    uid_t user;  /**< whom the ranks run as */
-    gid_t group; /**< and their group */
-    bool sandboxed;   /**< in namespaces of their own */
+    const char *folder; /**< of this launch alone, outside; its file "launch" is shared */
+    uid_t user;         /**< whom the ranks run as */
+    gid_t group;        /**< and their group */
+    bool sandboxed;     /**< in namespaces of their own */
     const Gpus *gpus; /**< whose files are shown too, and whose groups the ranks are in; or NULL */
 } Place;
 
@@ -58,4 +71,6 @@ bool may_become_others(void);
  *  already stays in all groups. */
 bool become(const Place *place, bool keep_capabilities);
 
-#endif
+/** Lays the files that a sandbox shows in the calling process's own mount namespace, as `place->user`.
+ *  @return whether all of it could be done; if not, `why` says what could not */
+bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size);

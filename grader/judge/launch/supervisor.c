@@ -1,3 +1,4 @@
+/* What the supervisor of a launch does with its life. */
 #include "grader/judge/launch/supervisor.h"
 
 #include <errno.h>
@@ -9,12 +10,71 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/language.h"
-#include "grader/judge/launch/limits.h"
 #include "grader/judge/launch/processes.h"
+
+enum { PROCESSES = 200 }; /* mpirun and eight ranks take about thirty, each thread counted */
+static const rlim_t addresses = 3L << 30, file_bytes = 64 << 20, stack_bytes = 8 << 20;
+
+static void limit(int resource, rlim_t value)
+{
+    struct rlimit old;
+    getrlimit(resource, &old);
+    if (old.rlim_max != RLIM_INFINITY && old.rlim_max < value)
+        value = old.rlim_max;
+    setrlimit(resource, &(struct rlimit){value, value});
+}
+
+/* For this process and all that comes from it: no core files, files and stacks of a bounded size, addresses for the runner and
+ * what a rank may hold beside, and so many processes beside those that the user has already. */
+static void set_limits(const Start *start)
+{
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, file_bytes);
+    limit(RLIMIT_STACK, stack_bytes);
+    if (!start->many_addresses)
+        limit(RLIMIT_AS, addresses);
+    limit(RLIMIT_NPROC, (rlim_t)PROCESSES + (rlim_t)start->already);
+    limit(RLIMIT_MEMLOCK, 0);
+    limit(RLIMIT_NOFILE, 1024);
+}
+
+static bool is_for_libraries(const char *variable)
+{
+    static const char *const kept[] = {
+        "PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_", "CUDA_",
+        "EMULATED_GPUS=",
+        /* the language of what a rank says */
+        "LANGUAGE=", "LC_ALL=", "LC_MESSAGES=", "LANG=", "TEXTDOMAINDIR="};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!strncmp(variable, kept[i], strlen(kept[i])))
+            return true;
+    return false;
+}
+
+/* Empties the environment but for what MPI and the system's libraries read: neither a seed nor anything else that make or
+ * the judge was told is there for a lab to read. */
+static void clear_environment(const Seen *seen)
+{
+    char *kept[256];
+    int count = 0;
+    for (char **at = environ; *at && count < 256; at++)
+        if (is_for_libraries(*at))
+            kept[count++] = *at; /* the strings outlive the list of them */
+    clearenv();
+    for (int i = 0; i < count; i++)
+        putenv(kept[i]);
+    setenv("HOME", seen->temporary, 1);
+    setenv("TMPDIR", seen->temporary, 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+}
 
 static _Noreturn void become_mpirun(const Start *start)
 {
@@ -23,8 +83,8 @@ static _Noreturn void become_mpirun(const Start *start)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(count, sizeof count, "%d", start->ranks);
-    limits_set(start->already, start->many_addresses);
-    limits_environment(&start->seen);
+    set_limits(start);
+    clear_environment(&start->seen);
     if (!become(&start->place, false))
         dprintf(start->trouble, _("the ranks' user: %s"), strerror(errno));
     else

@@ -1,8 +1,7 @@
 /** @file
  * Watching the ranks of a case: are all of them blocked, does one compute for ever, how did one end?
  */
-#ifndef BALISE_GRADER_WATCH_H
-#define BALISE_GRADER_WATCH_H
+#pragma once
 
 #include "grader/judge/launch/outcome.h"
 
@@ -13,24 +12,20 @@ typedef struct Watch {
     Case c;               /**< the case */
     int posted;           /**< its number in this launch, from 1 */
     int64_t events;       /**< MPI calls entered and left by all ranks, when last looked at */
-    double cpu_limit;     /**< as given; 0: derived, see watch_cpu_limit() */
+    double cpu_limit;     /**< as given; 0: derived */
     double derived;       /**< 0: not needed yet */
     double patience; /**< times the limit: less once a rank of this lab has computed for ever */
     double looked;   /**< when the ranks were last looked at */
     double since;    /**< when the last MPI call was entered or left */
-    double cpu[MAX_RANKS];       /**< CPU seconds of each rank soon after; -1: not read yet */
-    int64_t resident[MAX_RANKS]; /**< bytes that each rank held then */
-    int asleep[MAX_RANKS];       /**< looks, one after the other, that found the rank asleep */
-    int64_t asked[MAX_RANKS],
-        asked_last
-            [MAX_RANKS]; /**< how often MPI had looked: soon after the last event, when last seen */
+    double cpu[MAX_RANKS];         /**< CPU seconds of each rank soon after; -1: not read yet */
+    int64_t resident[MAX_RANKS];   /**< bytes that each rank held then */
+    int asleep[MAX_RANKS];         /**< looks, one after the other, that found the rank asleep */
+    int64_t asked[MAX_RANKS];      /**< how often MPI had looked soon after the last event */
+    int64_t asked_last[MAX_RANKS]; /**< and when last seen */
 } Watch;
 
-/** Seconds that a rank may compute in this case between two calls of MPI: a hundred times what the judge's own plain layers
- *  take here for all of it, in plain loops and double precision, and two. They are timed on other numbers than the case's. */
-double watch_cpu_limit(const Case *c);
-
-/** Begins to watch a case that was posted. With a `cpu_limit` of 0 it is watch_cpu_limit(), asked when it matters; `patience`
+/** Begins to watch a case that was posted. `cpu_limit` are the seconds that a rank may compute between two
+ *  calls of MPI; 0: derived from what the judge's own plain layers take, when it matters; `patience`
  *  is multiplied with it. `launch` and `pid` must outlive the watch. */
 Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
                   double patience);
@@ -41,5 +36,3 @@ Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
 /** The diagnosis of a case whose ranks have ended before it. */
 void watch_crash(const Watch *watch, char *diagnosis, size_t size);
-
-#endif

@@ -2,12 +2,9 @@
 #include "grader/judge/mpi/recorded.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 
 static bool is_rank(int32_t rank, int ranks)
 {
@@ -191,18 +188,16 @@ static const Call *maker_of(const Calls *calls, uint64_t group)
 static void append_maker(const Calls *calls, const Call *call, char *text, size_t size)
 {
     bool alike = false;
-    char line[64] = "";
     if (strncmp(call->name, "create_group", strlen("create_group")) == 0)
         return; /* its ranks are no communicator yet */
     for (int r = 0; r < calls->ranks; r++) {
         const Call *other = call_of_rank(calls, r);
         alike = alike || (other && other->group != call->group && other->members == call->members);
     }
-    const Call *maker = alike ? maker_of(calls, call->group) : NULL;
     if (!alike)
         return;
-    if (maker)
-        line_of(maker->address, line);
+    const Call *maker = maker_of(calls, call->group);
+    const char *line = maker ? line_of(maker->address) : "";
     if (call->group == THE_WORLD)
         append(text, size, " (MPI_COMM_WORLD)");
     else if (line[0])
@@ -230,8 +225,7 @@ static void append_call(const Calls *calls, const Call *call, bool same_group, c
 
 void call_text(const Calls *calls, const Call *call, const Call *before, char *text, size_t size)
 {
-    char line[64];
-    line_of(call->address, line);
+    const char *line = line_of(call->address);
     text[0] = '\0';
     append_call(calls, call, before && before->group == call->group, text, size);
     append(text, size, "%s%s", line[0] ? _(" at ") : "", line);
@@ -263,9 +257,8 @@ static void append_requests(const Calls *calls, int rank, char *text, size_t siz
 void append_waiting(const Calls *calls, int rank, char *text, size_t size)
 {
     const Call *call = call_of_rank(calls, rank);
-    char line[64];
     if (call->rule == LOCAL) {
-        line_of(call->address, line);
+        const char *line = line_of(call->address);
         append(text, size, "%s%s%s", _("waits"), line[0] ? _(" at ") : "", line);
         append_requests(calls, rank, text, size);
     } else {

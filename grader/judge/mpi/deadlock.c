@@ -1,6 +1,5 @@
 /* Ranks that all wait: can one of them still go on? */
 #include <stdlib.h>
-#include <string.h>
 
 #include "grader/judge/mpi/matching.h"
 

@@ -1,10 +1,8 @@
 /* The first call in which ranks that should agree do not. */
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/judge/mpi/matching.h"
 #include "grader/labs/labels.h"
 
@@ -145,6 +143,8 @@ static bool waits_for(const Calls *calls, int rank, const Call *call)
 
 static Difference search(Search s)
 {
+    if (!s.calls)
+        return (Difference){0};
     look_at_groups(&s);
     look_at_messages(&s);
     /* A rank that waits for a message makes no other call: what the message lacks is told. */
@@ -162,6 +162,58 @@ Difference first_error(const Calls *calls, bool ended)
 Difference first_difference(const Calls *calls, bool ended, bool lines)
 {
     return search((Search){.calls = calls, .ended = ended, .places = true, .lines = lines});
+}
+
+/* ---- values of a tp group ---------------------------------------------------------------------------------------- */
+
+/* Rounding, in units of the sum of all absolute values. */
+static const double alike = 1e-5;
+
+static bool same_place(const Value *a, const Value *b)
+{
+    return !strcmp(a->word, b->word) && a->address == b->address && a->count == b->count &&
+           a->gradient == b->gradient;
+}
+
+static bool same_numbers(const Value *a, const Value *b)
+{
+    if (isnan(a->sum) && isnan(b->sum))
+        return true;
+    return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
+}
+
+/* The index of the first value that two ranks hold differently, or -1; not beyond the point where they do different things. */
+static int64_t first_other(const RankCalls *a, const RankCalls *b)
+{
+    for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {
+        if (!same_place(&a->value[i], &b->value[i]))
+            return -1;
+        if (!same_numbers(&a->value[i], &b->value[i]))
+            return i;
+    }
+    return -1;
+}
+
+bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
+{
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        int first = rank / tp * tp;
+        int64_t i = first_other(&calls->rank[first], &calls->rank[rank]);
+        if (i < 0)
+            continue;
+        const Value *value = &calls->rank[first].value[i];
+        const char *line = line_of(value->address);
+        snprintf(
+            text, size,
+            value->gradient
+                ? _("ranks %d and %d hold different gradients of what is called whole since %s "
+                    "(that of the result of %s)")
+                : _("ranks %d and %d hold different values of what is called whole since %s (the "
+                    "result of %s)"),
+            first, rank, line[0] ? line : _("a word of the lab"), value->word);
+        return true;
+    }
+    return false;
 }
 
 /* ---- in words ------------------------------------------------------------------------------------------------------- */
@@ -215,8 +267,10 @@ static bool meets_its_start(const Difference *d)
            !strcmp(d->call[0]->name, d->call[1]->name);
 }
 
-void difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
+bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
 {
+    if (d->kind == NO_DIFFERENCE)
+        return false;
     char one[400], other[400];
     bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
     call_text(calls, d->call[0], NULL, one, sizeof one);
@@ -242,10 +296,9 @@ void difference_text(const Calls *calls, const Difference *d, char *text, size_t
                d->rank[1]);
         append_last(calls, d, text, size);
     }
-    append(
-        text, size, _(": %s"),
-        meets_its_start(d)
-            ? _("a collective that is started (MPI_I...) does not meet one that waits: all ranks start "
-                "it, or none")
-            : lesson(d->kind));
+    append(text, size, _(": %s"),
+           meets_its_start(d) ? _("a collective that is started (MPI_I...) does not meet one that "
+                                  "waits: all ranks start it, or none")
+                              : lesson(d->kind));
+    return true;
 }

@@ -1,7 +1,7 @@
+/* Which calls of several ranks belong together. */
 #include "grader/judge/mpi/matching.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static Part *room_for_all(const Calls *calls, int halves)
 {
@@ -11,31 +11,58 @@ static Part *room_for_all(const Calls *calls, int halves)
     return malloc((size_t)all * sizeof(Part));
 }
 
-static int compare(int64_t a, int64_t b)
+/* What parts are sorted by; those that are alike in the first numbers belong together. */
+enum { KEYS = 6, NUMBER_KEYS = 2, CHANNEL_KEYS = 4 };
+
+static void number_key(const Part *p, int64_t key[KEYS])
 {
-    return (a > b) - (a < b);
+    memcpy(key, (int64_t[KEYS]){(int64_t)p->call->group, p->call->number, p->rank},
+           KEYS * sizeof *key);
 }
 
-static int compare_unsigned(uint64_t a, uint64_t b)
+static void channel_key(const Part *p, int64_t key[KEYS])
 {
-    return (a > b) - (a < b);
+    const Call *c = p->call;
+    const int64_t sender = p->receives ? c->from : p->rank,
+                  receiver = p->receives ? p->rank : c->to,
+                  tag = p->receives ? c->from_tag : c->to_tag;
+    memcpy(key, (int64_t[KEYS]){(int64_t)c->group, receiver, sender, tag, p->receives, p->index},
+           KEYS * sizeof *key);
 }
 
-/* ---- collectives ---------------------------------------------------------------------------------------------------- */
-
-static int by_number(const void *left, const void *right)
+/* The order of two parts by the first `count` numbers of their keys: 0 where these are alike. */
+static int order_by(void key_of(const Part *, int64_t *), const Part *a, const Part *b, int count)
 {
-    const Part *a = left, *b = right;
-    int order = compare_unsigned(a->call->group, b->call->group);
-    if (order == 0)
-        order = compare(a->call->number, b->call->number);
-    return order ? order : a->rank - b->rank;
+    int64_t x[KEYS], y[KEYS];
+    key_of(a, x);
+    key_of(b, y);
+    for (int i = 0; i < count; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return order_by(number_key, a, b, KEYS);
+}
+
+static int by_channel(const void *a, const void *b)
+{
+    return order_by(channel_key, a, b, KEYS);
 }
 
 bool same_number(const Part *a, const Part *b)
 {
-    return a->call->group == b->call->group && a->call->number == b->call->number;
+    return order_by(number_key, a, b, NUMBER_KEYS) == 0;
 }
+
+bool same_channel(const Part *a, const Part *b)
+{
+    return order_by(channel_key, a, b, CHANNEL_KEYS) == 0;
+}
+
+/* ---- collectives ---------------------------------------------------------------------------------------------------- */
 
 Parts together_of(const Calls *calls)
 {
@@ -103,42 +130,6 @@ DifferenceKind misfit(const Part *a, const Part *b)
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
-
-static int sender(const Part *p)
-{
-    return p->receives ? p->call->from : p->rank;
-}
-
-static int receiver(const Part *p)
-{
-    return p->receives ? p->rank : p->call->to;
-}
-
-static int tag(const Part *p)
-{
-    return p->receives ? p->call->from_tag : p->call->to_tag;
-}
-
-static int by_channel(const void *left, const void *right)
-{
-    const Part *a = left, *b = right;
-    int order = compare_unsigned(a->call->group, b->call->group);
-    if (order == 0)
-        order = receiver(a) - receiver(b);
-    if (order == 0)
-        order = sender(a) - sender(b);
-    if (order == 0)
-        order = compare(tag(a), tag(b));
-    if (order == 0)
-        order = a->receives - b->receives;
-    return order ? order : compare(a->index, b->index);
-}
-
-bool same_channel(const Part *a, const Part *b)
-{
-    return a->call->group == b->call->group && receiver(a) == receiver(b) &&
-           sender(a) == sender(b) && tag(a) == tag(b);
-}
 
 bool is_loose(const Part *part)
 {

@@ -2,8 +2,7 @@
  * Calls of several ranks that belong together: those of a group by their number in it, messages by their order from one
  * rank to another.
  */
-#ifndef BALISE_GRADER_MATCHING_H
-#define BALISE_GRADER_MATCHING_H
+#pragma once
 
 #include "grader/judge/mpi/recorded.h"
 
@@ -45,5 +44,3 @@ bool has_lost(const Calls *calls, uint64_t members);
 DifferenceKind misfit(const Part *a, const Part *b);
 /** And in a message of `sent` that meets a receive. */
 DifferenceKind misfit_of_message(const Signature *sent, const Signature *received);
-
-#endif

@@ -2,8 +2,7 @@
  * What the ranks of a case have called, as the judge sees it: copies of their rings, the first call in which ranks that
  * should agree do not, and whether ranks that wait can still go on.
  */
-#ifndef BALISE_GRADER_JUDGE_CALLS_H
-#define BALISE_GRADER_JUDGE_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +11,7 @@
 
 /** What one rank has called in a case. */
 typedef struct RankCalls {
-    int64_t
-        first; /**< how many calls were made before those that are here: the ring keeps the last ones */
+    int64_t first;        /**< calls made before those that are here: a ring keeps the last */
     int64_t count;        /**< of the calls that are here */
     Call *call;           /**< [count], in the order in which they were made */
     bool left;            /**< the rank has come to the end of the case */
@@ -59,14 +57,14 @@ typedef struct Difference {
 } Difference;
 
 /** The first one in time that MPI forbids (MPI 3.1, 3.3.1 and 5.1); when `ended`, no more calls will come, and those that
- *  are missing count. */
+ *  are missing count. Of calls that are NULL there is none. */
 Difference first_error(const Calls *calls, bool ended);
 
 /** The first place from which the ranks of a group go different ways: an error, OTHER_PLACE or, when `lines`, OTHER_LINE. */
 Difference first_difference(const Calls *calls, bool ended, bool lines);
 
-/** "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...". */
-void difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
+/** "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...". @return false without a difference */
+bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** Says since which line ranks of a tp group hold different numbers of what they call whole, if they do. */
 bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size);
@@ -104,7 +102,10 @@ const char *group_text(const Call *call, char text[32]);
 /** "144 float, sum" */
 void call_what(const Call *call, char text[96]);
 
+/** The runner whose lines are asked for from now on. */
+void lines_of(const char *runner);
+/** "attention.c:41", or an empty text. It holds while lines of this runner are asked for. */
+const char *line_of(const void *address);
+
 /** Appends as snprintf writes. */
 void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

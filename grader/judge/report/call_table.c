@@ -1,12 +1,10 @@
-#include "grader/judge/report/call_table.h"
+/* Calls of several ranks as a table. */
+#include "grader/judge/report/verdict.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/language.h"
-#include "grader/judge/mpi/lines.h"
 #include "grader/labs/labels.h"
-#include "grader/judge/report/verdict.h"
 
 enum { LABEL = 256 };
 
@@ -176,11 +174,10 @@ static void append_other(const Call *first, const Call *call, char text[LABEL])
 static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
 {
     const Call *call = row->call[rank];
-    char line[64];
     text[0] = '\0';
     if (!call)
         return;
-    line_of(call->address, line);
+    const char *line = line_of(call->address);
     size_t own = strlen(t->file);
     if (!strncmp(line, t->file, own) && line[own] == ':')
         append(text, LABEL, _("line %s"), line + own + 1);

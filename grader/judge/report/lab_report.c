@@ -1,9 +1,7 @@
+/* The report of a lab, for people. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
 #include "grader/judge/report/verdict.h"
 
 typedef struct Paint {
@@ -36,21 +34,27 @@ static size_t common_lines(const char *a, const char *b)
     return !a[i] && !b[i] ? i : common;
 }
 
+/* The next check before `check` that has failed and was told, or -1. */
+static int told_before(const LabResult *lab, int check)
+{
+    while (--check >= 0 && !(lab->check[check].failed && lab_points(lab->lab, (Check)check)))
+        ;
+    return check;
+}
+
 /* One mistake fails several checks: what has been said of an earlier one is not said again. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     const char *reason = lab->check[check].reason;
-    for (int earlier = 0; earlier < (int)check; earlier++) {
-        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
-            continue;
-        size_t common = common_lines(reason, lab->check[earlier].reason);
-        if (common == 0)
-            continue;
-        char text[160];
-        snprintf(text, sizeof text, _("the same cause as above, of %s"), _(check_names[earlier]));
-        fprintf(out, "      %s\n", text);
-        reason += common;
-        break;
+    int first = -1;
+    for (int earlier = (int)check; (earlier = told_before(lab, earlier)) >= 0;)
+        if (common_lines(reason, lab->check[earlier].reason) > 0)
+            first = earlier;
+    if (first >= 0) {
+        fprintf(out, "      ");
+        fprintf(out, _("the same cause as above, of %s"), _(check_names[first]));
+        fprintf(out, "\n");
+        reason += common_lines(reason, lab->check[first].reason);
     }
     print_indented(out, page, reason, "      ");
 }
@@ -74,9 +78,7 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
     char again[160], other[160];
     bool told = false, told_calls = false;
     repeat_check(verdict, lab, check, again);
-    for (int earlier = 0; earlier < (int)check; earlier++) {
-        if (!lab->check[earlier].failed || !lab_points(lab->lab, (Check)earlier))
-            continue;
+    for (int earlier = (int)check; (earlier = told_before(lab, earlier)) >= 0;) {
         repeat_check(verdict, lab, (Check)earlier, other);
         bool same = !strcmp(again, other);
         told = told || same;
@@ -140,43 +142,48 @@ static void report_to_do(FILE *out, Page page, const LabResult *result)
                    blank);
 }
 
+static void report_checks(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
+{
+    Paint paint = paint_of(page.colour);
+    char extent[160];
+    if (result->cases == 1)
+        snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
+    else
+        snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
+                 lab_largest_world(result->lab), result->seconds);
+    fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
+    print_indented(out, page, result->stack, "  ");
+    report_to_do(out, page, result);
+    for (int check = 0; check < CHECKS; check++)
+        report_check(out, verdict, result, (Check)check, page);
+    print_indented(out, page, result->printed, "  ");
+    if (why_numbers_are_held_back(result))
+        print_indented(out, page, why_numbers_are_held_back(result), "      ");
+}
+
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
     Paint paint = paint_of(page.colour);
     const Lab *lab = result->lab;
-    char heading[160];
+    const bool bad = result->state == DOES_NOT_BUILD || result->state == IS_REFUSED;
+    char heading[160], next[300];
     snprintf(heading, sizeof heading, _("Lab %d  %s"), lab->number, _(lab->title));
     fprintf(out, "%s%s%s", paint.strong, heading, paint.off);
-    if (result->state == NOT_GRADED_YET) {
-        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
-        print_lines(out, result->remark, "      ");
-    } else if (result->state == NOT_STARTED_YET) {
-        fprintf(out, "%s%s  0/%d\n", _(": "), _(state_names[result->state]), result->of);
+    if (result->state == GRADED) {
+        report_checks(out, verdict, result, page);
+        return;
+    }
+    fprintf(out, "%s%s%s%s  0/%d\n", _(": "), bad ? paint.bad : "", _(state_names[result->state]),
+            bad ? paint.off : "", result->of);
+    if (result->state == NOT_STARTED_YET) {
         print_indented(out, page, result->remark, "      ");
-        char next[300];
         snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"),
                  lab->folder, lab->folder, lab->file);
         print_indented(out, page, next, "      ");
-    } else if (result->state == DOES_NOT_BUILD || result->state == IS_REFUSED) {
-        fprintf(out, "%s%s%s%s  0/%d\n", _(": "), paint.bad, _(state_names[result->state]),
-                paint.off, result->of);
-        print_lines(out, result->remark, "      ");
-        print_indented(out, page, result->stack, "  ");
     } else {
-        char extent[160];
-        if (result->cases == 1)
-            snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
-        else
-            snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"),
-                     result->cases, lab_largest_world(lab), result->seconds);
-        fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
-        print_indented(out, page, result->stack, "  ");
-        report_to_do(out, page, result);
-        for (int check = 0; check < CHECKS; check++)
-            report_check(out, verdict, result, (Check)check, page);
-        print_indented(out, page, result->printed, "  ");
-        if (why_numbers_are_held_back(result))
-            print_indented(out, page, why_numbers_are_held_back(result), "      ");
+        print_lines(out, result->remark, "      ");
+        if (bad)
+            print_indented(out, page, result->stack, "  ");
     }
 }
 
@@ -184,11 +191,10 @@ void report_margins(FILE *out, const LabResult *lab)
 {
     int columns = 16;
     for (int check = 0; check <= STEP; check++)
-        columns = characters_of(_(check_names[check])) > columns
-                      ? characters_of(_(check_names[check]))
-                      : columns;
-    for (int check = 0; check < CHECKS; check++)
-        if (lab->state == GRADED && lab_points(lab->lab, (Check)check) && check <= STEP) {
+        if (characters_of(_(check_names[check])) > columns)
+            columns = characters_of(_(check_names[check]));
+    for (int check = 0; check <= STEP; check++)
+        if (lab->state == GRADED && lab_points(lab->lab, (Check)check)) {
             const char *name = _(check_names[check]);
             fprintf(out, "  %s %-*s %.3g\n", _("margin"), padded_to(name, columns), name,
                     fmin(lab->check[check].margin, 1e9));

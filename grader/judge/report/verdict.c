@@ -1,9 +1,9 @@
+/* What each check and each lab has earned, and why. */
 #include "grader/judge/report/verdict.h"
 
-#include <string.h>
 #include <utf8proc.h>
 
-#include "base/language.h"
+#include "grader/judge/mpi/recorded.h"
 
 const char *const status_names[STATUSES] = {
     N_("passed"),         N_("held back"), N_("wrong"),       N_("crash"), N_("hang"),
@@ -15,10 +15,9 @@ const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
     return lab->unsplit && !lab->split
-               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these numbers are "
-                   "those of the plain layer, which need no exchange. They earn their points once the work "
-                   "is "
-                   "split")
+               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these "
+                   "numbers are those of the plain layer, which need no exchange. They earn their "
+                   "points once the work is split")
                : NULL;
 }
 
@@ -28,10 +27,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
     return lab->silent && check == COMMUNICATION
-               ? _("in one direction at least, forward or backward, nothing is sent where the ranks need "
-                   "each "
-                   "other's "
-                   "numbers: these points are given once the numbers are exchanged")
+               ? _("in one direction at least, forward or backward, nothing is sent where the "
+                   "ranks need each other's numbers: these points are given once the numbers are "
+                   "exchanged")
                : NULL;
 }
 
@@ -61,43 +59,32 @@ int check_score(const LabResult *lab, Check check)
 void check_reason(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
-    bool of_lab =
-        status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE;
-    const char *why = of_lab ? lab->remark : lab->check[check].reason;
-    if (status == RIGHT)
-        snprintf(text, size, "%s", lab->check[check].note);
-    else if (status == HELD_BACK)
-        snprintf(text, size, "%s", why_held_back(lab, check));
-    else if (status == NOT_JUDGED)
-        snprintf(text, size, "%s",
-                 lab->state == GRADED ? _("no case looked at it")
-                                      : _("the grader did not come to it"));
-    else if (of_lab)
-        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), why);
+    const CheckResult *r = &lab->check[check];
+    if (status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE)
+        snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), lab->remark);
     else
-        snprintf(text, size, "%s", why);
-}
-
-void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128])
-{
-    snprintf(text, 128, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
-             (unsigned long long)verdict->seed,
-             !strcmp(verdict->author, "solution") ? " SOLUTION=1"
-             : !strcmp(verdict->author, "mine")   ? " STACK=mine"
-                                                  : "",
-             verdict->sandbox->sanitized ? " SAN=1" : "");
+        snprintf(text, size, "%s",
+                 status == RIGHT        ? r->note
+                 : status == HELD_BACK  ? why_held_back(lab, check)
+                 : status != NOT_JUDGED ? r->reason
+                 : lab->state == GRADED ? _("no case looked at it")
+                                        : _("the grader did not come to it"));
 }
 
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
 {
     const CheckResult *r = &lab->check[check];
-    repeat_command(verdict, lab, text);
-    size_t used = strlen(text);
+    snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
+             (unsigned long long)verdict->seed,
+             !strcmp(verdict->author, "solution") ? " SOLUTION=1"
+             : !strcmp(verdict->author, "mine")   ? " STACK=mine"
+                                                  : "",
+             verdict->sandbox->sanitized ? " SAN=1" : "");
     if (r->failed && (!r->repeated || r->alone))
-        snprintf(text + used, 160 - used, " CASE=%d%s", r->case_index,
-                 lab->kit_cases && r->case_index >= lab->kit_cases
-                     ? _(" # a case of your instructor's")
-                     : "");
+        append(text, 160, " CASE=%d%s", r->case_index,
+               lab->kit_cases && r->case_index >= lab->kit_cases
+                   ? _(" # a case of your instructor's")
+                   : "");
 }
 
 int verdict_points(const Verdict *verdict)

@@ -1,23 +1,22 @@
 /** @file
  * What a run of the grader has found, in the form from which every report and every output format is written.
  */
-#ifndef BALISE_GRADER_JUDGE_VERDICT_H
-#define BALISE_GRADER_JUDGE_VERDICT_H
+#pragma once
 
 #include <stdio.h>
 
 #include "grader/judge/diagnose/result.h"
+#include "grader/judge/mpi/recorded.h"
 
 enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
 
 /** All that a report says. Its parts are the caller's. */
 typedef struct Verdict {
-    const LabResult
-        *labs;          /**< all that were asked for; NOT_GRADED_YET those that were not reached */
-    int count;          /**< of labs */
-    uint64_t seed;      /**< of all cases */
-    const char *author; /**< whose labs: "student", "mine", "solution" */
-    double seconds;     /**< that grading took so far */
+    const LabResult *labs;  /**< all that were asked for, reached or not */
+    int count;              /**< of labs */
+    uint64_t seed;          /**< of all cases */
+    const char *author;     /**< whose labs: "student", "mine", "solution" */
+    double seconds;         /**< that grading took so far */
     const Sandbox *sandbox; /**< how the ranks were isolated */
 } Verdict;
 
@@ -36,8 +35,8 @@ typedef enum Status {
     STATUSES,    /**< how many there are */
 } Status;
 
-extern const char *const status_names
-    [STATUSES]; /**< "passed", "wrong", "crash", ... as in the documentation; a person reads _() of it */
+extern const char
+    *const status_names[STATUSES]; /**< "passed", "wrong", ...; people read _() of it */
 
 /** The status of one check of a lab that has it. */
 Status check_status(const LabResult *lab, Check check);
@@ -56,9 +55,7 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of a diagnosis */
 
-/** The command that grades this lab again with the same inputs, or just the failed check's case. */
-void repeat_command(const Verdict *verdict, const LabResult *lab, char text[128]);
-/** The same for just the case in which this check failed. */
+/** The command that grades this lab again with the same inputs, or just the case in which this check failed. */
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
 
 /** Points earned in all labs. */
@@ -107,4 +104,7 @@ void report_times(FILE *out, const Verdict *verdict, double built);
 /** The points, and how the ranks were isolated. */
 void report_total(FILE *out, const Verdict *verdict, Page page);
 
-#endif
+/** Prints the calls in the order of time, ranks as columns; calls of a group that met stand in one row, and the row of the
+ *  first difference is marked.
+ *  `file` is the lab's, "attention.c": its lines are told by their number alone. */
+void table_print(FILE *out, const Calls *calls, const char *file);

@@ -1,9 +1,9 @@
+/* What several formats say, and which there are. */
 #include "grader/judge/report/formats/formats.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/language.h"
+#include "grader/judge/mpi/recorded.h"
 
 static const struct {
     const char *name;
@@ -39,9 +39,8 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
     if (!lab->check[check].failed)
         return;
     char again[160];
-    size_t used = strlen(text);
     repeat_check(verdict, lab, check, again);
-    snprintf(text + used, size - used, "\n%s%s", _("again: "), again);
+    append(text, size, "\n%s%s", _("again: "), again);
 }
 
 int next_check(const LabResult *lab, int check)

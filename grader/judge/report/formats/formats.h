@@ -1,8 +1,7 @@
 /** @file
  * The output formats of the grader: a writer each, all from one verdict.
  */
-#ifndef BALISE_GRADER_JUDGE_FORMATS_H
-#define BALISE_GRADER_JUDGE_FORMATS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -35,5 +34,3 @@ int next_check(const LabResult *lab, int check);
 
 /** Indented, with a line feed at its end; `json` is freed. */
 char *json_file(json_t *json);
-
-#endif

@@ -1,8 +1,8 @@
 /* JUnit's XML, as Jenkins and GitLab read it: a suite a lab, a case a check; wrong is a failure, what crashes, hangs or
  * does not build or is refused is an error, what was not started is skipped. libxml2 does the escaping. */
 #include <libxml/xmlwriter.h>
+#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "grader/judge/report/formats/formats.h"
 
@@ -33,14 +33,21 @@ static Counts counts_of(const LabResult *lab)
     return counts;
 }
 
-static void put(xmlTextWriter *xml, const char *name, const char *value)
+__attribute__((format(printf, 3, 4))) static void put(xmlTextWriter *xml, const char *name,
+                                                      const char *format, ...)
 {
-    xmlTextWriterWriteAttribute(xml, BAD_CAST name, BAD_CAST value);
+    va_list args;
+    va_start(args, format);
+    xmlTextWriterWriteVFormatAttribute(xml, BAD_CAST name, format, args);
+    va_end(args);
 }
 
-static void put_number(xmlTextWriter *xml, const char *name, int value)
+static void put_counts(xmlTextWriter *xml, const Counts *counts, double seconds)
 {
-    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST name, "%d", value);
+    put(xml, "tests", "%d", counts->tests);
+    put(xml, "failures", "%d", counts->failures);
+    put(xml, "errors", "%d", counts->errors);
+    put(xml, "time", "%.3f", seconds);
 }
 
 static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab, Check check)
@@ -48,15 +55,15 @@ static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResul
     char output[OUTPUT_SIZE], first[256];
     Status status = check_status(lab, check);
     xmlTextWriterStartElement(xml, BAD_CAST "testcase");
-    put(xml, "classname", lab->lab->folder);
-    put(xml, "name", check_names[check]);
+    put(xml, "classname", "%s", lab->lab->folder);
+    put(xml, "name", "%s", check_names[check]);
     if (status != RIGHT) {
         check_output(verdict, lab, check, output, sizeof output);
         snprintf(first, sizeof first, "%.*s", (int)strcspn(output, "\n"), output);
         clean_text(first); /* it may have been cut within a character */
         xmlTextWriterStartElement(xml, BAD_CAST element_of(status));
-        put(xml, "message", first);
-        put(xml, "type", status_names[status]);
+        put(xml, "message", "%s", first);
+        put(xml, "type", "%s", status_names[status]);
         xmlTextWriterWriteString(xml, BAD_CAST output);
         xmlTextWriterEndElement(xml);
     }
@@ -71,27 +78,22 @@ static void put_isolation(xmlTextWriter *xml, const Verdict *verdict)
     xmlTextWriterStartElement(xml, BAD_CAST "properties");
     xmlTextWriterStartElement(xml, BAD_CAST "property");
     put(xml, "name", "isolation");
-    put(xml, "value", isolation);
+    put(xml, "value", "%s", isolation);
     xmlTextWriterEndElement(xml);
     xmlTextWriterEndElement(xml);
 }
 
 static void put_lab(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab)
 {
-    char title[160], path[160], number[16];
+    char path[160];
     Counts counts = counts_of(lab);
-    snprintf(title, sizeof title, "Lab %d %s", lab->lab->number, lab->lab->title);
-    snprintf(number, sizeof number, "%d", lab->lab->number);
     lab_path(lab, path);
     xmlTextWriterStartElement(xml, BAD_CAST "testsuite");
-    put(xml, "name", title);
-    put(xml, "id", number);
-    put(xml, "file", path);
-    put_number(xml, "tests", counts.tests);
-    put_number(xml, "failures", counts.failures);
-    put_number(xml, "errors", counts.errors);
-    put_number(xml, "skipped", counts.skipped);
-    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST "time", "%.3f", lab->seconds);
+    put(xml, "name", "Lab %d %s", lab->lab->number, lab->lab->title);
+    put(xml, "id", "%d", lab->lab->number);
+    put(xml, "file", "%s", path);
+    put(xml, "skipped", "%d", counts.skipped);
+    put_counts(xml, &counts, lab->seconds);
     put_isolation(xml, verdict);
     for (int check = -1; (check = next_check(lab, check)) >= 0;)
         put_check(xml, verdict, lab, (Check)check);
@@ -113,10 +115,7 @@ char *junit_text(const Verdict *verdict)
     xmlTextWriterStartDocument(xml, NULL, "UTF-8", NULL);
     xmlTextWriterStartElement(xml, BAD_CAST "testsuites");
     put(xml, "name", "Balise");
-    put_number(xml, "tests", all.tests);
-    put_number(xml, "failures", all.failures);
-    put_number(xml, "errors", all.errors);
-    xmlTextWriterWriteFormatAttribute(xml, BAD_CAST "time", "%.3f", verdict->seconds);
+    put_counts(xml, &all, verdict->seconds);
     for (int i = 0; i < verdict->count; i++)
         put_lab(xml, verdict, &verdict->labs[i]);
     xmlTextWriterEndDocument(xml);

@@ -1,6 +1,5 @@
 /* TAP 14 (testanything.org): a subtest a lab, a point a check, a YAML block for each that failed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "grader/judge/report/formats/formats.h"
 
