@@ -3,8 +3,7 @@
  * whole, in two rings in shared memory. The runner writes them, the judge reads them; what is in them could have been
  * written by a lab too, so the judge copies and bounds everything.
  */
-#ifndef BALISE_GRADER_CALLS_H
-#define BALISE_GRADER_CALLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -125,5 +124,3 @@ typedef struct Rings {
     Call call[RING_CALLS];         /**< the last calls */
     Value value[RING_VALUES];      /**< the first values */
 } Rings;
-
-#endif

@@ -7,8 +7,7 @@
  * entries are numbers that the judge compares with its own after the runner has ended. Of the cases to come nothing is here:
  * the ranks find out about a case when it is posted, and its key says nothing of other keys.
  */
-#ifndef BALISE_GRADER_PROTOCOL_H
-#define BALISE_GRADER_PROTOCOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ static inline Rings *rings_of(const Launch *launch, int rank)
 {
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
 }
-
-#endif

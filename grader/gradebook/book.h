@@ -5,8 +5,7 @@
  * under a key of all that it depends on (the source, the seed, the kit, the instructor's cases), so that a run that was
  * stopped goes on where it was, and a submission that changed is graded again.
  */
-#ifndef BALISE_GRADER_GRADEBOOK_BOOK_H
-#define BALISE_GRADER_GRADEBOOK_BOOK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -121,5 +120,3 @@ void write_summary(const Book *book);
 
 /** The text as it stands in a cell that no spreadsheet takes for a formula. */
 void put_cell(FILE *out, const char *text);
-
-#endif

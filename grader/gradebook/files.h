@@ -1,8 +1,7 @@
 /** @file
  * What somebody has handed in: an archive or a folder, read without trusting anything in it.
  */
-#ifndef BALISE_GRADER_GRADEBOOK_FILES_H
-#define BALISE_GRADER_GRADEBOOK_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool read_folder(const char *path, Files *files, Problem *problem);
 /** Appends a file under a path that somebody else chose, if that is a good one. Its bytes are to be filled in.
  *  @return NULL with the reason in `problem->what` */
 File *add_file(Files *files, const char *path, Problem *problem);
-
-#endif

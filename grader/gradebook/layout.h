@@ -1,8 +1,7 @@
 /** @file
  * Where in a submission the labs are.
  */
-#ifndef BALISE_GRADER_GRADEBOOK_LAYOUT_H
-#define BALISE_GRADER_GRADEBOOK_LAYOUT_H
+#pragma once
 
 #include "grader/gradebook/files.h"
 
@@ -18,5 +17,3 @@ typedef struct Layout {
 /** Finds labs/NN-slug/FILE.c, also with folders around labs/, and NN-slug/FILE.c without labs/.
  *  @return false with the reason in `problem->what` where that is not unambiguous */
 bool find_labs(const Files *files, Layout *layout, Problem *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Numbers that the plays of a case draw. The judge plays each case many times, a runner once.
  */
-#ifndef GRADER_PLAYS_DRAWS_H
-#define GRADER_PLAYS_DRAWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
 /** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for.
  *  `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * What the grader knows of a lab: a record each, in labNN.c, with its points, layouts, cases, scenario, expectation, what it
  * may send, and the mistakes that the judge looks for. The judge has all records; a runner has the scenario of one lab.
  */
-#ifndef BALISE_GRADER_LAB_H
-#define BALISE_GRADER_LAB_H
+#pragma once
 
 #include "base/language.h"
 #include "grader/labs/mistakes.h"
@@ -203,5 +202,3 @@ ExpectFunction expect_groups;
 ExpectFunction expect_replicas;
 
 #include "labs.h" /* generated from labs.mk: LAB_FILES_NN, lab_NN, scenario_NN, LABS */
-
-#endif

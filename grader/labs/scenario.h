@@ -4,8 +4,7 @@
  * layers on one rank in double precision. So both streams have the same entries in the same order, and the
  * judge compares them one by one.
  */
-#ifndef BALISE_GRADER_SCENARIO_H
-#define BALISE_GRADER_SCENARIO_H
+#pragma once
 
 #include "autograd/operations.h"
 #include "grader/protocol.h"
@@ -158,5 +157,3 @@ int table_rows_of(const Case *c, int which);
 
 /** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);
-
-#endif

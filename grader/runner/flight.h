@@ -3,8 +3,7 @@
  * start until it is complete a buffer that is sent is not changed, and one that is received into is neither read nor
  * written).
  */
-#ifndef BALISE_GRADER_FLIGHT_H
-#define BALISE_GRADER_FLIGHT_H
+#pragma once
 
 #include <mpi.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ Flight flight_begun(void);
 /** It is complete: what was received comes into the lab's buffer, and `f` is empty. Ends the case if what was sent has changed.
  *  `status` is that of a message, or NULL. */
 void flight_ends(Flight *f, const Call *call, const MPI_Status *status);
-
-#endif

@@ -2,8 +2,7 @@
  * What a lab may not do to its runner: end it, or take all memory. link-runner.sh leads a lab's calls of
  * malloc, exit and their kin to the graded_ functions here.
  */
-#ifndef BALISE_GRADER_GUARD_H
-#define BALISE_GRADER_GUARD_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ _Noreturn void graded__Exit(int status);
 _Noreturn void graded_quick_exit(int status);
 /** For abort(), likewise. */
 _Noreturn void graded_abort(void);
-
-#endif

@@ -1,8 +1,7 @@
 /** @file
  * Inside the recorder: what a function of MPI calls around its PMPI_ twin.
  */
-#ifndef BALISE_GRADER_RECORD_H
-#define BALISE_GRADER_RECORD_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -156,5 +155,3 @@ void objects_begin(void);
 void object_made(ObjectKind kind, const void *handle, const void *maker);
 /** It has been given back. */
 void object_freed(const void *handle);
-
-#endif

@@ -4,8 +4,7 @@
  * case's ranks for MPI_COMM_WORLD, and knows what nobody has waited for or given back. It is the one
  * process-wide state of the runner: PMPI passes no context.
  */
-#ifndef BALISE_GRADER_RECORDER_H
-#define BALISE_GRADER_RECORDER_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ int64_t recorder_open_requests(void);
 
 /** Tells of each line on which several objects of MPI were made that are still there: they would become more and more. */
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
-
-#endif

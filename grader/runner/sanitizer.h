@@ -2,8 +2,7 @@
  * SAN=1: the runner, the kit and the lab are built with the address and undefined-behaviour sanitizers. What they find
  * becomes an entry in the student's terms, and the case ends at the next safe point; without them nothing is compiled here.
  */
-#ifndef BALISE_GRADER_SANITIZER_H
-#define BALISE_GRADER_SANITIZER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void sanitizer_begin(void);
 
 /** Whether anything was found since then. */
 bool sanitizer_has_found(void);
-
-#endif
