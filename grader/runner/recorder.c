@@ -158,16 +158,11 @@ int size_of(MPI_Comm comm)
     return size;
 }
 
-double all_reduce_share(MPI_Comm comm, double count)
+int rank_in(MPI_Comm comm)
 {
-    double n = size_of(comm);
-    return 2 * (n - 1) * count / n;
-}
-
-double gather_share(MPI_Comm comm, double whole_count)
-{
-    double n = size_of(comm);
-    return (n - 1) * whole_count / n;
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
 }
 
 /* A lab neither starts nor ends MPI, nor the run of its grader. */

@@ -55,7 +55,6 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     if (requests.count == KEPT)
         misuse("wait for what was started before more is", "%s: %d exchanges are under way",
                call->name, KEPT);
-    call->starts = 1;
     requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
     return result;
 }
