@@ -106,23 +106,21 @@ static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
     return e;
 }
 
-/* Of those that are over. @param which of the requests a status belongs to; NULL: as they come */
-static void note_ended(const Ending *e, const int which[], int statuses)
+/* What MPI has returned. @param over how many requests are, by their statuses
+ * @param which of the requests a status belongs to; NULL: as they come */
+static int ends(const Ending *e, int over, const int which[], int result)
 {
-    for (int i = 0; i < statuses; i++) {
+    for (int i = 0; i < over; i++) {
         int k = which ? which[i] : i;
         if (k >= 0 && k < e->count && e->before[k] != MPI_REQUEST_NULL)
             ended(e->before[k], &e->statuses[i]);
     }
-}
-
-static void let_go(Ending *e)
-{
     for (int i = 0; i < e->count; i++)
         if (e->requests[i] != MPI_REQUEST_NULL)
             waits_for(e->requests[i], -1);
     free(e->before);
     free(e->own);
+    return result;
 }
 
 static void enter_wait(const Ending *e, bool some)
@@ -135,44 +133,32 @@ static void enter_wait(const Ending *e, bool some)
         waits_for(e->before[i], index_of_current());
 }
 
+/* `call` may end some of the requests, or all of them; `over` and `which` as in ends(). */
+#define WAIT(count, requests, statuses, some, call, over, which)                                   \
+    Ending e = ending_of(count, requests, statuses);                                               \
+    enter_wait(&e, some);                                                                          \
+    int result = leave(call);                                                                      \
+    return ends(&e, over, which, result)
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    Ending ending = ending_of(1, request, status);
-    enter_wait(&ending, false);
-    int result = leave(PMPI_Wait(request, ending.statuses));
-    note_ended(&ending, NULL, 1);
-    let_go(&ending);
-    return result;
+    WAIT(1, request, status, false, PMPI_Wait(request, e.statuses), 1, NULL);
 }
 
 int MPI_Waitall(int count, MPI_Request all[], MPI_Status statuses[])
 {
-    Ending ending = ending_of(count, all, statuses);
-    enter_wait(&ending, false);
-    int result = leave(PMPI_Waitall(count, all, ending.statuses));
-    note_ended(&ending, NULL, ending.count);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, statuses, false, PMPI_Waitall(count, all, e.statuses), e.count, NULL);
 }
 
 int MPI_Waitany(int count, MPI_Request all[], int *index, MPI_Status *status)
 {
-    Ending ending = ending_of(count, all, status);
-    enter_wait(&ending, true);
-    int result = leave(PMPI_Waitany(count, all, index, ending.statuses));
-    note_ended(&ending, index, 1);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, status, true, PMPI_Waitany(count, all, index, e.statuses), 1, index);
 }
 
 int MPI_Waitsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
 {
-    Ending ending = ending_of(count, all, statuses);
-    enter_wait(&ending, true);
-    int result = leave(PMPI_Waitsome(count, all, done, indices, ending.statuses));
-    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, statuses, true, PMPI_Waitsome(count, all, done, indices, e.statuses),
+         *done == MPI_UNDEFINED ? 0 : *done, indices);
 }
 
 /* ---- asking: no call that a rank could wait in ---------------------------------------------------------------------- */
@@ -188,55 +174,37 @@ static bool not_yet(int count, const MPI_Request asked[])
     return shy;
 }
 
+/* `found`: how many the call says are over; `index` is told none where it is too early. */
+#define TEST(count, requests, statuses, found, index, call, over, which)                           \
+    if (not_yet(count, requests)) {                                                                \
+        *(found) = 0;                                                                              \
+        *(index) = MPI_UNDEFINED;                                                                  \
+        return MPI_SUCCESS;                                                                        \
+    }                                                                                              \
+    Ending e = ending_of(count, requests, statuses);                                               \
+    int result = call;                                                                             \
+    return ends(&e, over, which, result)
+
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (not_yet(1, request)) {
-        *flag = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(1, request, status);
-    int result = PMPI_Test(request, flag, ending.statuses);
-    note_ended(&ending, NULL, *flag);
-    let_go(&ending);
-    return result;
+    TEST(1, request, status, flag, &(int){0}, PMPI_Test(request, flag, e.statuses), *flag, NULL);
 }
 
 int MPI_Testall(int count, MPI_Request all[], int *flag, MPI_Status statuses[])
 {
-    if (not_yet(count, all)) {
-        *flag = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, statuses);
-    int result = PMPI_Testall(count, all, flag, ending.statuses);
-    note_ended(&ending, NULL, *flag ? ending.count : 0);
-    let_go(&ending);
-    return result;
+    TEST(count, all, statuses, flag, &(int){0}, PMPI_Testall(count, all, flag, e.statuses),
+         *flag ? e.count : 0, NULL);
 }
 
 int MPI_Testany(int count, MPI_Request all[], int *index, int *flag, MPI_Status *status)
 {
-    if (not_yet(count, all)) {
-        *flag = 0;
-        *index = MPI_UNDEFINED;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, status);
-    int result = PMPI_Testany(count, all, index, flag, ending.statuses);
-    note_ended(&ending, index, *flag);
-    let_go(&ending);
-    return result;
+    TEST(count, all, status, flag, index, PMPI_Testany(count, all, index, flag, e.statuses), *flag,
+         index);
 }
 
 int MPI_Testsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
 {
-    if (not_yet(count, all)) {
-        *done = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, statuses);
-    int result = PMPI_Testsome(count, all, done, indices, ending.statuses);
-    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
-    let_go(&ending);
-    return result;
+    TEST(count, all, statuses, done, &(int){0},
+         PMPI_Testsome(count, all, done, indices, e.statuses), *done == MPI_UNDEFINED ? 0 : *done,
+         indices);
 }
