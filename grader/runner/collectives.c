@@ -1,6 +1,6 @@
 /* The collectives of MPI, each at once and started, recorded and charged with what they send. */
 #include "base/language.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
 /* What a rank brings to a collective, or takes from it. */
 typedef struct Side {
@@ -95,7 +95,7 @@ static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void
     const Side *received = in_place && c->rule == REDUCTION ? &c->in : &c->out;
     if (!in_place && (c->flow != FROM_ROOT || at_root))
         departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
-    if (out == MPI_IN_PLACE || (c->flow == TO_ROOT && !at_root))
+    if (c->flow == TO_ROOT && !at_root)
         return out;
     return lands(call, out, extent_of(received, comm), received->type);
 }

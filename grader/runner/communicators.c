@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/run.h"
-#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum { KEPT = 8192 }; /* a lab that frees none makes many */

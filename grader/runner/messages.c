@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "base/language.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
 static void sends(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MPI_Datatype type)
 {

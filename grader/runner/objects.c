@@ -6,7 +6,6 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum { KEPT = 4096, MANY = 4, SEVERAL = 2 };

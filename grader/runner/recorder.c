@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/run.h"
-#include "grader/runner/record.h"
 
 /* What takes a few calls when done well takes a few thousand number by number. */
 enum { MANY_CALLS = 20000 };

@@ -2,7 +2,7 @@
 #include <mpi.h>
 
 #include "base/real.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
 /* MPI_INT32_T and MPI_INT are two names of one thing on this machine; MPI_BYTE is like nothing else. */
 static int32_t basic_of(MPI_Datatype type, int size)

@@ -1,4 +1,6 @@
-#include "grader/runner/values.h"
+/* What every rank of a tp group should hold alike, written down for the judge to compare. */
+#include "autograd/tape.h"
+#include "grader/runner/recorder.h"
 
 #include <math.h>
 #include <stdio.h>
