@@ -97,8 +97,8 @@ struct Lab {
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
-    UsualFunction *usual;        /**< its usual case */
-    CasesFunction *cases;        /**< all of its cases at a layout */
+    UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
+    CasesFunction *cases;        /**< all of its cases at a layout; NULL: the usual one alone */
     /** Why the lab could not work with these sizes, or NULL. Without it sizes cannot be chosen (grader/cases.local). */
     const char *(*misfit)(const Case *c);
 };
@@ -172,8 +172,6 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** The case at other sizes, drawn: for labs that cut nothing. */
 Case other_sizes(Case c, Draw *d);
-/** usual_case() as a UsualFunction for labs whose tp is the world. */
-Case usual_world(const Lab *lab, Draw *d, int world, int tp);
 /** Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut, and none where
  *  nothing is; but V is any number, so that the parts of a table can be uneven. Inputs are thousands or thousandths. */
 Case drawn_case(const Lab *lab, Draw *d, int world);
@@ -182,15 +180,14 @@ Case single_case(const Lab *lab, Draw *d, int world);
 /** Long texts: with ten heads on a rank, and more numbers than fit a page of memory; or, where positions do not meet, of many
  *  positions and few weights, more numbers than 16 bits count. */
 Case long_case(const Lab *lab, Draw *d, int world);
-/** Many samples. */
-Case many_case(const Lab *lab, Draw *d, int world);
-/** As many heads as ranks: the local width is divisible by the number of all heads, so that a wrong count of heads is not
- *  refused. */
-Case few_heads_case(const Lab *lab, Draw *d, int world);
-/** drawn_case() of attention: on thousands it is a maximum, so dy is large or small instead of x. */
-Case drawn_attention_case(const Lab *lab, Draw *d, int world);
-/** many_case() of attention: with narrow heads. */
-Case many_attention_case(const Lab *lab, Draw *d, int world);
+/** The cases of a layer: usual, drawn and single; at a world of 2 also LONG_TEXTS and MANY_SAMPLES; where there are heads, as many as ranks. */
+CasesFunction layer_cases;
+/** Where layer_cases() puts a case. */
+enum {
+    SINGLE_ROW = 2,   /**< at each layout */
+    LONG_TEXTS = 3,   /**< at a world of 2 */
+    MANY_SAMPLES = 4, /**< likewise */
+};
 
 /* ---- expectations that labs share ------------------------------------------------------------------------ */
 

@@ -70,7 +70,6 @@ Lab lab_01 = {
               [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

@@ -43,21 +43,6 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count] = long_case(lab, d, world);
-        cases[count++].out = 2 * world;
-        cases[count] = many_case(lab, d, world);
-        cases[count++].out = 520; /* long rows, where they cost little */
-    }
-    return count;
-}
-
 static const char *misfit(const Case *c)
 {
     return c->out % c->tp ? _("tp must divide OUT") : NULL;
@@ -82,8 +67,7 @@ Lab lab_02 = {
                .mistakes = IN_INPUT_GRADIENTS | IN_KEPT_WEIGHTS | IN_GATHERED_PARTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

@@ -49,15 +49,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
+    int count = layer_cases(lab, d, world, tp, cases);
     if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count].B = 33;
-        cases[count++].H = 520; /* long rows, where they cost little */
+        cases[MANY_SAMPLES].B = 33;
+        cases[MANY_SAMPLES].H = 520; /* long rows, where they cost little */
     }
     cases[count] = usual_case(lab, d, world);
     cases[count].integers = 1;                  /* all ids on one side of the table */
@@ -86,7 +81,6 @@ Lab lab_03 = {
     .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

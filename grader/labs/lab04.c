@@ -41,20 +41,6 @@ static Allowance sent(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_attention_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count++] = many_attention_case(lab, d, world);
-    }
-    cases[count++] = few_heads_case(lab, d, world);
-    return count;
-}
-
 static const char *misfit(const Case *c)
 {
     for (int layer = 0; layer < 2; layer++)
@@ -83,8 +69,7 @@ Lab lab_04 = {
                .mistakes = IN_ATTENTION | IN_INPUT_GRADIENTS | IN_KEPT_QUERIES | IN_KEPT_WEIGHTS}},
     .forward = sent,
     .backward = sent,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

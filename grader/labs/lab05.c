@@ -52,20 +52,6 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * (z->H + z->F)), 2};
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count++].F = 528; /* long rows, where they cost little */
-    }
-    return count;
-}
-
 static const char *misfit(const Case *c)
 {
     return c->F % c->tp ? _("tp must divide F") : c->out % c->tp ? _("tp must divide OUT") : NULL;
@@ -90,8 +76,7 @@ Lab lab_05 = {
     .kinds = {{.scenario = scenario_05, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

@@ -55,17 +55,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count] = single_case(lab, d, world);
-    cases[count++].flat = 1; /* as a classifier has it */
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count].flat = 1;
-        cases[count++].F = 528; /* long rows, where they cost little */
-    }
+    int count = layer_cases(lab, d, world, tp, cases);
+    cases[SINGLE_ROW].flat = 1; /* as a classifier has it */
+    if (world == 2)
+        cases[MANY_SAMPLES].flat = 1;
     return count;
 }
 
@@ -92,7 +85,6 @@ Lab lab_06 = {
     .kinds = {{.scenario = scenario_06, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

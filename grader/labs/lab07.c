@@ -68,17 +68,9 @@ static Case classifier(Case c)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_attention_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count++] = many_attention_case(lab, d, world);
-    }
-    cases[count++] = few_heads_case(lab, d, world);
+    int count = layer_cases(lab, d, world, tp, cases);
     cases[count++] = classifier(usual_case(lab, d, world));
-    cases[count++] = classifier(drawn_attention_case(lab, d, world));
+    cases[count++] = classifier(drawn_case(lab, d, world));
     cases[count++] = classifier(world == 2 ? long_case(lab, d, world) : single_case(lab, d, world));
     return count;
 }
@@ -118,7 +110,6 @@ Lab lab_07 = {
                                           IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };
