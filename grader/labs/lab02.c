@@ -1,19 +1,14 @@
 /* Lab 2, ColWiseLinear: a linear layer whose weight is cut by rows; the columns of its output are gathered. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
-{
-    return wider_second(c, which, 1);
-}
-
-static int out_of(const Case *c, int which)
+static int columns_of(const Case *c, int which)
 {
     return which ? 2 * c->out : c->out;
 }
 
-static void *make(Builder *b, const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return col_wise_linear_new(b, width(c, which), out_of(c, which));
+    return col_wise_linear_new(b, H, columns_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -21,15 +16,14 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return col_wise_linear_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .OUT = out_of(c, which)};
+    sizes->OUT = columns_of(&run->c, which);
 }
 
 void scenario_02(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE

@@ -1,14 +1,9 @@
 /* Lab 3, Embedding: a table that is cut by its columns or by its rows; both are right. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, c->H);
-}
-
-static void *make(Builder *b, const Case *c, int which)
-{
-    return embedding_new(for_embedding(b), table_rows_of(c, which), width(c, which));
+    return embedding_new(for_embedding(b), table_rows_of(c, which), H);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -16,21 +11,16 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return embedding_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
     const Parameter *table = model_parameter(run->model, "first.weight");
-    return (Sizes){.B = c->B,
-                   .S = c->S,
-                   .H = width(c, which),
-                   .vocabulary =
-                       table && table->placement.kind == SHARD && table->placement.dim == 0};
+    sizes->vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0;
 }
 
 void scenario_03(Scenario *run)
 {
-    run_layers(run,
-               &(LayerScenario){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.H, .takes_ids = true,
+                                     .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE

@@ -1,20 +1,14 @@
 /* Lab 4, MultiHeadSelfAttention: heads are shared out, the output's weight is cut by columns. */
 #include "grader/labs/lab.h"
 
-/* Of a width that heads and ranks divide. */
-static int width(const Case *c, int which)
-{
-    return wider_second(c, which, c->A);
-}
-
 static int heads_of(const Case *c, int which)
 {
     return which && c->A / 2 > c->tp ? c->A / 2 : c->A;
 }
 
-static void *make(Builder *b, const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return attention_new(b, width(c, which), heads_of(c, which));
+    return attention_new(b, H, heads_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -22,16 +16,9 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return attention_forward(layer, x, mask, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
-{
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which)};
-}
-
 void scenario_04(Scenario *run)
 {
-    run_layers(run,
-               &(LayerScenario){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.A, .takes_mask = true});
 }
 
 #ifdef BALISE_DOUBLE

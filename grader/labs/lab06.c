@@ -1,25 +1,9 @@
 /* Lab 6, ColRowLinearPair: the first linear is cut by rows of its weight, the second by columns; one sum in each pass. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, 1);
-}
-
-static int inner_of(const Case *c, int which)
-{
-    return which ? 2 * c->F : c->F;
-}
-
-static int out_of(const Case *c, int which)
-{
-    return which ? c->out + c->tp : c->out;
-}
-
-static void *make(Builder *b, const Case *c, int which)
-{
-    return col_row_linear_pair_new(b, width(c, which), inner_of(c, which), out_of(c, which),
-                                   (float)c->p);
+    return col_row_linear_pair_new(b, H, inner_of(c, which), out_of(c, which), (float)c->p);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -27,19 +11,9 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return col_row_linear_pair_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
-{
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B,
-                   .S = c->S,
-                   .H = width(c, which),
-                   .F = inner_of(c, which),
-                   .OUT = out_of(c, which)};
-}
-
 void scenario_06(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = inner_and_out});
 }
 
 #ifdef BALISE_DOUBLE

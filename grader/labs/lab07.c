@@ -3,15 +3,9 @@
 
 enum { BLOCK, CLASSIFIER }; /* the kinds of cases */
 
-/* Of a width that heads and ranks divide. */
-static int width(const Case *c, int which)
+static void *make_block(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, c->A);
-}
-
-static void *make_block(Builder *b, const Case *c, int which)
-{
-    return block_new(b, width(c, which), which ? c->tp : c->A, (float)c->p);
+    return block_new(b, H, which ? c->tp : c->A, (float)c->p);
 }
 
 static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -19,9 +13,9 @@ static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const M
     return block_forward(layer, x, mask, mesh);
 }
 
-static void *make_classifier(Builder *b, const Case *c, int which)
+static void *make_classifier(Builder *b, const Case *c, int which, int H)
 {
-    return classifier_new(b, width(c, which), which ? 3 : 2, (float)c->p);
+    return classifier_new(b, H, which ? 3 : 2, (float)c->p);
 }
 
 static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -29,20 +23,20 @@ static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, co
     return classifier_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .C = which ? 3 : 2, .part = c->kind};
+    sizes->C = which ? 3 : 2;
+    sizes->part = run->c.kind;
 }
 
 void scenario_07(Scenario *run)
 {
-    if (run->c.kind == BLOCK)
-        run_layers(run, &(LayerScenario){make_block, forward_block, .takes_mask = true,
-                                         .width = width, .sizes = sizes});
-    else
-        run_layers(run, &(LayerScenario){make_classifier, forward_classifier, .width = width,
-                                         .sizes = sizes});
+    const bool block = run->c.kind == BLOCK;
+    run_layers(run, &(LayerScenario){.make = block ? make_block : make_classifier,
+                                     .forward = block ? forward_block : forward_classifier,
+                                     .wider = run->c.A,
+                                     .takes_mask = block,
+                                     .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE
