@@ -68,8 +68,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    if (has_heads(
-            lab)) /* attention is a maximum on thousands, so dy is large or small instead of x */
+    if (has_heads(lab)) /* attention on thousands is a maximum: dy is large or small instead */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
         c.exponent = world % 2 ? -12 : 20;

@@ -48,10 +48,9 @@ typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream)
 
 /** One kind of a lab's cases: exactly one of `scenario` and `expect` says what must come out. */
 typedef struct Kind {
-    ScenarioFunction
-        *scenario; /**< the judge plays it with the plain layers: every rank sees the same */
-    ExpectFunction *expect; /**< computes what each rank must see */
-    unsigned mistakes;      /**< a set of MistakeFamily: those that its numbers can show */
+    ScenarioFunction *scenario; /**< the judge plays it with plain layers: all ranks see the same */
+    ExpectFunction *expect;     /**< computes what each rank must see */
+    unsigned mistakes;          /**< a set of MistakeFamily: those that its numbers can show */
 } Kind;
 
 /** How a parameter may be cut, by the end of its name. */
@@ -83,8 +82,7 @@ struct Lab {
     int points[CHECKS];  /**< by Check; 0: the lab has no such check */
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
-    bool
-        over_replicas; /**< its exchanges are over the replicas, not over the ranks that split a model */
+    bool over_replicas;  /**< its exchanges are over these, not over ranks that split a model */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< nothing cuts what goes into its layer */
     bool starts_working; /**< its start file runs; otherwise a TODO is reached */

@@ -188,8 +188,7 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&run->c, i));
-        const Order order =
-            reference_order(a.count); /* as the replicas may add, in an order of their own */
+        const Order order = reference_order(a.count); /* as replicas may add: in any */
         int64_t k = order.first;
         Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {

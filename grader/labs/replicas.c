@@ -63,8 +63,7 @@ int replica_buckets(int round)
 
 int64_t replica_bucket_size(const Case *c, int bucket)
 {
-    int64_t more =
-        c->world == 2 ? 40000 : 5000; /* where it costs little, more than 16 bits count */
+    const int64_t more = c->world == 2 ? 40000 : 5000; /* where it is cheap, beyond 16 bits */
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 

@@ -40,12 +40,10 @@ static void write_tensor(Scenario *run, EntryKind kind, Check check, Label label
 
 void write_values(Scenario *run, Check check, Label label, Tensor *x)
 {
-    if (!x) {
-        double *none;
-        stream_entry(&run->stream, VALUES, check, label, 0, &none);
-        return;
-    }
-    write_tensor(run, VALUES, check, label, x);
+    if (x)
+        write_tensor(run, VALUES, check, label, x);
+    else
+        stream_entry(&run->stream, VALUES, check, label, 0, NULL);
 }
 
 static void write_held(Scenario *run, EntryKind kind, Check check, Label label, const Parameter *p,
@@ -133,8 +131,8 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
         tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
     const double *uniform = drawn(run->c.key, key, count);
-    bool nothing = run->c.integers && rank > 0 &&
-                   rank == run->c.world - 1; /* zeros are worth as much as other numbers */
+    /* zeros are worth as much as other numbers */
+    const bool nothing = run->c.integers && rank > 0 && rank == run->c.world - 1;
     const double unit = ldexp(1, run->c.exponent);
     for (int64_t i = 0; i < count; i++) {
         double value =

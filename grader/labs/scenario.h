@@ -89,8 +89,7 @@ static inline int replicas_of(const Case *c)
     return c->world / c->tp;
 }
 
-/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
- * delayed cases. */
+/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in delayed cases. */
 void at(Scenario *run, Label label);
 
 /** Which of a lab's budgets a pass has. */
@@ -101,8 +100,7 @@ typedef enum Budget {
 
 /** A pass begins whose exchanges are counted. */
 void traffic_begin(Scenario *run);
-/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
- */
+/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes);
 
 /** A pass begins whose work is counted. */
@@ -111,8 +109,7 @@ void work_begin(Scenario *run);
  * what the plain layer takes on one rank. */
 void work_end(Scenario *run, Label label);
 
-/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
- * gives. */
+/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that gives. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */
@@ -151,8 +148,7 @@ typedef struct LayerScenario {
     void (*sizes)(const Scenario *run, int which, Sizes *sizes);
 } LayerScenario;
 
-extern const char
-    *const layer_names[LAYERS]; /**< "first", "second": what their parameters' names begin with */
+extern const char *const layer_names[LAYERS]; /**< "first", "second", as parameters' names begin */
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void run_layers(Scenario *run, const LayerScenario *layer);
 

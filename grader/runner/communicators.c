@@ -225,12 +225,12 @@ void objects_begin(void)
 
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
-    void *line = recorder_active() && recorder_place().what != MAKING_OF ? callsite() : NULL;
-    if (kind == BLOCK_OF_MEMORY && line &&
-        !(recorder_place().step == 1 &&
-          (recorder_place().of == A_LAYER ||
-           recorder_place().of == THE_MODEL))) /* the first step may fill what is kept */
+    if (!recorder_active() || recorder_place().what == MAKING_OF)
         return;
+    const Label at = recorder_place();
+    if (kind == BLOCK_OF_MEMORY && (at.step != 1 || (at.of != A_LAYER && at.of != THE_MODEL)))
+        return; /* the first step may fill what is kept */
+    void *line = callsite();
     bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
     if (line && own && objects.count < MOST_OBJECTS)
         objects.object[objects.count++] = (Object){handle, line, kind};

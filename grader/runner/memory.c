@@ -13,8 +13,7 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    ALLOWED =
-        256 << 20, /* bytes that a lab may allocate itself on a rank; the cases take kilobytes */
+    ALLOWED = 256 << 20,    /* bytes of a lab's own on a rank; the cases take kilobytes */
 #ifdef __SANITIZE_ADDRESS__ /* looks itself, and knows a block by what was asked for */
     BEHIND = 0,
 #else
