@@ -7,8 +7,7 @@ file=$1 start=$2
 source "$(dirname "$0")/../common/base/say.sh"
 if [ -e "$file" ]; then
     if cmp -s "$file" "$start"; then
-        said '%s is a fresh start file already.' "$file"
-        echo
+        tell '%s is a fresh start file already.' "$file"
         exit 0
     fi
     number=1
@@ -16,13 +15,10 @@ if [ -e "$file" ]; then
         number=$((number + 1))
     done
     cp -p "$file" "$file.$number"
-    said 'Your work is kept as %s.' "$file.$number"
-    echo
+    tell 'Your work is kept as %s.' "$file.$number"
 fi
 mkdir -p "$(dirname "$file")"
 cp "$start" "$file.new"
 mv "$file.new" "$file"
-said '%s is a fresh start file.' "$file"
-echo
-said 'Next: read %s/README.md, then make grade LAB=%s.' "$(dirname "$file")" "$(basename "$(dirname "$file")" | sed 's/^0*//; s/-.*//')"
-echo
+tell '%s is a fresh start file.' "$file"
+tell 'Next: read %s/README.md, then make grade LAB=%s.' "$(dirname "$file")" "$(basename "$(dirname "$file")" | sed 's/^0*//; s/-.*//')"
