@@ -1,5 +1,7 @@
 /* Communicators: which is which on every rank, and the calls that make and end them; and what of MPI a lab leaves behind. They are set up,
  * not traffic. */
+#include <xxhash.h>
+
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
@@ -15,10 +17,8 @@ static struct {
 /* A communicator is what it was made from, and by which call: that is the same on each of its ranks. */
 static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
 {
-    uint64_t x = parent * 0x9e3779b97f4a7c15 + number;
-    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9 + members;
-    x = (x ^ x >> 29) * 0x94d049bb133111eb;
-    return (x ^ x >> 32) | 1;
+    const uint64_t made_of[] = {parent, number, members};
+    return XXH3_64bits(made_of, sizeof made_of) | 1;
 }
 
 /* Of the ranks of `group`. */

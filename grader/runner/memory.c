@@ -179,8 +179,7 @@ GRADED(int, vasprintf, char **out, const char *format, va_list args)
     int length = vasprintf(&text, format, args);
     if (length < 0)
         return length;
-    *out = graded_malloc((size_t)length + 1);
-    memcpy(*out, text, (size_t)length + 1);
+    *out = graded_strndup(text, (size_t)length);
     free(text);
     return length;
 }

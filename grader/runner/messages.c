@@ -55,11 +55,8 @@ static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
 /* What a rank sends to itself leaves it for nowhere. */
 static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype type)
 {
-    if (to == MPI_PROC_NULL || to == rank_in(comm))
-        return;
-    charge(false, count, type);
-    if (count == 0)
-        charge_nothing();
+    if (to != MPI_PROC_NULL && to != rank_in(comm))
+        charge(false, count, type);
 }
 
 static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, int tag, int count,

@@ -138,17 +138,13 @@ void charge(bool collective, double elements, MPI_Datatype type)
         PMPI_Type_size(type, &size);
     recorder.traffic.elements += elements * size / 4;
     recorder.traffic.calls += collective;
+    recorder.traffic.empty += !collective && elements == 0;
 }
 
 void charge_communicator(void)
 {
     if (recorder.header)
         recorder.traffic.made++;
-}
-
-void charge_nothing(void)
-{
-    recorder.traffic.empty += recorder.header && recorder.depth == 1;
 }
 
 int size_of(MPI_Comm comm)

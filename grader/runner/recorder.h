@@ -73,12 +73,10 @@ void enter(Call *call);
 /** Leaves the call that this rank is in. Returns `result`, what MPI has returned. */
 int leave(int result);
 
-/** What this rank is charged with: `elements` of `type`, and a call if it is a collective. */
+/** What this rank is charged with: `elements` of `type`; and a call, or without any an empty message. */
 void charge(bool collective, double elements, MPI_Datatype type);
 /** It takes part in the making of a communicator. */
 void charge_communicator(void);
-/** It sends an empty message. */
-void charge_nothing(void);
 
 /** Ranks of a communicator. */
 int size_of(MPI_Comm comm);
