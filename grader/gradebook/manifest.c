@@ -1,3 +1,4 @@
+/* The manifest of a hand-in, names and checksums. */
 #include "grader/gradebook/manifest.h"
 
 #include <string.h>

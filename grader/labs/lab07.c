@@ -53,6 +53,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
                             : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
 }
 
+enum {
+    SHOWN = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS
+};
+
 static Case classifier(Case c)
 {
     c.kind = CLASSIFIER;
@@ -96,12 +100,8 @@ Lab lab_07 = {
              {"attention.output", CUT_1},
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
-    .kinds = {[BLOCK] = {.scenario = scenario_07,
-                         .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
-                                     IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS},
-              [CLASSIFIER] = {.scenario = scenario_07,
-                              .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
-                                          IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS}},
+    .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
+              [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
     .forward = sent_forward,
     .backward = sent_backward,
     .cases = cases_at,

@@ -49,5 +49,5 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 enum { EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
-/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout; see whole_model.c. */
+/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout. */
 ScenarioFunction run_whole_model;

@@ -1,3 +1,4 @@
+/* What would end a rank: signals, and calls of exit and its kin. */
 #include "grader/runner/guard.h"
 
 #include <execinfo.h>

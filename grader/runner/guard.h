@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/problem.h"
 #include "grader/protocol.h"
 
 /** From now on a fatal signal is told in the rank's header, with the student's line, before it ends the rank; and it ends it
@@ -12,6 +13,17 @@ void guard_signals(Launch *launch, int rank);
 
 /** Forgets what the lab has allocated: a case begins. */
 void guard_begin(void);
+
+/* ---- SAN=1: what the sanitizers find, see sanitizer.c; without them nothing is found -------------------------------- */
+
+/** From now on `found` is told of what a sanitizer finds, at most once a case, from within it: it must not leave by longjmp(). */
+void sanitizer_watch(void (*found)(const Problem *problem, void *address));
+
+/** A case begins. */
+void sanitizer_begin(void);
+
+/** Whether anything was found since then. */
+bool sanitizer_has_found(void);
 
 /** Defines what a lab's call of `name` leads to. */
 #define GRADED(type, name, ...)                                                                    \

@@ -20,7 +20,6 @@
 #include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
-#include "grader/runner/sanitizer.h"
 #include "mesh/mesh.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
