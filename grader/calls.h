@@ -3,8 +3,7 @@
  * whole, in two rings in shared memory. The runner writes them, the judge reads them; what is in them could have been
  * written by a lab too, so the judge copies and bounds everything.
  */
-#ifndef BALISE_GRADER_CALLS_H
-#define BALISE_GRADER_CALLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -82,11 +81,10 @@ enum { THE_WORLD = 1 };
 
 /** A call of MPI. Ranks are those of the launch. */
 typedef struct Call {
-    char name[40]; /**< "all_reduce", "wait" */
-    Label where;   /**< what the rank was at */
-    int32_t rule;  /**< a Rule */
-    uint64_t
-        group; /**< the communicator: the same number on each of its ranks, another one for any other */
+    char name[40];    /**< "all_reduce", "wait" */
+    Label where;      /**< what the rank was at */
+    int32_t rule;     /**< a Rule */
+    uint64_t group;   /**< the communicator: one number on all of its ranks, and on no others */
     uint64_t members; /**< bit r: rank r */
     int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
     uint64_t made;    /**< the communicator that it made, or 0 */
@@ -94,10 +92,9 @@ typedef struct Call {
     int64_t ended;    /**< on that clock: when it returned */
     int32_t reduction; /**< a Reduction */
     int32_t root;      /**< a rank, or NOBODY where the call has none */
-    int32_t to, to_tag, from,
-        from_tag; /**< of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
-    Signature
-        sent[MAX_RANKS]; /**< for each rank; of a MESSAGE and most REDUCTIONs the first only */
+    /** of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
+    int32_t to, to_tag, from, from_tag;
+    Signature sent[MAX_RANKS];     /**< for each rank; of a MESSAGE and most REDUCTIONs one */
     Signature received[MAX_RANKS]; /**< what is expected of each rank, likewise */
     int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
     int32_t probes; /**< waits for a message and leaves it there */
@@ -114,8 +111,7 @@ typedef struct Value {
     void *address;    /**< the line of the lab that called the word, or NULL */
     int64_t count;    /**< numbers of the tensor */
     int32_t gradient; /**< of what `word` returned, and not that itself */
-    double sum,
-        size; /**< weighted, of the numbers and of their absolute values: rounding is seen as such */
+    double sum, size; /**< weighted, of numbers and of absolute ones: rounding is seen as such */
 } Value;
 
 /** A rank's rings: entry i is at [i % RING_...]. */
@@ -125,5 +121,3 @@ typedef struct Rings {
     Call call[RING_CALLS];         /**< the last calls */
     Value value[RING_VALUES];      /**< the first values */
 } Rings;
-
-#endif

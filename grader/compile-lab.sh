@@ -113,7 +113,8 @@ may_call() {
         MPI_Group_rank | MPI_Group_size | MPI_Group_translate_ranks | MPI_Initialized | MPI_Query_thread | MPI_Type_size | \
         MPI_Wtick | MPI_Wtime) return 0 ;;
     esac
-    grep -q "^int $1(" "$here"/runner/*.c
+    # The recorder has it: as a function, or in a table of both forms, COLLECTIVE(Bcast, Ibcast, ...
+    grep -qE "^(int $1\(|(COLLECTIVE|SEND)\((\w+, )?${1#MPI_},)" "$here"/runner/*.c
 }
 
 # is_constant NAME: is this what MPI_COMM_WORLD, MPI_FLOAT, MPI_SUM and the like are to Open MPI?

@@ -1,8 +1,7 @@
 /** @file
  * What an entry of a stream is about, and what a rank is at: fields, of which the judge makes a sentence when it prints one.
  */
-#ifndef BALISE_GRADER_LABEL_H
-#define BALISE_GRADER_LABEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ static inline Label label_named(const char *name)
     snprintf(label.name, sizeof label.name, "%s", name);
     return label;
 }
-
-#endif

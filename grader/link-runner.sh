@@ -49,8 +49,8 @@ scenario=scenario_$(printf %02d "$lab")
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out" $LDLIBS 2> "$out.words"; then
     missing=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.words" | sort -u | head -3 | tr '\n' ' ')
     {
-        said 'lab %s calls what is not there: %s' "$lab" "${missing:-$(say 'see below')}"
-        printf '\n%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h has every word that a lab is written in')"
+        tell 'lab %s calls what is not there: %s' "$lab" "${missing:-$(say 'see below')}"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h has every word that a lab is written in')"
         [ -n "$missing" ] || head -5 "$out.words"
     } > "$out.failed"
     rm -f "${copies[@]}"

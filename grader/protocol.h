@@ -7,8 +7,7 @@
  * entries are numbers that the judge compares with its own after the runner has ended. Of the cases to come nothing is here:
  * the ranks find out about a case when it is posted, and its key says nothing of other keys.
  */
-#ifndef BALISE_GRADER_PROTOCOL_H
-#define BALISE_GRADER_PROTOCOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -34,16 +33,14 @@ typedef struct Case {
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
     int32_t training;              /**< dropout drops */
-    int32_t
-        integers; /**< small integers, so that sums are exact; those of the last rank are zeros */
-    int32_t flat; /**< x is [B,H], without S */
+    int32_t integers;    /**< small ones, so that sums are exact; the last rank's are zeros */
+    int32_t flat;        /**< x is [B,H], without S */
     int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
     int32_t dy_exponent; /**< what comes into a backward pass, times 2^dy_exponent */
     int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
     int32_t delay;       /**< one rank comes late to each pass */
-    int32_t more_B; /**< samples that the second step of a layer has more than the first, or -1 */
-    int32_t
-        idle; /**< in the second step the weights of the last rank are zeros, and so is what it adds to a sum */
+    int32_t more_B;      /**< samples that a layer's second step has more than the first, or -1 */
+    int32_t idle; /**< in the second step weights of the last rank and its part of sums are 0 */
 } Case;
 
 /** What a rank is at. */
@@ -62,20 +59,17 @@ typedef struct RankHeader {
     _Atomic int64_t events;     /**< MPI calls entered and left: no change means no progress */
     _Atomic int64_t asked;      /**< how often MPI has looked for what this rank waits for */
     Label where;                /**< what the rank is at */
-    _Atomic int32_t
-        signal; /**< what has just ended this rank, or 0; and the line of the lab that it came in */
-    void *signal_address; /**< a line of the lab, or NULL */
-    _Atomic int32_t
-        answered; /**< SIGUSR1: the line that this rank was at when it came is in signal_address */
-    _Atomic int64_t used; /**< bytes of the stream */
+    _Atomic int32_t signal;     /**< what has just ended this rank, or 0 */
+    void *signal_address;       /**< the line of the lab that it came in, or NULL */
+    _Atomic int32_t answered;   /**< SIGUSR1: the line that it found this rank at is there */
+    _Atomic int64_t used;       /**< bytes of the stream */
 } RankHeader;
 
 /** What the judge tells the ranks. */
 typedef struct Control {
-    _Atomic int32_t
-        posted; /**< how many cases have been posted, each when all had left the one before; -1: leave */
-    int32_t debugged; /**< somebody looks on with a debugger */
-    Case current;     /**< the case that was posted last */
+    _Atomic int32_t posted; /**< cases so far, each when all had left the one before; -1: leave */
+    int32_t debugged;       /**< somebody looks on with a debugger */
+    Case current;           /**< the case that was posted last */
 } Control;
 
 /** What an entry of a stream is about. */
@@ -99,8 +93,7 @@ typedef struct Entry {
     Label label;         /**< what it is about: the judge finds it by that */
     Shape shape; /**< of the numbers; for a parameter and its gradient that of the undivided one */
     int32_t placement_kind, placement_dim; /**< what the rank says that it is: a Placement */
-    int32_t
-        called; /**< what the tape calls the numbers, a PlacementKind: for pictures, never a verdict */
+    int32_t called;     /**< by the tape, a PlacementKind: for pictures, never a verdict */
     int64_t begin, end; /**< the part along placement_dim that is held */
     int64_t count;      /**< of the doubles or bytes that follow */
     void *address;      /**< the line of the lab that it is about, or NULL */
@@ -122,5 +115,3 @@ static inline Rings *rings_of(const Launch *launch, int rank)
 {
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
 }
-
-#endif

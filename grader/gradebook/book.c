@@ -1,3 +1,4 @@
+/* The folders of a gradebook, its lock and its seed. */
 #include "grader/gradebook/book.h"
 
 #include <errno.h>
@@ -16,11 +17,23 @@
 #include "grader/judge/report/output.h"
 #include "grader/judge/report/verdict.h"
 
-void give_up(const Problem *problem)
+void give_up_on(const Problem *problem)
 {
     fflush(stdout);
     problem_print(stderr, problem);
     exit(2);
+}
+
+void give_up(const char *where, const char *hint, const char *format, ...)
+{
+    char what[sizeof(Problem)];
+    Problem problem;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, _(format), args);
+    va_end(args);
+    problem_set(&problem, where, hint, "%s", what);
+    give_up_on(&problem);
 }
 
 void add_remark(Submission *submission, const char *format, ...)
@@ -45,12 +58,9 @@ void make_line(char *text)
 
 static void make_folder(const char *path)
 {
-    Problem problem;
-    if (mkdir(path, 0755) == 0 || errno == EEXIST)
-        return;
-    problem_set(&problem, path, "name a file in a folder that exists and can be written",
-                "the folder cannot be made: %s", strerror(errno));
-    give_up(&problem);
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        give_up(path, N_("name a file in a folder that exists and can be written"),
+                N_("the folder cannot be made: %s"), strerror(errno));
 }
 
 void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
@@ -68,6 +78,27 @@ void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ..
     }
 }
 
+int64_t put_contents(FILE *out, const char *path)
+{
+    static char buffer[1 << 16];
+    int64_t count = 0;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return -1;
+    for (size_t length; (length = fread(buffer, 1, sizeof buffer, file)) > 0;
+         count += (int64_t)length)
+        fwrite(buffer, 1, length, out);
+    fclose(file);
+    return count;
+}
+
+void write_or_give_up(const char *path, const char *text)
+{
+    Problem problem;
+    if (!write_file(path, text, &problem))
+        give_up_on(&problem);
+}
+
 static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *at)
 {
     (void)found, (void)kind, (void)at;
@@ -83,22 +114,18 @@ void remove_tree(const char *path)
 static void take_lock(const Book *book)
 {
     char place[PLACE_SIZE];
-    Problem problem;
     place_in(book->state, place, "lock");
     int lock = open(place, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
-        return;
-    problem_set(&problem, book->reports, "wait for it, or choose another OUT", "%s",
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
+        give_up(book->reports, N_("wait for it, or choose another OUT"), "%s",
                 errno == EWOULDBLOCK ? _("another gradebook is at work on this OUT")
                                      : strerror(errno));
-    give_up(&problem);
 }
 
 static void settle_seed(Book *book)
 {
     char place[PLACE_SIZE], text[64];
     unsigned long long kept;
-    Problem problem;
     place_in(book->state, place, "seed");
     FILE *file = fopen(place, "r");
     bool found = file && fscanf(file, "%llu", &kept) == 1;
@@ -109,8 +136,7 @@ static void settle_seed(Book *book)
     else if (!book->has_seed && getrandom(&book->seed, sizeof book->seed, 0) == sizeof book->seed)
         book->seed %= 1000000;
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)book->seed);
-    if (!write_file(place, text, &problem))
-        give_up(&problem);
+    write_or_give_up(place, text);
 }
 
 /* One for each OUT, whoever calls it by which name. */
@@ -127,19 +153,14 @@ static void name_work_folder(Book *book)
 
 void open_book(Book *book)
 {
-    Problem problem;
     char place[PLACE_SIZE];
     size_t length = strlen(book->out);
     struct stat found;
-    if (length > PLACE_SIZE / 4) {
-        problem_set(&problem, NULL, "choose a shorter one", "the name of OUT is too long");
-        give_up(&problem);
-    }
-    if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode)) {
-        problem_set(&problem, book->out, "OUT is the name of a CSV file",
-                    "the table cannot be written there");
-        give_up(&problem);
-    }
+    if (length > PLACE_SIZE / 4)
+        give_up(NULL, N_("choose a shorter one"), N_("the name of OUT is too long"));
+    if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode))
+        give_up(book->out, N_("OUT is the name of a CSV file"),
+                N_("the table cannot be written there"));
     if (length > 4 && !strcmp(book->out + length - 4, ".csv"))
         length -= 4;
     snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);

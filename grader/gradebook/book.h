@@ -5,14 +5,12 @@
  * under a key of all that it depends on (the source, the seed, the kit, the instructor's cases), so that a run that was
  * stopped goes on where it was, and a submission that changed is graded again.
  */
-#ifndef BALISE_GRADER_GRADEBOOK_BOOK_H
-#define BALISE_GRADER_GRADEBOOK_BOOK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "grader/gradebook/layout.h"
 #include "grader/gradebook/manifest.h"
 
 enum {
@@ -27,8 +25,8 @@ typedef struct Unit {
     char key[CHECKSUM_SIZE]; /**< a checksum of all that its verdict depends on */
     int lab;                 /**< lab_at() */
     int submission;          /**< one that has it: where the source is */
-    json_t *
-        lab_verdict; /**< the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
+    /** the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
+    json_t *lab_verdict;
     char trouble[300];   /**< why it could not */
     char isolation[320]; /**< how its ranks were isolated, in the verdict's words */
 } Unit;
@@ -55,8 +53,8 @@ typedef struct Book {
     bool has_seed;            /**< chosen by the instructor */
     char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
     char state[PLACE_SIZE];   /**< a folder in it */
-    char work
-        [PLACE_SIZE]; /**< the build areas, below `build`: no blank in OUT is a compiler's business */
+    /** the build areas, below `build`: no blank in OUT is a compiler's business */
+    char work[PLACE_SIZE];
     /** a checksum of all of the kit that a verdict depends on */
     char kit[2 * CHECKSUM_SIZE];
     Submission *submissions; /**< [count], in the order of their names */
@@ -65,7 +63,10 @@ typedef struct Book {
 } Book;
 
 /** Prints the problem and ends with 2. */
-_Noreturn void give_up(const Problem *problem);
+_Noreturn void give_up_on(const Problem *problem);
+/** The same, of a problem that is said here: as problem_set(), with N_() around both sentences. */
+_Noreturn void give_up(const char *where, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /** Adds a sentence to a submission's remark. */
 void add_remark(Submission *submission, const char *format, ...)
@@ -77,6 +78,11 @@ void make_line(char *text);
 /** "FOLDER/NAME", with folders made up to it. */
 void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/** Appends what a file holds to a stream. Returns how many bytes that were, or -1 where it cannot be read. */
+int64_t put_contents(FILE *out, const char *path);
+/** Writes the file, or gives up. */
+void write_or_give_up(const char *path, const char *text);
 
 /** Removes a folder with all that is in it. */
 void remove_tree(const char *path);
@@ -100,13 +106,6 @@ bool find_verdict(const Book *book, Unit *unit);
 /** Grades what has no verdict, `jobs` at a time; goes on after any failure. */
 void run_units(Book *book);
 
-/** Says how far it is: a bar on a terminal, a line a student otherwise. */
-void tell_progress(const Book *book, int units_done, int units_to_do);
-/** A line for a submission all of whose units have ended; `done` submissions have by now. */
-void tell_student_done(const Book *book, int submission, int done);
-/** Ends the bar. */
-void end_progress(void);
-
 /** The points of a submission, and its remarks. */
 void add_up(Book *book, Submission *submission);
 
@@ -118,8 +117,3 @@ void write_report(const Book *book, int submission);
 void remove_old_reports(const Book *book);
 /** The commonest causes a lab: to a file beside the reports, and to stdout. */
 void write_summary(const Book *book);
-
-/** The text as it stands in a cell that no spreadsheet takes for a formula. */
-void put_cell(FILE *out, const char *text);
-
-#endif

@@ -1,10 +1,13 @@
+/* What was handed in: read, and searched for labs. */
 #include "grader/gradebook/files.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "grader/gradebook/manifest.h"
-#include "grader/judge/diagnose/result.h"
 #include "grader/judge/report/verdict.h"
 
 static const char *base_of(const char *path)
@@ -13,7 +16,8 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-bool is_wanted(const char *path)
+/* Whether what a file of this name holds is wanted. */
+static bool is_wanted(const char *path)
 {
     bool wanted = !strcmp(base_of(path), MANIFEST_NAME);
     for (int i = 0; i < lab_count() && !wanted; i++)
@@ -47,7 +51,8 @@ static bool clean_path(const char *path, char clean[PATH_SIZE], Problem *problem
     return true;
 }
 
-File *add_file(Files *files, const char *path, Problem *problem)
+/* Appends a file under a path that somebody else chose, if that is a good one. Its bytes are to be filled in. */
+static File *add_file(Files *files, const char *path, Problem *problem)
 {
     char clean[PATH_SIZE];
     if (!clean_path(path, clean, problem))
@@ -65,4 +70,235 @@ File *add_file(Files *files, const char *path, Problem *problem)
     File *file = &files->file[files->count++];
     *file = (File){.path = strdup(clean)};
     return file;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------------- */
+
+/* What is read, by libarchive: an archive, or a folder as one. */
+typedef struct Source {
+    struct archive *archive;
+    const char *folder; /* NULL: an archive */
+    Files *files;
+} Source;
+
+static bool cannot_be_read(const Source *source, Problem *problem)
+{
+    const char *why = archive_error_string(source->archive);
+    char shown[200];
+    snprintf(shown, sizeof shown, "%s", why ? why : _("it is damaged"));
+    clean_text(shown);
+    return problem_set(problem, NULL, "",
+                       source->folder ? N_("the folder cannot be read: %s")
+                                      : N_("the archive cannot be read: %s"),
+                       shown);
+}
+
+/* Reads the data, whatever size was claimed; keeps it where `file` is wanted. */
+static bool read_data(const Source *source, File *file, bool wanted, Problem *problem)
+{
+    static char buffer[1 << 16];
+    la_ssize_t length;
+    while ((length = archive_read_data(source->archive, buffer, sizeof buffer)) > 0) {
+        source->files->bytes += (size_t)length;
+        if (source->files->bytes > MOST_BYTES)
+            return problem_set(problem, NULL, "", "unpacked it is larger than %d MB",
+                               MOST_BYTES >> 20);
+        if (!wanted)
+            continue;
+        if (file->size + (size_t)length > MOST_SOURCE)
+            return problem_set(problem, NULL, "", "%s is larger than %d KB", file->path,
+                               MOST_SOURCE >> 10);
+        file->bytes = realloc(file->bytes, file->size + (size_t)length);
+        memcpy(file->bytes + file->size, buffer, (size_t)length);
+        file->size += (size_t)length;
+    }
+    return length == 0 || cannot_be_read(source, problem);
+}
+
+static bool read_entry(const Source *source, struct archive_entry *entry, const char *path,
+                       Problem *problem)
+{
+    const __LA_MODE_T type = archive_entry_filetype(entry);
+    char shown[96];
+    snprintf(shown, sizeof shown, "%.80s", path);
+    clean_text(shown);
+    if (archive_entry_hardlink(entry) || type == AE_IFLNK)
+        return problem_set(problem, NULL, "", "an entry is a link: %s", shown);
+    if (type != AE_IFREG && type != AE_IFDIR)
+        return problem_set(problem, NULL, "", "an entry is neither a file nor a folder: %s", shown);
+    File *file = add_file(source->files, path, problem);
+    if (!file)
+        return false;
+    if (type == AE_IFDIR) {
+        free(file->path);
+        source->files->count--;
+        return true;
+    }
+    const bool wanted = is_wanted(file->path);
+    if (!wanted && source->folder)
+        return true;
+    if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > MOST_BYTES)
+        return problem_set(problem, NULL, "", "unpacked it is larger than %d MB", MOST_BYTES >> 20);
+    return read_data(source, file, wanted, problem);
+}
+
+/* In a folder what is hidden or was built is nobody's lab. */
+static bool read_in_folder(const Source *source, struct archive_entry *entry, const char *path,
+                           Problem *problem)
+{
+    enum { DEEPEST = 16 };
+    int depth = 1;
+    path += strlen(source->folder);
+    path += strspn(path, "/");
+    for (const char *at = path; (at = strchr(at, '/')); at++)
+        depth++;
+    if (*path && (*base_of(path) == '.' || !strcmp(base_of(path), "build")))
+        return true;
+    if (archive_read_disk_can_descend(source->archive)) {
+        if (depth > DEEPEST)
+            return problem_set(problem, NULL, "", "its folders are nested too deep");
+        archive_read_disk_descend(source->archive);
+        return true;
+    }
+    return read_entry(source, entry, path, problem);
+}
+
+static bool read_source(const Source *source, Problem *problem)
+{
+    struct archive_entry *entry;
+    for (int entries = 0;; entries++) {
+        const int status = archive_read_next_header(source->archive, &entry);
+        if (status == ARCHIVE_EOF)
+            return true;
+        if (entries == MOST_FILES)
+            return problem_set(problem, NULL, "", "it has more than %d files", MOST_FILES);
+        if (status < ARCHIVE_WARN)
+            return cannot_be_read(source, problem);
+        const char *path = archive_entry_pathname_utf8(entry);
+        if (!path)
+            path = archive_entry_pathname(entry);
+        if (!path)
+            path = _("a file whose name cannot be read");
+        if (source->folder ? !read_in_folder(source, entry, path, problem)
+                           : !read_entry(source, entry, path, problem))
+            return false;
+    }
+}
+
+bool read_files(const char *path, bool is_folder, Files *files, Problem *problem)
+{
+    Source source = {.folder = is_folder ? path : NULL, .files = files};
+    int status;
+    if (is_folder) {
+        source.archive = archive_read_disk_new();
+        archive_read_disk_set_symlink_physical(source.archive);
+        archive_read_disk_set_behavior(source.archive, ARCHIVE_READDISK_NO_ACL |
+                                                           ARCHIVE_READDISK_NO_XATTR |
+                                                           ARCHIVE_READDISK_NO_FFLAGS);
+        status = archive_read_disk_open(source.archive, path);
+    } else {
+        source.archive = archive_read_new();
+        archive_read_support_filter_gzip(source.archive);
+        archive_read_support_format_tar(source.archive);
+        archive_read_support_format_zip(source.archive);
+        status = archive_read_open_filename(source.archive, path, 1 << 16);
+    }
+    const bool good =
+        status == ARCHIVE_OK ? read_source(&source, problem) : cannot_be_read(&source, problem);
+    archive_read_free(source.archive);
+    return good;
+}
+
+/* ---- where the labs are --------------------------------------------------------------------------------------------- */
+
+/* The lab whose file this is, or -1; `prefix` gets what stands before NN-slug: "labs/", "ada/labs/", "". */
+static int lab_of_path(const char *path, char prefix[PATH_SIZE])
+{
+    for (int i = 0; i < lab_count(); i++) {
+        char end[PATH_SIZE];
+        const Lab *lab = lab_at(i);
+        snprintf(end, sizeof end, "%s/%s", lab->folder, lab->file);
+        size_t all = strlen(path), tail = strlen(end);
+        if (all < tail || strcmp(path + all - tail, end) ||
+            (all > tail && path[all - tail - 1] != '/'))
+            continue;
+        snprintf(prefix, PATH_SIZE, "%.*s", (int)(all - tail), path);
+        return i;
+    }
+    return -1;
+}
+
+static bool is_labs(const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return length >= 5 && !strcmp(prefix + length - 5, "labs/") &&
+           (length == 5 || prefix[length - 6] == '/');
+}
+
+/* What a Macintosh adds, and what no lab is in. */
+static bool is_junk(const char *path)
+{
+    return !strncmp(path, "__MACOSX/", 9) || strstr(path, "/__MACOSX/") || strstr(path, "/.") ||
+           path[0] == '.';
+}
+
+/* The one folder that the labs stand in: one called labs before others. */
+static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *problem)
+{
+    char prefix[PATH_SIZE];
+    int found = 0;
+    for (int pass = 0; pass < 2 && !found; pass++)
+        for (int i = 0; i < files->count; i++) {
+            const char *path = files->file[i].path;
+            if (is_junk(path) || lab_of_path(path, prefix) < 0 || (pass == 0 && !is_labs(prefix)))
+                continue;
+            if (found && strcmp(prefix, chosen)) {
+                clean_text(prefix);
+                clean_text(chosen);
+                return problem_set(problem, NULL, "",
+                                   "labs stand in more than one folder: in %.120s and in %.120s",
+                                   *chosen ? chosen : _("the top one"),
+                                   *prefix ? prefix : _("the top one"));
+            }
+            memcpy(chosen, prefix, PATH_SIZE);
+            found++;
+        }
+    return found > 0;
+}
+
+static bool none_found(const Files *files, Problem *problem)
+{
+    const char *example = NULL;
+    char shown[120];
+    for (int i = 0; i < files->count && !example; i++) {
+        size_t length = strlen(files->file[i].path);
+        if (!is_junk(files->file[i].path) && length > 2 &&
+            !strcmp(files->file[i].path + length - 2, ".c"))
+            example = files->file[i].path;
+    }
+    snprintf(shown, sizeof shown, "%.100s", example ? example : "");
+    clean_text(shown);
+    return problem_set(problem, NULL, "",
+                       example ? N_("there is no lab in it: labs/%s/%s is looked for, there is %s")
+                       : files->count
+                           ? N_("there is no lab in it: labs/%s/%s is looked for%s")
+                           : N_("there is no lab in it: labs/%s/%s is looked for; it is empty%s"),
+                       lab_at(0)->folder, lab_at(0)->file, shown);
+}
+
+bool find_labs(const Files *files, Layout *layout, Problem *problem)
+{
+    char chosen[PATH_SIZE] = "", prefix[PATH_SIZE];
+    *layout = (Layout){0};
+    problem->what[0] = '\0';
+    if (!choose_prefix(files, chosen, problem))
+        return problem->what[0] ? false : none_found(files, problem);
+    for (int i = 0; i < files->count; i++) {
+        int lab = lab_of_path(files->file[i].path, prefix);
+        if (lab >= 0 && !strcmp(prefix, chosen))
+            layout->lab[lab] = &files->file[i];
+    }
+    size_t root = strlen(chosen) - (is_labs(chosen) ? 5 : 0);
+    snprintf(layout->root, sizeof layout->root, "%.*s", (int)root, chosen);
+    return true;
 }

@@ -13,11 +13,9 @@
 
 static _Noreturn void usage(const char *what)
 {
-    Problem problem;
-    problem_set(&problem, NULL,
-                "make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]",
-                "%s", what);
-    give_up(&problem);
+    give_up(NULL,
+            N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]"),
+            "%s", what);
 }
 
 static uint64_t number(const char *text, const char *name, uint64_t least, uint64_t most)
@@ -42,14 +40,11 @@ static int usual_jobs(void)
 static void read_kit(Book *book)
 {
     char path[PLACE_SIZE];
-    Problem problem;
     snprintf(path, sizeof path, "%.3000s/generated/kit.txt", book->build);
     FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%65s", book->kit) != 1) {
-        problem_set(&problem, path, "make gradebook makes it",
-                    "what the kit was built from is not known");
-        give_up(&problem);
-    }
+    if (!file || fscanf(file, "%65s", book->kit) != 1)
+        give_up(path, N_("make gradebook makes it"),
+                N_("what the kit was built from is not known"));
     fclose(file);
 }
 
@@ -59,45 +54,34 @@ static void read_cases(const Book *book)
     static Local local;
     Problem problem;
     if (book->cases && !local_read(book->cases, &local, &problem))
-        give_up(&problem);
+        give_up_on(&problem);
 }
 
 static Book options_of(int argc, char **argv)
 {
+    enum { DIR_, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, OPTIONS };
     static const struct option known[] = {
-        {"dir", required_argument, NULL, 'd'},     {"out", required_argument, NULL, 'o'},
-        {"jobs", required_argument, NULL, 'j'},    {"seed", required_argument, NULL, 's'},
-        {"build", required_argument, NULL, 'b'},   {"cases", required_argument, NULL, 'i'},
-        {"sandbox", required_argument, NULL, 'x'}, {0}};
-    Book book = {.build = "build", .sandbox = "", .jobs = usual_jobs()};
+        {"dir", required_argument, NULL, DIR_},        {"out", required_argument, NULL, OUT},
+        {"jobs", required_argument, NULL, JOBS},       {"seed", required_argument, NULL, SEED},
+        {"build", required_argument, NULL, BUILD},     {"cases", required_argument, NULL, CASES},
+        {"sandbox", required_argument, NULL, SANDBOX}, {0}};
+    const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = ""};
     int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        switch (option) {
-        case 'd':
-            book.folder = optarg;
-            break;
-        case 'o':
-            book.out = optarg;
-            break;
-        case 'j':
-            book.jobs = (int)number(optarg, "JOBS", 1, MOST_JOBS);
-            break;
-        case 's':
-            book.seed = number(optarg, "SEED", 0, UINT64_MAX);
-            book.has_seed = true;
-            break;
-        case 'b':
-            book.build = optarg;
-            break;
-        case 'i':
-            book.cases = optarg;
-            break;
-        case 'x':
-            book.sandbox = optarg;
-            break;
-        default:
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option == '?')
             usage(_("unknown option"));
-        }
+        given[option] = optarg;
+    }
+    Book book = {
+        .folder = given[DIR_],
+        .out = given[OUT],
+        .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
+        .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,
+        .has_seed = given[SEED] != NULL,
+        .build = given[BUILD],
+        .cases = given[CASES],
+        .sandbox = given[SANDBOX],
+    };
     if (optind < argc)
         usage(_("too many arguments"));
     if (!book.folder || !*book.folder)
@@ -115,15 +99,12 @@ static Book options_of(int argc, char **argv)
 static void look_for_sandbox(const Book *book)
 {
     char why[256];
-    Problem problem;
     if (!strcmp(book->sandbox, "off") || sandbox_works(why, sizeof why))
         return;
-    if (!strcmp(book->sandbox, "on")) {
-        problem_set(&problem, NULL,
-                    "make doctor shows what is missing; without SANDBOX=on there are limits alone",
-                    "there is no sandbox here (%s)", why);
-        give_up(&problem);
-    }
+    if (!strcmp(book->sandbox, "on"))
+        give_up(NULL,
+                N_("make doctor shows what is missing; without SANDBOX=on there are limits alone"),
+                N_("there is no sandbox here (%s)"), why);
     fprintf(
         stderr,
         _("warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"

@@ -7,38 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/language.h"
+#include "base/replacement.h"
 #include "grader/gradebook/manifest.h"
 #include "grader/judge/diagnose/result.h"
 #include "grader/judge/tokens.h"
 
 typedef struct HandIn {
     const char *name, *labs, *out;
-    struct archive *archive;
+    Replacement *file;
+    struct archive *archive; /* written to it */
     json_t *files, *not_started, *missing;
 } HandIn;
 
-static char beside[4096]; /* written here, and renamed when it is whole */
-
-static _Noreturn void give_up(const Problem *problem)
+static _Noreturn void give_up(const HandIn *h, const Problem *problem)
 {
     fflush(stdout);
-    if (*beside)
-        unlink(beside);
+    if (h->file)
+        replacement_drop(h->file);
     problem_print(stderr, problem);
     exit(2);
 }
 
-static _Noreturn void cannot_write(const HandIn *h, const char *why)
-{
-    Problem problem;
-    problem_set(&problem, h->out,
-                "name a file in a folder that exists and can be written (OUT=...)",
-                "the archive cannot be written: %s", why ? why : _("no reason is known"));
-    give_up(&problem);
-}
+static const char *const where_to =
+                             N_("name a file in a folder that exists and can be written (OUT=...)"),
+                         *const not_written = N_("the archive cannot be written: %s");
 
 /* "Ada " would be another student than "Ada". */
 static const char *without_blanks_around(const char *text)
@@ -64,7 +58,7 @@ static HandIn options_of(int argc, char **argv)
     h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
-        give_up(&problem);
+        give_up(&h, &problem);
     }
     if (!is_name(h.name)) {
         problem_set(
@@ -72,7 +66,7 @@ static HandIn options_of(int argc, char **argv)
             "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
             "Lovelace\"",
             "this cannot be a NAME");
-        give_up(&problem);
+        give_up(&h, &problem);
     }
     return h;
 }
@@ -80,19 +74,23 @@ static HandIn options_of(int argc, char **argv)
 static void put_file(HandIn *h, const char *path, const char *bytes, size_t size)
 {
     struct archive_entry *entry = archive_entry_new();
+    Problem problem;
     archive_entry_set_pathname(entry, path);
     archive_entry_set_size(entry, (la_int64_t)size);
     archive_entry_set_filetype(entry, AE_IFREG);
     archive_entry_set_perm(entry, 0644);
     archive_entry_set_mtime(entry, time(NULL), 0);
     if (archive_write_header(h->archive, entry) != ARCHIVE_OK ||
-        archive_write_data(h->archive, bytes, size) != (la_ssize_t)size)
-        cannot_write(h, archive_error_string(h->archive));
+        archive_write_data(h->archive, bytes, size) != (la_ssize_t)size) {
+        const char *why = archive_error_string(h->archive);
+        problem_set(&problem, h->out, where_to, not_written, why ? why : _("no reason is known"));
+        give_up(h, &problem);
+    }
     archive_entry_free(entry);
 }
 
 /* The student's file of a lab, or NULL; too large a one would be refused later. */
-static char *read_source(const char *path, size_t *size)
+static char *read_source(const HandIn *h, const char *path, size_t *size)
 {
     Problem problem;
     FILE *file = fopen(path, "r");
@@ -104,7 +102,7 @@ static char *read_source(const char *path, size_t *size)
     if (*size > MOST_SOURCE) {
         problem_set(&problem, path, "a lab is a few lines", "the file is larger than %d KB",
                     MOST_SOURCE >> 10);
-        give_up(&problem);
+        give_up(h, &problem);
     }
     return bytes;
 }
@@ -124,7 +122,7 @@ static void put_lab(HandIn *h, const Lab *lab)
     size_t size = 0;
     snprintf(path, sizeof path, "%.1500s/%s/%s", h->labs, lab->folder, lab->file);
     snprintf(inner, sizeof inner, "labs/%s/%s", lab->folder, lab->file);
-    char *bytes = read_source(path, &size);
+    char *bytes = read_source(h, path, &size);
     if (!bytes) {
         printf(_("  %2d  %-*s no file\n"), lab->number, padded_to(_(lab->title), 28),
                _(lab->title));
@@ -163,25 +161,27 @@ int main(int argc, char **argv)
     language_begin();
     setlocale(LC_CTYPE, "C.UTF-8");
     HandIn h = options_of(argc, argv);
+    Problem problem;
     h.files = json_array();
     h.not_started = json_array();
     h.missing = json_array();
-    snprintf(beside, sizeof beside, "%.4000s.XXXXXX", h.out);
-    int file = mkstemp(beside);
-    if (file < 0)
-        cannot_write(&h, strerror(errno));
+    h.file = replacement_begin(h.out, where_to, not_written, &problem);
+    if (!h.file)
+        give_up(&h, &problem);
     h.archive = archive_write_new();
     archive_write_add_filter_gzip(h.archive);
     archive_write_set_format_pax_restricted(h.archive);
-    archive_write_open_fd(h.archive, file);
+    archive_write_open_FILE(h.archive, h.file->stream);
     printf(_("hand-in of %s\n"), h.name);
     for (int i = 0; i < lab_count(); i++)
         put_lab(&h, lab_at(i));
     put_manifest(&h);
-    if (archive_write_close(h.archive) != ARCHIVE_OK || fsync(file) != 0 ||
-        fchmod(file, 0644) != 0 || close(file) != 0 || rename(beside, h.out) != 0) {
-        cannot_write(&h, strerror(errno));
-    }
+    if (archive_write_close(h.archive) != ARCHIVE_OK)
+        h.file->error = errno;
+    const bool good = replacement_end(h.file, where_to, not_written, &problem);
+    h.file = NULL;
+    if (!good)
+        give_up(&h, &problem);
     archive_write_free(h.archive);
     printf("%s\n", h.out);
     return 0;

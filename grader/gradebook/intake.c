@@ -19,11 +19,6 @@ void source_place(const Book *book, int submission, int lab, char place[PLACE_SI
     place_in(book->state, place, "in/%d/%d.c", submission, lab_at(lab)->number);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int is_shown(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
@@ -32,17 +27,13 @@ static int is_shown(const struct dirent *entry)
 void list_submissions(Book *book)
 {
     struct dirent **entries;
-    Problem problem;
-    int count = scandir(book->folder, &entries, is_shown, by_name);
-    if (count <= 0 || count > MOST_SUBMISSIONS) {
-        problem_set(&problem, book->folder,
-                    "DIR is a folder with a .zip, .tar.gz or folder a student",
-                    count < 0   ? N_("the submissions cannot be read: %s")
-                    : count > 0 ? N_("there are too many submissions%s")
-                                : N_("there are no submissions%s"),
-                    count < 0 ? strerror(errno) : "");
-        give_up(&problem);
-    }
+    int count = scandir(book->folder, &entries, is_shown, alphasort);
+    if (count <= 0 || count > MOST_SUBMISSIONS)
+        give_up(book->folder, N_("DIR is a folder with a .zip, .tar.gz or folder a student"),
+                count < 0   ? N_("the submissions cannot be read: %s")
+                : count > 0 ? N_("there are too many submissions%s")
+                            : N_("there are no submissions%s"),
+                count < 0 ? strerror(errno) : "");
     book->submissions = calloc((size_t)count, sizeof *book->submissions);
     for (int i = 0; i < count; i++)
         book->submissions[i].entry = strdup(entries[i]->d_name);
@@ -51,25 +42,25 @@ void list_submissions(Book *book)
 
 /* ---- in the process of its own */
 
-static bool ends_with(const char *text, const char *end)
+/* How long the end of a name is that says that it is an archive; 0: it is none. */
+static size_t archive_end(const char *name)
 {
-    size_t all = strlen(text), tail = strlen(end);
-    return all > tail && !strcasecmp(text + all - tail, end);
-}
-
-static bool is_archive(const char *name)
-{
-    return ends_with(name, ".zip") || ends_with(name, ".tar.gz") || ends_with(name, ".tgz") ||
-           ends_with(name, ".tar");
+    static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t all = strlen(name), end = strlen(ends[i]);
+        if (all > end && !strcasecmp(name + all - end, ends[i]))
+            return end;
+    }
+    return 0;
 }
 
 /* Course platforms put what a student hands in into a folder a student: how many archives lie there, and nothing else? */
 static int archives_alone_in(const char *folder, char one[PLACE_SIZE])
 {
     struct dirent **entries;
-    int count = scandir(folder, &entries, is_shown, by_name), archives = 0;
+    int count = scandir(folder, &entries, is_shown, alphasort), archives = 0;
     for (int i = 0; i < count; i++) {
-        archives += is_archive(entries[i]->d_name);
+        archives += archive_end(entries[i]->d_name) > 0;
         snprintf(one, PLACE_SIZE, "%.2000s/%s", folder, entries[i]->d_name);
         free(entries[i]);
     }
@@ -91,7 +82,7 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
                                "it is a folder of %d archives: leave the one that counts",
                                archives);
         if (archives == 0)
-            return read_folder(path, files, problem);
+            return read_files(path, true, files, problem);
         path = inside;
         if (lstat(path, &found) != 0)
             return problem_set(problem, NULL, "", "it cannot be read: %s", strerror(errno));
@@ -100,11 +91,11 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
         return problem_set(problem, NULL, "", "it is a link");
     if (!S_ISREG(found.st_mode))
         return problem_set(problem, NULL, "", "it is neither a file nor a folder");
-    if (!is_archive(path))
+    if (!archive_end(path))
         return problem_set(problem, NULL, "", "it is no .zip, .tar.gz or folder");
     if (found.st_size > MOST_BYTES)
         return problem_set(problem, NULL, "", "it is larger than %d MB", MOST_BYTES >> 20);
-    return read_archive(path, files, problem);
+    return read_files(path, false, files, problem);
 }
 
 static void keep_source(const Book *book, int submission, int lab, const File *file)
@@ -158,13 +149,7 @@ static _Noreturn void examine_alone(const Book *book, int submission, const char
 /* The name without what says that it is an archive, or that Moodle made the folder: "Ada Lovelace_1234_assignsubmission_file_". */
 static void name_after_entry(Submission *submission)
 {
-    static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
-    size_t length = strlen(submission->entry);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(submission->entry, ends[i])) {
-            length -= strlen(ends[i]);
-            break;
-        }
+    size_t length = strlen(submission->entry) - archive_end(submission->entry);
     if (strstr(submission->entry, "_assignsubmission_file"))
         length = strcspn(submission->entry, "_");
     snprintf(submission->student, sizeof submission->student, "%.*s", (int)length,
@@ -176,19 +161,20 @@ static void take_result(Submission *submission, const char *place, int status)
 {
     json_t *json =
         WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *remark = json_string_value(json_object_get(json, "remark"));
-    const char *created = json_string_value(json_object_get(json, "created"));
+    const char *name = "", *remark = "", *created = "";
+    int refused = true;
+    json_unpack(json, "{s:b, s:s, s:s, s?s}", "refused", &refused, "remark", &remark, "name", &name,
+                "created", &created);
     name_after_entry(submission);
-    if (name && *name)
+    if (*name)
         snprintf(submission->student, sizeof submission->student, "%s", name);
-    snprintf(submission->created, sizeof submission->created, "%s", created ? created : "");
+    snprintf(submission->created, sizeof submission->created, "%s", created);
     make_line(submission->created);
-    submission->refused = !json || json_is_true(json_object_get(json, "refused"));
+    submission->refused = refused;
     if (!json)
         add_remark(submission, "%s",
                    _("it could not be unpacked within the time and memory that a submission has"));
-    else if (remark && *remark)
+    else if (*remark)
         add_remark(submission, "%s", remark);
     json_decref(json);
 }
@@ -217,4 +203,73 @@ void take_in(Book *book)
         take_result(&book->submissions[i], place, status);
     }
     tell_of_twins(book);
+}
+
+/* ---- units: which labs with which sources, and the verdicts that are there already */
+
+/* All that a verdict depends on. Lab 9 begins from the student's own lab 1. */
+static bool key_of(const Book *book, int submission, int lab, char key[CHECKSUM_SIZE])
+{
+    char place[PLACE_SIZE], *text = NULL;
+    size_t size = 0;
+    FILE *all = open_memstream(&text, &size);
+    fprintf(all, "%s|%llu|%d|", book->kit, (unsigned long long)book->seed, lab_at(lab)->number);
+    source_place(book, submission, lab, place);
+    bool found = put_contents(all, place) >= 0;
+    for (int from = 0; from < lab_count(); from++)
+        if (lab_at(from)->number == lab_at(lab)->starts_from) {
+            source_place(book, submission, from, place);
+            fputc('|', all);
+            put_contents(all, place);
+        }
+    fputc('|', all);
+    if (book->cases)
+        put_contents(all, book->cases);
+    fclose(all);
+    checksum_of(text, size, key);
+    free(text);
+    return found;
+}
+
+bool find_verdict(const Book *book, Unit *unit)
+{
+    char place[PLACE_SIZE];
+    place_in(book->state, place, "verdicts/%s.json", unit->key);
+    json_t *json = json_load_file(place, 0, NULL);
+    const char *isolation = json_string_value(json_object_get(json, "isolation"));
+    snprintf(unit->isolation, sizeof unit->isolation, "%s", isolation ? isolation : "");
+    bool will_do = strcmp(book->sandbox, "on") != 0 || (!strstr(unit->isolation, "no sandbox") &&
+                                                        !strstr(unit->isolation, _("no sandbox")));
+    if (json_is_true(json_object_get(json, "complete")) && will_do)
+        unit->lab_verdict = json_incref(json_array_get(json_object_get(json, "labs"), 0));
+    json_decref(json);
+    return unit->lab_verdict != NULL;
+}
+
+static int unit_of(Book *book, int submission, int lab)
+{
+    char key[CHECKSUM_SIZE];
+    if (!key_of(book, submission, lab, key))
+        return -1;
+    for (int i = 0; i < book->unit_count; i++)
+        if (!strcmp(book->units[i].key, key))
+            return i;
+    Unit *unit = &book->units[book->unit_count];
+    *unit = (Unit){.lab = lab, .submission = submission};
+    memcpy(unit->key, key, sizeof key);
+    find_verdict(book, unit);
+    return book->unit_count++;
+}
+
+void make_units(Book *book)
+{
+    book->units = calloc((size_t)book->count * (size_t)lab_count(), sizeof *book->units);
+    for (int i = 0; i < book->count; i++) {
+        Submission *submission = &book->submissions[i];
+        for (int lab = 0; lab < lab_count(); lab++) {
+            submission->unit[lab] = submission->refused ? -1 : unit_of(book, i, lab);
+            submission->pending +=
+                submission->unit[lab] >= 0 && !book->units[submission->unit[lab]].lab_verdict;
+        }
+    }
 }

@@ -1,3 +1,4 @@
+/* Grades the units that have no verdict, several at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,10 +10,65 @@
 #include <unistd.h>
 
 #include "base/language.h"
+#include "base/replacement.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/diagnose/result.h"
-#include "grader/judge/report/output.h"
 #include "grader/judge/report/verdict.h"
+
+/* ---- how far it is -------------------------------------------------------------------------------------------------- */
+
+enum { BAR = 30 };
+
+static bool has_bar(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
+/* How far it is: a bar on a terminal, a line a student otherwise. */
+static void tell_progress(int units_done, int units_to_do)
+{
+    static time_t begin;
+    char bar[BAR + 1];
+    if (!begin)
+        begin = time(NULL);
+    if (!has_bar() || units_to_do == 0)
+        return;
+    int filled = units_done * BAR / units_to_do;
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[BAR] = '\0';
+    printf("\r[%s] ", bar);
+    printf(_("%d of %d labs"), units_done, units_to_do);
+    if (units_done > 0) {
+        long left = (long)(time(NULL) - begin) * (units_to_do - units_done) / units_done;
+        printf(_(", %ld:%02ld left "), left / 60, left % 60);
+    }
+    printf("\033[K");
+    fflush(stdout);
+}
+
+/* A line for a submission all of whose units have ended; `done` submissions have by now. */
+static void tell_student_done(const Book *book, int submission, int done)
+{
+    const Submission *s = &book->submissions[submission];
+    if (has_bar())
+        return;
+    printf(_("%d/%d  %s: "), done, book->count, s->student);
+    if (s->refused)
+        fputs(_("not graded"), stdout);
+    else
+        printf(_("%d points"), s->points);
+    printf("%s%s\n", *s->remark ? _("; ") : "", s->remark);
+    fflush(stdout);
+}
+
+static void end_progress(void)
+{
+    if (has_bar())
+        printf("\r\033[K");
+}
+
+/* ---- a process a unit ----------------------------------------------------------------------------------------------- */
 
 /* No lab takes a hundredth of it; it is there so that one student cannot hold up all others for ever. */
 enum { LONGEST_SECONDS = 30 * 60 };
@@ -24,17 +80,17 @@ typedef struct Job {
     bool stopped; /* it took too long */
 } Job;
 
-static bool copy_file(const char *from, const char *to)
+/* Returns how many bytes these are, or -1. They may lie on two disks. */
+static int64_t copy_file(const char *from, const char *to)
 {
-    char buffer[1 << 14];
-    size_t length;
-    FILE *in = fopen(from, "r"), *out = in ? fopen(to, "w") : NULL;
-    bool good = out != NULL;
-    while (good && (length = fread(buffer, 1, sizeof buffer, in)) > 0)
-        good = fwrite(buffer, 1, length, out) == length;
-    if (in)
-        fclose(in);
-    return out && fclose(out) == 0 && good;
+    Problem problem;
+    Replacement *copy = replacement_begin(to, "", "%s", &problem);
+    if (!copy)
+        return -1;
+    const int64_t bytes = put_contents(copy->stream, from);
+    if (bytes < 0)
+        replacement_drop(copy);
+    return bytes >= 0 && replacement_end(copy, "", "%s", &problem) ? bytes : -1;
 }
 
 /* The build area of a unit: the student's file where the kit has it. */
@@ -49,7 +105,7 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
         source_place(book, unit->submission, lab, from);
         place_in(book->work, to, "%s/labs/%s/%s", unit->key, lab_at(lab)->folder,
                  lab_at(lab)->file);
-        good = (copy_file(from, to) || lab != unit->lab) && good;
+        good = (copy_file(from, to) >= 0 || lab != unit->lab) && good;
     }
     place_in(book->work, area, "%s", unit->key);
     return good;
@@ -119,19 +175,6 @@ static void read_trouble(const Book *book, const Job *job, int status)
     clean_text(unit->trouble);
 }
 
-/* OUT may lie on another disk. */
-static bool keep_file(const char *from, const char *to)
-{
-    static char text[4 << 20];
-    Problem problem;
-    FILE *file = fopen(from, "r");
-    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = '\0';
-    return length > 0 && write_file(to, text, &problem);
-}
-
 /* The report first: where a verdict is, its report is there too. */
 static void finish(const Book *book, const Job *job, int status)
 {
@@ -140,13 +183,20 @@ static void finish(const Book *book, const Job *job, int status)
     bool good = !job->stopped && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
     place_in(book->work, from, "%s/report.txt", unit->key);
     place_in(book->state, to, "verdicts/%s.txt", unit->key);
-    good = good && keep_file(from, to);
+    good = good && copy_file(from, to) > 0;
     place_in(book->work, from, "%s/verdict.json", unit->key);
     place_in(book->state, to, "verdicts/%s.json", unit->key);
-    if (!good || !keep_file(from, to) || !find_verdict(book, unit))
+    if (!good || copy_file(from, to) <= 0 || !find_verdict(book, unit))
         read_trouble(book, job, status);
     place_in(book->work, from, "%s", unit->key);
     remove_tree(from);
+}
+
+static void submission_ended(Book *book, int number, int *students_done)
+{
+    add_up(book, &book->submissions[number]);
+    write_report(book, number);
+    tell_student_done(book, number, ++*students_done);
 }
 
 static void unit_ended(Book *book, int unit, int *students_done)
@@ -154,11 +204,8 @@ static void unit_ended(Book *book, int unit, int *students_done)
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];
         for (int lab = 0; lab < lab_count(); lab++)
-            if (submission->unit[lab] == unit && --submission->pending == 0) {
-                add_up(book, submission);
-                write_report(book, i);
-                tell_student_done(book, i, ++*students_done);
-            }
+            if (submission->unit[lab] == unit && --submission->pending == 0)
+                submission_ended(book, i, students_done);
     }
 }
 
@@ -232,13 +279,10 @@ void run_units(Book *book)
     for (int i = 0; i < book->unit_count; i++)
         to_do += !book->units[i].lab_verdict;
     for (int i = 0; i < book->count; i++)
-        if (book->submissions[i].pending == 0) {
-            add_up(book, &book->submissions[i]);
-            write_report(book, i);
-            tell_student_done(book, i, ++students);
-        }
+        if (book->submissions[i].pending == 0)
+            submission_ended(book, i, &students);
     while (done < to_do) {
-        tell_progress(book, done, to_do);
+        tell_progress(done, to_do);
         while (running < book->jobs && next < book->unit_count) {
             if (book->units[next++].lab_verdict)
                 continue;
@@ -257,6 +301,6 @@ void run_units(Book *book)
         done++;
         unit_ended(book, ended.unit, &students);
     }
-    tell_progress(book, done, to_do);
+    tell_progress(done, to_do);
     end_progress();
 }

@@ -1,3 +1,4 @@
+/* The manifest of a hand-in, names and checksums. */
 #include "grader/gradebook/manifest.h"
 
 #include <string.h>
@@ -90,14 +91,14 @@ Manifest manifest_of(const Files *files, const char *prefix)
     if (!file || !file->bytes)
         return manifest;
     json_t *json = json_loadb(file->bytes, file->size, JSON_REJECT_DUPLICATES, NULL);
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *kit = json_string_value(json_object_get(json, "kit"));
-    const char *created = json_string_value(json_object_get(json, "created"));
-    if (!name || !is_name(name) || !kit)
+    const char *name = "", *kit = "", *created = "";
+    if (json_unpack(json, "{s:s, s:s, s?s}", "name", &name, "kit", &kit, "created", &created) !=
+            0 ||
+        !is_name(name))
         snprintf(manifest.remark, sizeof manifest.remark, "%s", _("its manifest makes no sense"));
     else {
         snprintf(manifest.name, sizeof manifest.name, "%s", name);
-        snprintf(manifest.created, sizeof manifest.created, "%s", created ? created : "");
+        snprintf(manifest.created, sizeof manifest.created, "%s", created);
         if (strcmp(kit, BALISE_VERSION))
             snprintf(
                 manifest.remark, sizeof manifest.remark,

@@ -2,8 +2,7 @@
  * manifest.json of a hand-in: whose it is, which kit it was made with, and a checksum of each file, so that what was damaged
  * on its way is noticed. It is no protection against people: who changes a file can change it too.
  */
-#ifndef BALISE_GRADER_GRADEBOOK_MANIFEST_H
-#define BALISE_GRADER_GRADEBOOK_MANIFEST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ typedef struct Manifest {
 
 /** Reads the manifest among `files` whose folder is `prefix` ("" or "ada/"), and compares the files with it. */
 Manifest manifest_of(const Files *files, const char *prefix);
-
-#endif

@@ -139,15 +139,13 @@ void write_summary(const Book *book)
 {
     char *text = NULL, place[PLACE_SIZE];
     size_t size = 0;
-    Problem problem;
     FILE *out = open_memstream(&text, &size);
     for (int lab = 0; lab < lab_count(); lab++)
         put_lab(book, out, lab);
     put_isolation(book, out);
     fclose(out);
     snprintf(place, sizeof place, "%.3000s/summary", book->reports);
-    if (!write_file(place, text, &problem))
-        give_up(&problem);
+    write_or_give_up(place, text);
     printf("\n%s", text);
     free(text);
 }

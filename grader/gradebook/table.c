@@ -14,69 +14,57 @@ static int number_of(const json_t *json, const char *key)
     return (int)json_integer_value(json_object_get(json, key));
 }
 
-static void append_lab(char *list, size_t size, int lab)
-{
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%d", used ? ", " : "", lab_at(lab)->number);
-}
-
-/* The labs one of whose checks ended so. */
-static void append_ending(char *list, size_t size, int lab, const json_t *verdict,
-                          const char *status)
+static bool has_check_that_is(const json_t *verdict, const char *status)
 {
     size_t i;
     const json_t *check;
     json_array_foreach(json_object_get(verdict, "checks"), i, check)
     {
-        const char *found = json_string_value(json_object_get(check, "status"));
-        if (found && !strcmp(found, status)) {
-            append_lab(list, size, lab);
-            return;
-        }
+        if (!strcmp(json_string_value(json_object_get(check, "status")), status))
+            return true;
     }
+    return false;
 }
 
-static void remark_labs(Submission *submission, const char *what, const char *list)
+static const Unit *unit_of_lab(const Book *book, const Submission *submission, int lab)
 {
-    if (*list)
-        add_remark(submission, _("%s: lab %s"), what, list);
+    return submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
 }
 
 void add_up(Book *book, Submission *submission)
 {
-    char missing[64] = "", not_started[64] = "", broken[64] = "", refused[64] = "", hangs[64] = "",
-         crashes[64] = "";
+    static const struct {
+        const char *status, *remark;
+    } endings[] = {{"does not build", N_("does not build")},
+                   {"refused", N_("refused")},
+                   {"crash", N_("crashes")},
+                   {"hang", N_("hangs")},
+                   {"not started", N_("not started")},
+                   {NULL, N_("not handed in")}};
     submission->points = 0;
     for (int lab = 0; lab < lab_count(); lab++) {
-        const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
-        const json_t *verdict = unit ? unit->lab_verdict : NULL;
-        const char *state = json_string_value(json_object_get(verdict, "state"));
-        if (!unit)
-            append_lab(missing, sizeof missing, lab);
-        else if (!verdict)
+        const Unit *unit = unit_of_lab(book, submission, lab);
+        if (unit && !unit->lab_verdict)
             add_remark(submission, _("lab %d could not be graded (%s)"), lab_at(lab)->number,
                        unit->trouble);
-        else if (state && !strcmp(state, "not started"))
-            append_lab(not_started, sizeof not_started, lab);
-        else if (state && !strcmp(state, "does not build"))
-            append_lab(broken, sizeof broken, lab);
-        else if (state && !strcmp(state, "refused"))
-            append_lab(refused, sizeof refused, lab);
-        append_ending(hangs, sizeof hangs, lab, verdict, "hang");
-        append_ending(crashes, sizeof crashes, lab, verdict, "crash");
-        submission->points += number_of(verdict, "points");
+        submission->points += unit ? number_of(unit->lab_verdict, "points") : 0;
     }
-    if (submission->refused)
-        return;
-    remark_labs(submission, _("does not build"), broken);
-    remark_labs(submission, _("refused"), refused);
-    remark_labs(submission, _("crashes"), crashes);
-    remark_labs(submission, _("hangs"), hangs);
-    remark_labs(submission, _("not started"), not_started);
-    remark_labs(submission, _("not handed in"), missing);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !submission->refused; i++) {
+        char labs[4 * MOST_LABS] = "";
+        size_t used = 0;
+        for (int lab = 0; lab < lab_count(); lab++) {
+            const Unit *unit = unit_of_lab(book, submission, lab);
+            if (endings[i].status ? unit && has_check_that_is(unit->lab_verdict, endings[i].status)
+                                  : !unit)
+                used += (size_t)sprintf(labs + used, "%s%d", used ? ", " : "", lab_at(lab)->number);
+        }
+        if (used)
+            add_remark(submission, _("%s: lab %s"), _(endings[i].remark), labs);
+    }
 }
 
-void put_cell(FILE *out, const char *text)
+/* The text as it stands in a cell that no spreadsheet takes for a formula. */
+static void put_cell(FILE *out, const char *text)
 {
     char safe[2 * REMARK_SIZE];
     bool formula = *text && strchr("=+-@\t\r'", *text);
@@ -95,7 +83,7 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     fputc(',', out);
     put_cell(out, submission->created);
     for (int lab = 0; lab < lab_count(); lab++) {
-        const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
+        const Unit *unit = unit_of_lab(book, submission, lab);
         if (submission->refused || (unit && !unit->lab_verdict))
             fprintf(out, ","); /* nobody knows */
         else
@@ -107,13 +95,6 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
         fprintf(out, ",%d,%d,", submission->points, of);
     put_cell(out, submission->remark);
     fputs("\r\n", out);
-}
-
-static void write_or_give_up(const char *path, const char *text)
-{
-    Problem problem;
-    if (!write_file(path, text, &problem))
-        give_up(&problem);
 }
 
 void write_table(const Book *book)
@@ -191,7 +172,7 @@ void write_report(const Book *book, int number)
           "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n"),
         out);
     for (int lab = 0; lab < lab_count(); lab++) {
-        const Unit *unit = submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
+        const Unit *unit = unit_of_lab(book, submission, lab);
         if (unit && unit->lab_verdict)
             put_lab_report(book, out, unit);
         else

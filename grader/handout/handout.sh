@@ -88,8 +88,7 @@ pack() {
     mv "$work/out.zip" "$build/$name.zip.new"
     for archive in "$build/$name.tar.gz" "$build/$name.zip"; do
         mv "$archive.new" "$archive"
-        said '%-32s %4d kB, %d files' "$archive" $(($(stat -c %s "$archive") / 1000)) "$(find "$stage" -type f | wc -l)"
-        echo
+        tell '%-32s %4d kB, %d files' "$archive" $(($(stat -c %s "$archive") / 1000)) "$(find "$stage" -type f | wc -l)"
     done
 }
 

@@ -22,11 +22,6 @@ Case usual_case(const Lab *lab, Draw *d, int tp)
     return c;
 }
 
-Case usual_world(const Lab *lab, Draw *d, int world, int tp)
-{
-    return usual_case(lab, d, world);
-}
-
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_case(lab, d, tp);
@@ -42,6 +37,11 @@ Case other_sizes(Case c, Draw *d)
     c.S = 5 + 2 * draw(d, 0, 1);
     c.H = 19 + 2 * draw(d, 0, 4);
     return c;
+}
+
+static bool has_heads(const Lab *lab)
+{
+    return lab->sizes & SIZE_A;
 }
 
 /* A width that is cut nowhere, of a tensor whose numbers no number of ranks divides. */
@@ -68,7 +68,10 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    c.exponent = world % 2 ? -12 : 20;
+    if (has_heads(lab)) /* attention on thousands is a maximum: dy is large or small instead */
+        c.dy_exponent = world % 2 ? -24 : 20;
+    else
+        c.exponent = world % 2 ? -12 : 20;
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     return c;
@@ -101,11 +104,14 @@ Case long_case(const Lab *lab, Draw *d, int world)
         c.S = 31;
         c.H = c.out = 34;
         c.F = 2 * world;
+        if (!(lab->sizes & SIZE_F))
+            c.out = 2 * world;
     }
     return c;
 }
 
-Case many_case(const Lab *lab, Draw *d, int world)
+/* Many samples; of attention with narrow heads, else with long rows. */
+static Case many_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);
     c.B = 9;
@@ -113,10 +119,19 @@ Case many_case(const Lab *lab, Draw *d, int world)
     c.more_B = 0;
     c.H = c.A * draw(d, 6, 12);
     c.out = world * draw(d, 25, 60);
+    if (has_heads(lab)) {
+        c.B = 33;
+        c.H = c.A * draw(d, 3, 8);
+    } else if (lab->sizes & SIZE_F) {
+        c.F = 528;
+    } else if (lab->sizes & SIZE_OUT) {
+        c.out = 520;
+    }
     return c;
 }
 
-Case few_heads_case(const Lab *lab, Draw *d, int world)
+/* As many heads as ranks: the local width is divisible by the number of all heads, so that a wrong count of heads is not refused. */
+static Case few_heads_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);
     c.A = world < 3 ? 4 : world;
@@ -127,20 +142,26 @@ Case few_heads_case(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-Case drawn_attention_case(const Lab *lab, Draw *d, int world)
+int layer_cases(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    Case c = drawn_case(lab, d, world);
-    c.exponent = 0;
-    c.dy_exponent = world % 2 ? -24 : 20;
-    return c;
+    int count = 0;
+    cases[count++] = usual_case(lab, d, world);
+    cases[count++] = drawn_case(lab, d, world);
+    cases[count++] = single_case(lab, d, world);
+    if (world == 2) { /* where they cost least */
+        cases[count++] = long_case(lab, d, world);
+        cases[count++] = many_case(lab, d, world);
+    }
+    if (has_heads(lab))
+        cases[count++] = few_heads_case(lab, d, world);
+    return count;
 }
 
-Case many_attention_case(const Lab *lab, Draw *d, int world)
+static Case usual_at(const Lab *lab, Draw *d, int world, int tp)
 {
-    Case c = many_case(lab, d, world);
-    c.B = 33;
-    c.H = c.A * draw(d, 3, 8);
-    return c;
+    return lab->usual          ? lab->usual(lab, d, world, tp)
+           : lab->has_replicas ? usual_replicas(lab, d, world, tp)
+                               : usual_case(lab, d, world);
 }
 
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES])
@@ -148,7 +169,10 @@ int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES])
     Draw d = {philox_key(seed, "cases", (uint64_t)lab->number), 0};
     int count = 0, world, tp;
     for (const char *at = lab->layouts; (at = next_layout(at, &world, &tp));)
-        count += lab->cases(lab, &d, world, tp, cases + count);
+        if (lab->cases)
+            count += lab->cases(lab, &d, world, tp, cases + count);
+        else
+            cases[count++] = usual_at(lab, &d, world, tp);
     return count;
 }
 
@@ -157,5 +181,5 @@ Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp
     Draw d = {philox_key(seed, "local cases",
                          (uint64_t)MAX_CASES * (uint64_t)lab->number + (uint64_t)number),
               0};
-    return lab->usual(lab, &d, world, tp);
+    return usual_at(lab, &d, world, tp);
 }

@@ -1,8 +1,7 @@
 /** @file
  * Labs 8 and 10: who is in a group, in which order, and what this rank believes to be in it.
  */
-#ifndef BALISE_GRADER_GROUPS_H
-#define BALISE_GRADER_GROUPS_H
+#pragma once
 
 #include "grader/labs/lab.h"
 
@@ -25,5 +24,3 @@ typedef struct Members {
 Members tp_group(const Case *c, int rank);
 /** The dp group that a rank must be in. */
 Members dp_group(const Case *c, int rank);
-
-#endif

@@ -2,8 +2,7 @@
  * What the grader knows of a lab: a record each, in labNN.c, with its points, layouts, cases, scenario, expectation, what it
  * may send, and the mistakes that the judge looks for. The judge has all records; a runner has the scenario of one lab.
  */
-#ifndef BALISE_GRADER_LAB_H
-#define BALISE_GRADER_LAB_H
+#pragma once
 
 #include "base/language.h"
 #include "grader/labs/mistakes.h"
@@ -49,10 +48,9 @@ typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream)
 
 /** One kind of a lab's cases: exactly one of `scenario` and `expect` says what must come out. */
 typedef struct Kind {
-    ScenarioFunction
-        *scenario; /**< the judge plays it with the plain layers: every rank sees the same */
-    ExpectFunction *expect; /**< computes what each rank must see */
-    unsigned mistakes;      /**< a set of MistakeFamily: those that its numbers can show */
+    ScenarioFunction *scenario; /**< the judge plays it with plain layers: all ranks see the same */
+    ExpectFunction *expect;     /**< computes what each rank must see */
+    unsigned mistakes;          /**< a set of MistakeFamily: those that its numbers can show */
 } Kind;
 
 /** How a parameter may be cut, by the end of its name. */
@@ -84,8 +82,7 @@ struct Lab {
     int points[CHECKS];  /**< by Check; 0: the lab has no such check */
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
-    bool
-        over_replicas; /**< its exchanges are over the replicas, not over the ranks that split a model */
+    bool over_replicas;  /**< its exchanges are over these, not over ranks that split a model */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< nothing cuts what goes into its layer */
     bool starts_working; /**< its start file runs; otherwise a TODO is reached */
@@ -98,8 +95,8 @@ struct Lab {
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
-    UsualFunction *usual;        /**< its usual case */
-    CasesFunction *cases;        /**< all of its cases at a layout */
+    UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
+    CasesFunction *cases;        /**< all of its cases at a layout; NULL: the usual one alone */
     /** Why the lab could not work with these sizes, or NULL. Without it sizes cannot be chosen (grader/cases.local). */
     const char *(*misfit)(const Case *c);
 };
@@ -173,8 +170,6 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** The case at other sizes, drawn: for labs that cut nothing. */
 Case other_sizes(Case c, Draw *d);
-/** usual_case() as a UsualFunction for labs whose tp is the world. */
-Case usual_world(const Lab *lab, Draw *d, int world, int tp);
 /** Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut, and none where
  *  nothing is; but V is any number, so that the parts of a table can be uneven. Inputs are thousands or thousandths. */
 Case drawn_case(const Lab *lab, Draw *d, int world);
@@ -183,15 +178,14 @@ Case single_case(const Lab *lab, Draw *d, int world);
 /** Long texts: with ten heads on a rank, and more numbers than fit a page of memory; or, where positions do not meet, of many
  *  positions and few weights, more numbers than 16 bits count. */
 Case long_case(const Lab *lab, Draw *d, int world);
-/** Many samples. */
-Case many_case(const Lab *lab, Draw *d, int world);
-/** As many heads as ranks: the local width is divisible by the number of all heads, so that a wrong count of heads is not
- *  refused. */
-Case few_heads_case(const Lab *lab, Draw *d, int world);
-/** drawn_case() of attention: on thousands it is a maximum, so dy is large or small instead of x. */
-Case drawn_attention_case(const Lab *lab, Draw *d, int world);
-/** many_case() of attention: with narrow heads. */
-Case many_attention_case(const Lab *lab, Draw *d, int world);
+/** The cases of a layer: usual, drawn and single; at a world of 2 also LONG_TEXTS and MANY_SAMPLES; where there are heads, as many as ranks. */
+CasesFunction layer_cases;
+/** Where layer_cases() puts a case. */
+enum {
+    SINGLE_ROW = 2,   /**< at each layout */
+    LONG_TEXTS = 3,   /**< at a world of 2 */
+    MANY_SAMPLES = 4, /**< likewise */
+};
 
 /* ---- expectations that labs share ------------------------------------------------------------------------ */
 
@@ -203,5 +197,3 @@ ExpectFunction expect_groups;
 ExpectFunction expect_replicas;
 
 #include "labs.h" /* generated from labs.mk: LAB_FILES_NN, lab_NN, scenario_NN, LABS */
-
-#endif

@@ -7,52 +7,28 @@ void scenario_01(Scenario *run)
     run_operations(run);
 }
 #else
-/* A sum has no size of its own: neither millions nor millionths are to be lost. */
-static Case drawn_sizes(const Lab *lab, Draw *d, int world)
-{
-    Case c = drawn_case(lab, d, world);
-    c.exponent = world % 2 ? -24 : 30;
-    return c;
-}
-
-/* Small integers, zeros on one rank. */
-static Case zeros_on_one_rank(const Lab *lab, Draw *d, int world)
-{
-    Case c = usual_case(lab, d, world);
-    c.integers = 1;
-    return c;
-}
-
-/* More than a message that MPI keeps for the receiver: who sends it waits, and what is not waited for is not there. */
-static Case large(const Lab *lab, Draw *d, int world)
-{
-    Case c = usual_case(lab, d, world);
-    c.kind = LARGE;
-    c.S = world == 2 ? 65 : 17; /* where it costs least, more than 16 bits count */
-    c.H = 512;
-    c.delay = 1;
-    return c;
-}
-
-/* Fewer than there are ranks: not every one has a part of its own. */
-static Case few_numbers(const Lab *lab, Draw *d, int world)
-{
-    Case c = usual_case(lab, d, world);
-    c.B = c.S = c.H = 1;
-    return c;
-}
-
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_sizes(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    cases[count++] = zeros_on_one_rank(lab, d, world);
-    cases[count++] = large(lab, d, world);
-    if (world > 2)
-        cases[count++] = few_numbers(lab, d, world);
-    return count;
+    Case *c = cases;
+    *c++ = usual_case(lab, d, world);
+    *c = drawn_case(lab, d, world);
+    c++->exponent =
+        world % 2 ? -24 : 30; /* a sum has no size: neither millions nor millionths are lost */
+    *c++ = single_case(lab, d, world);
+    *c = usual_case(lab, d, world);
+    c++->integers = 1; /* small ones, zeros on one rank */
+    /* more than a message that MPI keeps for the receiver: who sends it waits, and what is not waited for is not there */
+    *c = usual_case(lab, d, world);
+    c->kind = LARGE;
+    c->S = world == 2 ? 65 : 17; /* where it costs least, more than 16 bits count */
+    c->H = 512;
+    c++->delay = 1;
+    if (world > 2) { /* fewer than there are ranks: not every one has a part of its own */
+        *c = usual_case(lab, d, world);
+        c->B = c->S = c->H = 1;
+        c++;
+    }
+    return (int)(c - cases);
 }
 
 static const char *misfit(const Case *c)
@@ -70,7 +46,6 @@ Lab lab_01 = {
               [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

@@ -1,19 +1,14 @@
 /* Lab 2, ColWiseLinear: a linear layer whose weight is cut by rows; the columns of its output are gathered. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
-{
-    return wider_second(c, which, 1);
-}
-
-static int out_of(const Case *c, int which)
+static int columns_of(const Case *c, int which)
 {
     return which ? 2 * c->out : c->out;
 }
 
-static void *make(Builder *b, const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return col_wise_linear_new(b, width(c, which), out_of(c, which));
+    return col_wise_linear_new(b, H, columns_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -21,15 +16,14 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return col_wise_linear_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .OUT = out_of(c, which)};
+    sizes->OUT = columns_of(&run->c, which);
 }
 
 void scenario_02(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE
@@ -41,21 +35,6 @@ static Allowance sent_forward(int64_t n, const Sizes *z)
 static Allowance sent_backward(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
-}
-
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count] = long_case(lab, d, world);
-        cases[count++].out = 2 * world;
-        cases[count] = many_case(lab, d, world);
-        cases[count++].out = 520; /* long rows, where they cost little */
-    }
-    return count;
 }
 
 static const char *misfit(const Case *c)
@@ -82,8 +61,7 @@ Lab lab_02 = {
                .mistakes = IN_INPUT_GRADIENTS | IN_KEPT_WEIGHTS | IN_GATHERED_PARTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

@@ -1,14 +1,9 @@
 /* Lab 3, Embedding: a table that is cut by its columns or by its rows; both are right. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, c->H);
-}
-
-static void *make(Builder *b, const Case *c, int which)
-{
-    return embedding_new(for_embedding(b), table_rows_of(c, which), width(c, which));
+    return embedding_new(for_embedding(b), table_rows_of(c, which), H);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -16,21 +11,16 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return embedding_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
     const Parameter *table = model_parameter(run->model, "first.weight");
-    return (Sizes){.B = c->B,
-                   .S = c->S,
-                   .H = width(c, which),
-                   .vocabulary =
-                       table && table->placement.kind == SHARD && table->placement.dim == 0};
+    sizes->vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0;
 }
 
 void scenario_03(Scenario *run)
 {
-    run_layers(run,
-               &(LayerScenario){make, forward, .takes_ids = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.H, .takes_ids = true,
+                                     .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE
@@ -49,15 +39,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
+    int count = layer_cases(lab, d, world, tp, cases);
     if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count].B = 33;
-        cases[count++].H = 520; /* long rows, where they cost little */
+        cases[MANY_SAMPLES].B = 33;
+        cases[MANY_SAMPLES].H = 520; /* long rows, where they cost little */
     }
     cases[count] = usual_case(lab, d, world);
     cases[count].integers = 1;                  /* all ids on one side of the table */
@@ -86,7 +71,6 @@ Lab lab_03 = {
     .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

@@ -1,20 +1,14 @@
 /* Lab 4, MultiHeadSelfAttention: heads are shared out, the output's weight is cut by columns. */
 #include "grader/labs/lab.h"
 
-/* Of a width that heads and ranks divide. */
-static int width(const Case *c, int which)
-{
-    return wider_second(c, which, c->A);
-}
-
 static int heads_of(const Case *c, int which)
 {
     return which && c->A / 2 > c->tp ? c->A / 2 : c->A;
 }
 
-static void *make(Builder *b, const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return attention_new(b, width(c, which), heads_of(c, which));
+    return attention_new(b, H, heads_of(c, which));
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -22,16 +16,9 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return attention_forward(layer, x, mask, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
-{
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which)};
-}
-
 void scenario_04(Scenario *run)
 {
-    run_layers(run,
-               &(LayerScenario){make, forward, .takes_mask = true, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.A, .takes_mask = true});
 }
 
 #ifdef BALISE_DOUBLE
@@ -39,20 +26,6 @@ void scenario_04(Scenario *run)
 static Allowance sent(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
-}
-
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_attention_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count++] = many_attention_case(lab, d, world);
-    }
-    cases[count++] = few_heads_case(lab, d, world);
-    return count;
 }
 
 static const char *misfit(const Case *c)
@@ -83,8 +56,7 @@ Lab lab_04 = {
                .mistakes = IN_ATTENTION | IN_INPUT_GRADIENTS | IN_KEPT_QUERIES | IN_KEPT_WEIGHTS}},
     .forward = sent,
     .backward = sent,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

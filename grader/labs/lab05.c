@@ -1,24 +1,9 @@
 /* Lab 5, FeedForwardBlock: two ColWiseLinears, each with its gather. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, 1);
-}
-
-static int inner_of(const Case *c, int which)
-{
-    return which ? 2 * c->F : c->F;
-}
-
-static int out_of(const Case *c, int which)
-{
-    return which ? c->out + c->tp : c->out;
-}
-
-static void *make(Builder *b, const Case *c, int which)
-{
-    return feed_forward_new(b, width(c, which), inner_of(c, which), out_of(c, which), (float)c->p);
+    return feed_forward_new(b, H, inner_of(c, which), out_of(c, which), (float)c->p);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -26,19 +11,9 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return feed_forward_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
-{
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B,
-                   .S = c->S,
-                   .H = width(c, which),
-                   .F = inner_of(c, which),
-                   .OUT = out_of(c, which)};
-}
-
 void scenario_05(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = inner_and_out});
 }
 
 #ifdef BALISE_DOUBLE
@@ -50,20 +25,6 @@ static Allowance sent_forward(int64_t n, const Sizes *z)
 static Allowance sent_backward(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * (z->H + z->F)), 2};
-}
-
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count++].F = 528; /* long rows, where they cost little */
-    }
-    return count;
 }
 
 static const char *misfit(const Case *c)
@@ -90,8 +51,7 @@ Lab lab_05 = {
     .kinds = {{.scenario = scenario_05, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
-    .cases = cases_at,
+    .cases = layer_cases,
     .misfit = misfit,
 };
 #endif

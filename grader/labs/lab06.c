@@ -1,25 +1,9 @@
 /* Lab 6, ColRowLinearPair: the first linear is cut by rows of its weight, the second by columns; one sum in each pass. */
 #include "grader/labs/lab.h"
 
-static int width(const Case *c, int which)
+static void *make(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, 1);
-}
-
-static int inner_of(const Case *c, int which)
-{
-    return which ? 2 * c->F : c->F;
-}
-
-static int out_of(const Case *c, int which)
-{
-    return which ? c->out + c->tp : c->out;
-}
-
-static void *make(Builder *b, const Case *c, int which)
-{
-    return col_row_linear_pair_new(b, width(c, which), inner_of(c, which), out_of(c, which),
-                                   (float)c->p);
+    return col_row_linear_pair_new(b, H, inner_of(c, which), out_of(c, which), (float)c->p);
 }
 
 static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -27,19 +11,9 @@ static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *m
     return col_row_linear_pair_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
-{
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B,
-                   .S = c->S,
-                   .H = width(c, which),
-                   .F = inner_of(c, which),
-                   .OUT = out_of(c, which)};
-}
-
 void scenario_06(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .width = width, .sizes = sizes});
+    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = inner_and_out});
 }
 
 #ifdef BALISE_DOUBLE
@@ -55,17 +29,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_case(lab, d, world);
-    cases[count] = single_case(lab, d, world);
-    cases[count++].flat = 1; /* as a classifier has it */
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count] = many_case(lab, d, world);
-        cases[count].flat = 1;
-        cases[count++].F = 528; /* long rows, where they cost little */
-    }
+    int count = layer_cases(lab, d, world, tp, cases);
+    cases[SINGLE_ROW].flat = 1; /* as a classifier has it */
+    if (world == 2)
+        cases[MANY_SAMPLES].flat = 1;
     return count;
 }
 
@@ -92,7 +59,6 @@ Lab lab_06 = {
     .kinds = {{.scenario = scenario_06, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

@@ -3,15 +3,9 @@
 
 enum { BLOCK, CLASSIFIER }; /* the kinds of cases */
 
-/* Of a width that heads and ranks divide. */
-static int width(const Case *c, int which)
+static void *make_block(Builder *b, const Case *c, int which, int H)
 {
-    return wider_second(c, which, c->A);
-}
-
-static void *make_block(Builder *b, const Case *c, int which)
-{
-    return block_new(b, width(c, which), which ? c->tp : c->A, (float)c->p);
+    return block_new(b, H, which ? c->tp : c->A, (float)c->p);
 }
 
 static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -19,9 +13,9 @@ static Tensor *forward_block(const void *layer, Tensor *x, Tensor *mask, const M
     return block_forward(layer, x, mask, mesh);
 }
 
-static void *make_classifier(Builder *b, const Case *c, int which)
+static void *make_classifier(Builder *b, const Case *c, int which, int H)
 {
-    return classifier_new(b, width(c, which), which ? 3 : 2, (float)c->p);
+    return classifier_new(b, H, which ? 3 : 2, (float)c->p);
 }
 
 static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -29,20 +23,20 @@ static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, co
     return classifier_forward(layer, x, mesh);
 }
 
-static Sizes sizes(const Scenario *run, int which)
+static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 {
-    const Case *c = &run->c;
-    return (Sizes){.B = c->B, .S = c->S, .H = width(c, which), .C = which ? 3 : 2, .part = c->kind};
+    sizes->C = which ? 3 : 2;
+    sizes->part = run->c.kind;
 }
 
 void scenario_07(Scenario *run)
 {
-    if (run->c.kind == BLOCK)
-        run_layers(run, &(LayerScenario){make_block, forward_block, .takes_mask = true,
-                                         .width = width, .sizes = sizes});
-    else
-        run_layers(run, &(LayerScenario){make_classifier, forward_classifier, .width = width,
-                                         .sizes = sizes});
+    const bool block = run->c.kind == BLOCK;
+    run_layers(run, &(LayerScenario){.make = block ? make_block : make_classifier,
+                                     .forward = block ? forward_block : forward_classifier,
+                                     .wider = run->c.A,
+                                     .takes_mask = block,
+                                     .sizes = sizes_beside});
 }
 
 #ifdef BALISE_DOUBLE
@@ -59,6 +53,10 @@ static Allowance sent_backward(int64_t n, const Sizes *z)
                             : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
 }
 
+enum {
+    SHOWN = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS | IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS
+};
+
 static Case classifier(Case c)
 {
     c.kind = CLASSIFIER;
@@ -68,17 +66,9 @@ static Case classifier(Case c)
 
 static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    int count = 0;
-    cases[count++] = usual_case(lab, d, world);
-    cases[count++] = drawn_attention_case(lab, d, world);
-    cases[count++] = single_case(lab, d, world);
-    if (world == 2) {
-        cases[count++] = long_case(lab, d, world);
-        cases[count++] = many_attention_case(lab, d, world);
-    }
-    cases[count++] = few_heads_case(lab, d, world);
+    int count = layer_cases(lab, d, world, tp, cases);
     cases[count++] = classifier(usual_case(lab, d, world));
-    cases[count++] = classifier(drawn_attention_case(lab, d, world));
+    cases[count++] = classifier(drawn_case(lab, d, world));
     cases[count++] = classifier(world == 2 ? long_case(lab, d, world) : single_case(lab, d, world));
     return count;
 }
@@ -110,15 +100,10 @@ Lab lab_07 = {
              {"attention.output", CUT_1},
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
-    .kinds = {[BLOCK] = {.scenario = scenario_07,
-                         .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
-                                     IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS},
-              [CLASSIFIER] = {.scenario = scenario_07,
-                              .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS |
-                                          IN_INPUT_GRADIENTS | IN_NORMS_AND_TOKENS}},
+    .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
+              [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
     .forward = sent_forward,
     .backward = sent_backward,
-    .usual = usual_world,
     .cases = cases_at,
     .misfit = misfit,
 };

@@ -8,12 +8,6 @@ void scenario_08(Scenario *run)
     write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    cases[0] = usual_replicas(lab, d, world, tp);
-    return 1;
-}
-
 Lab lab_08 = {
     LAB_FILES_08,
     .title = N_("TP sub-communicator"),
@@ -22,7 +16,5 @@ Lab lab_08 = {
     .has_replicas = true,
     .starts_working = true,
     .kinds = {{.expect = expect_groups}},
-    .usual = usual_replicas,
-    .cases = cases_at,
 };
 #endif

@@ -10,12 +10,6 @@ void scenario_10(Scenario *run)
     write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
-{
-    cases[0] = usual_replicas(lab, d, world, tp);
-    return 1;
-}
-
 Lab lab_10 = {
     LAB_FILES_10,
     .title = N_("DP sub-communicator"),
@@ -25,7 +19,5 @@ Lab lab_10 = {
     .over_replicas = true,
     .starts_working = true,
     .kinds = {{.expect = expect_groups}},
-    .usual = usual_replicas,
-    .cases = cases_at,
 };
 #endif

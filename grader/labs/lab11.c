@@ -4,6 +4,18 @@
 
 #include <stdio.h>
 
+static void write_metrics(Scenario *run, const Metrics *metrics, int evaluation)
+{
+    double *values;
+    traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &(Sizes){0});
+    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3,
+                 &values)
+        ->shape = SHAPE(3);
+    values[0] = metrics->loss_sum;
+    values[1] = metrics->correct;
+    values[2] = metrics->count;
+}
+
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 #include "grader/labs/room.h"
@@ -15,42 +27,34 @@ enum { TOLD = 64 }; /* what was written behind `mine` is kept so far */
 
 /* ---- the sampler ---- */
 
-/* The returned length, the room in `mine`, and what was written there, whatever the length says. */
-static void write_mine(Scenario *run, const Deal *deal, int64_t length, const Room *mine)
+static double *dealt(Scenario *run, What what, const Deal *deal, int64_t count)
 {
     double *values;
-    int64_t written = room_last_written(mine) + 1;
-    if (written > deal->rows + TOLD)
-        written = deal->rows + TOLD;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ITSELF, deal), 2 + written, &values)
-        ->shape = SHAPE(2 + written);
-    values[0] = (double)length;
-    values[1] = (double)mine->count;
-    for (int64_t i = 0; i < written; i++)
-        values[2 + i] = (double)mine->numbers[i];
+    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(what, deal), count, &values)->shape =
+        SHAPE(count);
+    return values;
 }
 
-static void write_order(Scenario *run, const Deal *deal, const Room *order)
+/* What was written to `room`, up to `most` numbers, behind `first` others. */
+static double *write_room(Scenario *run, What what, const Deal *deal, const Room *room,
+                          int64_t most, int first)
 {
-    double *values;
-    int64_t written = room_last_written(order) + 1;
-    if (written > deal->rows)
-        written = deal->rows;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(ORDER_OF, deal), written, &values)
-        ->shape = SHAPE(written);
+    int64_t written = room_last_written(room) + 1;
+    if (written > most)
+        written = most;
+    double *values = dealt(run, what, deal, first + written);
     for (int64_t i = 0; i < written; i++)
-        values[i] = (double)order->numbers[i];
+        values[first + i] = (double)room->numbers[i];
+    return values;
 }
 
 /* Where something was written outside of the room: how many numbers it is for, the first index and the last. */
 static void write_outside(Scenario *run, const Deal *deal, const Room *room, What what)
 {
-    double *values;
     int64_t first = room_written_before(room), last = room_last_written(room);
     if (first == 0 && last < room->count)
         return;
-    stream_entry(&run->stream, DEALT, ROWS, replica_deal_label(what, deal), 3, &values)->shape =
-        SHAPE(3);
+    double *values = dealt(run, what, deal, 3);
     values[0] = (double)room->count;
     values[1] = (double)first;
     values[2] = (double)last;
@@ -79,8 +83,11 @@ static void write_deal(Scenario *run, const Deal *deal)
             "sampler_set_epoch: a field of the sampler was changed");
     write_outside(run, deal, &mine, OUTSIDE_MINE);
     write_outside(run, deal, &order, OUTSIDE_ORDER);
-    write_mine(run, deal, length, &mine);
-    write_order(run, deal, &order);
+    /* the returned length, the room in `mine`, and what was written there, whatever the length says */
+    double *values = write_room(run, ITSELF, deal, &mine, deal->rows + TOLD, 2);
+    values[0] = (double)length;
+    values[1] = (double)mine.count;
+    write_room(run, ORDER_OF, deal, &order, deal->rows, 0);
     room_free(&order);
     room_free(&mine);
 }
@@ -120,20 +127,12 @@ static void run_buckets(Scenario *run, int round)
 
 static void run_metrics(Scenario *run, int evaluation)
 {
-    double *values;
     Metrics metrics =
         replica_metrics(run, group_rank(run->mesh->world) / run->mesh->tp_degree, evaluation);
-    Sizes sizes = {0};
     at(run, label_of(CALL_OF, METRICS_OF, 0, evaluation));
     traffic_begin(run);
     metrics_synchronise(&metrics, run->mesh);
-    traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3,
-                 &values)
-        ->shape = SHAPE(3);
-    values[0] = metrics.loss_sum;
-    values[1] = metrics.correct;
-    values[2] = metrics.count;
+    write_metrics(run, &metrics, evaluation);
 }
 
 void scenario_11(Scenario *run)
@@ -189,8 +188,7 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&run->c, i));
-        const Order order =
-            reference_order(a.count); /* as the replicas may add, in an order of their own */
+        const Order order = reference_order(a.count); /* as replicas may add: in any */
         int64_t k = order.first;
         Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {
@@ -204,8 +202,6 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
 
 static void expect_metrics(Scenario *run, int rank, int mistake, int evaluation)
 {
-    double *values;
-    Sizes sizes = {0};
     Metrics sum = {0};
     int dp = run->c.world / run->c.tp, mine = rank / run->c.tp;
     for (int replica = 0; replica < dp; replica++) {
@@ -218,13 +214,7 @@ static void expect_metrics(Scenario *run, int rank, int mistake, int evaluation)
         sum.correct += times * m.correct;
         sum.count += times * m.count;
     }
-    traffic_end(run, label_of(CALL_OF, METRICS_OF, 0, evaluation), FORWARD_BUDGET, &sizes);
-    stream_entry(&run->stream, VALUES, METRICS, label_of(OUTPUT_OF, METRICS_OF, 0, evaluation), 3,
-                 &values)
-        ->shape = SHAPE(3);
-    values[0] = sum.loss_sum;
-    values[1] = sum.correct;
-    values[2] = sum.count;
+    write_metrics(run, &sum, evaluation);
 }
 
 void expect_replicas(const Case *c, int rank, int mistake, Stream stream)

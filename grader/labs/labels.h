@@ -1,8 +1,7 @@
 /** @file
  * Sentences for labels, in the reader's language.
  */
-#ifndef BALISE_GRADER_JUDGE_LABELS_H
-#define BALISE_GRADER_JUDGE_LABELS_H
+#pragma once
 
 #include "grader/label.h"
 
@@ -11,5 +10,3 @@ enum { LABEL_SIZE = 160 }; /**< bytes of a sentence, its end included */
 /** "output of the first layer, step 2". A rank may have written anything: of nonsense it says what it can.
  *  @return text */
 const char *label_text(const Label *label, char text[LABEL_SIZE]);
-
-#endif

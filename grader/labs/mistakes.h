@@ -2,8 +2,7 @@
  * Mistakes that students make and that the judge makes too: when what came out equals one of them, the report names the cause.
  * The judge is linked with --wrap for the operations that a mistake changes, so the plain layers stay as they are.
  */
-#ifndef BALISE_GRADER_MISTAKES_H
-#define BALISE_GRADER_MISTAKES_H
+#pragma once
 
 /** The mistakes, each with its sentence in judge/diagnose/suspects.c. */
 typedef enum Mistake {
@@ -91,5 +90,3 @@ typedef enum MistakeFamily {
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
 } MistakeFamily;
-
-#endif

@@ -2,8 +2,7 @@
  * Labs 1 and 9: f, g and the gather one by one, and the situations in which a wrong answer shows although each of them alone
  * looks right. The judge has no plain layer for these, so it computes what each rank must see from the inputs of all ranks.
  */
-#ifndef BALISE_GRADER_OPERATIONS_H
-#define BALISE_GRADER_OPERATIONS_H
+#pragma once
 
 #include "grader/labs/lab.h"
 
@@ -55,5 +54,3 @@ static inline bool is_operation(const Entry *entry, int part)
 ScenarioFunction run_operations;
 /** What f, g and the gather may send. */
 AllowanceFunction operations_send_forward, operations_send_backward;
-
-#endif

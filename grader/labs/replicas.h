@@ -2,8 +2,7 @@
  * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two steps of the whole
  * model. Rows are judged as sets, so the judge does not play the sampler; see judge/diagnose/rows.c.
  */
-#ifndef BALISE_GRADER_REPLICAS_H
-#define BALISE_GRADER_REPLICAS_H
+#pragma once
 
 #include "grader/labs/lab.h"
 
@@ -50,7 +49,5 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 enum { EVALUATIONS = 5 }; /**< in a case */
 /** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
-/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout; see whole_model.c. */
+/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout. */
 ScenarioFunction run_whole_model;
-
-#endif

@@ -1,3 +1,4 @@
+/* Room for numbers, with marks and unreachable memory around. */
 #include "grader/labs/room.h"
 
 #include <stddef.h>

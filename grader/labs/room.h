@@ -2,8 +2,7 @@
  * Room for numbers that a lab is to fill: what it writes before or behind it is seen, and does no harm. Marks stand on both
  * sides, and beyond them memory that nobody can reach, so that what is far off ends the case at its line.
  */
-#ifndef BALISE_GRADER_ROOM_H
-#define BALISE_GRADER_ROOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ int64_t room_last_written(const Room *room);
 
 /** The room that this address is far outside of; NULL where it belongs to none. */
 const Room *room_missed(const void *address);
-
-#endif

@@ -4,10 +4,10 @@
  * layers on one rank in double precision. So both streams have the same entries in the same order, and the
  * judge compares them one by one.
  */
-#ifndef BALISE_GRADER_SCENARIO_H
-#define BALISE_GRADER_SCENARIO_H
+#pragma once
 
 #include "autograd/operations.h"
+#include "base/philox.h"
 #include "grader/protocol.h"
 #include "model/model.h"
 
@@ -89,8 +89,7 @@ static inline int replicas_of(const Case *c)
     return c->world / c->tp;
 }
 
-/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in
- * delayed cases. */
+/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in delayed cases. */
 void at(Scenario *run, Label label);
 
 /** Which of a lab's budgets a pass has. */
@@ -101,8 +100,7 @@ typedef enum Budget {
 
 /** A pass begins whose exchanges are counted. */
 void traffic_begin(Scenario *run);
-/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send.
- */
+/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes);
 
 /** A pass begins whose work is counted. */
@@ -111,13 +109,16 @@ void work_begin(Scenario *run);
  * what the plain layer takes on one rank. */
 void work_end(Scenario *run, Label label);
 
-/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that
- * gives. */
+/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that gives. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 enum { KEY_SIZE = 64 }; /**< bytes of a text that inputs are drawn by */
+/** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for: the judge plays each
+ *  case many times. `of_case` is the key of the case. */
+const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
+
 /** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
  * unless `rank` is one (pass -1 for alike). */
 Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient);
@@ -135,28 +136,29 @@ Tensor *random_mask(Scenario *run, const char *name);
 
 /** How a lab's layer is made and called. */
 typedef struct LayerScenario {
-    /** Makes the layer; `which` is 0 or 1: two layers of different sizes. */
-    void *(*make)(Builder *b, const Case *c, int which);
+    /** Makes the layer, of x of width H; `which` is 0 or 1: two layers of different sizes. */
+    void *(*make)(Builder *b, const Case *c, int which, int H);
     /** x may be ids; mask NULL where it takes none */
     Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
-    bool takes_ids;                                 /**< its x are ids [B,S] */
-    bool takes_mask;                                /**< it is given a mask [B,S] */
-    int (*width)(const Case *c, int which);         /**< of its x */
-    Sizes (*sizes)(const Scenario *run, int which); /**< those that its budgets speak of */
+    /** The second layer on three ranks and more is wider by so much, so that each has to keep its own. */
+    int wider;
+    bool takes_ids;  /**< its x are ids [B,S] */
+    bool takes_mask; /**< it is given a mask [B,S] */
+    /** Fills in the sizes that its budgets speak of beside B, S and H; NULL: no others */
+    void (*sizes)(const Scenario *run, int which, Sizes *sizes);
 } LayerScenario;
 
-extern const char
-    *const layer_names[LAYERS]; /**< "first", "second": what their parameters' names begin with */
+extern const char *const layer_names[LAYERS]; /**< "first", "second", as parameters' names begin */
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void run_layers(Scenario *run, const LayerScenario *layer);
 
-/** H, and `more` for the second layer on three ranks and more, so that each layer has to keep its own. */
-int wider_second(const Case *c, int which, int more);
+/** Inner width and width of the output of labs 5 and 6, in one of two layers. */
+int inner_of(const Case *c, int which), out_of(const Case *c, int which);
+/** LayerScenario.sizes of these. */
+void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 
 /** The rows of the table of one of the two layers of lab 3. */
 int table_rows_of(const Case *c, int which);
 
 /** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);
-
-#endif

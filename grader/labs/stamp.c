@@ -1,3 +1,4 @@
+/* A checksum of what judge and runner must both have been built of. */
 #include "grader/protocol.h"
 
 #include "protocol_checksum.h"

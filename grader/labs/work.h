@@ -3,8 +3,7 @@
  * programs of the grader are linked with these kernels wrapped (COUNTED_KERNELS in the Makefile), so that training
  * pays nothing for it. What a lab computes in loops of its own is not seen here.
  */
-#ifndef BALISE_GRADER_PLAYS_WORK_H
-#define BALISE_GRADER_PLAYS_WORK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ typedef struct OwnWork {
 void own_work_begin(void);
 /** What the lab has done beside the words since then. */
 OwnWork own_work(void);
-
-#endif

@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 """Of make debug LAB=6: the seed and the case that failed when the lab was graded last, as "SEED CASE"; nothing where none did."""
-import json
-
-from labs import BUILD, the_lab
+from labs import the_lab
 
 lab = the_lab("debug")
 found = lab.verdict()

@@ -3,7 +3,7 @@
 import os
 import re
 
-from labs import _, hints_taken, keep_hints, quiet, the_lab, wrapped
+from labs import _, hints_taken, keep_hints, quiet, text_of, the_lab, wrapped
 
 
 def fitted(paragraph):
@@ -16,8 +16,7 @@ def fitted(paragraph):
 
 
 def show(file, number, count):
-    with open(file) as text:
-        paragraphs = text.read().strip().split("\n\n")
+    paragraphs = text_of(file).strip().split("\n\n")
     title = re.sub(r"^# *\w+ \d+ ?: *", _(": "), paragraphs[0])
     print(quiet(_("hint {number} of {count}").format(number=number, count=count) + title) + "".join(f"\n\n{fitted(paragraph)}" for paragraph in paragraphs[1:]) + "\n")
 

@@ -2,6 +2,7 @@
 BUILD/verdicts, as FORMAT=json)."""
 import atexit
 import errno
+import functools
 import glob
 import json
 import os
@@ -10,7 +11,7 @@ import sys
 import textwrap
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../common/base"))
-from language import LANGUAGE, _  # pylint: disable=wrong-import-position
+from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-position
 
 
 def end_quietly_where_nobody_reads():
@@ -56,25 +57,20 @@ def wrapped(text, indent):
     return textwrap.wrap(text, columns - indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def give_up(what, hint):
-    print(_("error: ") + what + "\n" + _("  HINT: ") + hint, file=sys.stderr)
-    sys.exit(2)
-
-
 def paint(code, text):
     return f"\033[{code}m{text}\033[0m" if COLOUR else text
 
 
-def good(text):
-    return paint(32, text)
+good, bad, quiet = (functools.partial(paint, code) for code in (32, 31, 2))
 
 
-def bad(text):
-    return paint(31, text)
-
-
-def quiet(text):
-    return paint(2, text)
+def text_of(file):
+    """What it holds, or None where it cannot be read."""
+    try:
+        with open(file) as opened:
+            return opened.read()
+    except OSError:
+        return None
 
 
 class Lab:
@@ -89,13 +85,7 @@ class Lab:
 
     def is_untouched(self):
         """Is the file missing, or as it was at the start?"""
-        def text(file):
-            try:
-                with open(file) as opened:
-                    return opened.read()
-            except OSError:
-                return None
-        return text(self.file) in (None, text(self.start))
+        return text_of(self.file) in (None, text_of(self.start))
 
     def hints(self):
         """In the reader's language, where they are in it."""
@@ -148,9 +138,8 @@ def the_lab(command):
 
 def hints_taken():
     try:
-        with open(HINTS) as text:
-            return {int(number): count for number, count in json.load(text).items()}
-    except (OSError, ValueError):
+        return {int(number): count for number, count in json.loads(text_of(HINTS) or "{}").items()}
+    except ValueError:
         return {}
 
 

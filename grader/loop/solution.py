@@ -3,7 +3,7 @@
 import difflib
 import os
 
-from labs import _, bad, give_up, good, quiet, the_lab
+from labs import _, bad, give_up, good, quiet, text_of, the_lab
 
 lab = the_lab("solution")
 if not os.path.exists(lab.solution):
@@ -15,16 +15,8 @@ if not lab.is_done() and not os.environ.get("ASK"):
     give_up(_("lab {lab} has not full marks: {so_far}").format(lab=lab.number, so_far=so_far),
             _("make grade LAB={lab} first, make hint LAB={lab} helps; or ASK=1 shows it all the same").format(lab=lab.number))
 
-
-def read(file):
-    try:
-        with open(file) as text:
-            return [line.rstrip("\n") for line in text]
-    except OSError:
-        return []
-
-
-changes = list(difflib.unified_diff(read(lab.file), read(lab.solution), lab.file, lab.solution, n=2, lineterm=""))
+mine, reference = ((text_of(file) or "").splitlines() for file in (lab.file, lab.solution))
+changes = list(difflib.unified_diff(mine, reference, lab.file, lab.solution, n=2, lineterm=""))
 for line in changes:
     print(quiet(line) if line.startswith(("---", "+++", "@@")) else good(line) if line.startswith("+") else bad(line) if line.startswith("-") else line)
 if not changes:

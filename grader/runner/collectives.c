@@ -1,142 +1,287 @@
-/* The collectives of MPI, recorded and charged with what they send. */
+/* The collectives of MPI, each at once and started, recorded and charged with what they send. */
 #include "base/language.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
-/* `describe` fills in what the other ranks must agree with; `share` of `type` is what this rank is charged with. */
-#define COLLECTIVE(name, rule, describe, share, type, call)                                        \
-    comm = substituted(comm);                                                                      \
-    Call *this = call_of(name, comm, rule);                                                        \
-    describe;                                                                                      \
-    enter(this);                                                                                   \
-    charge(true, share, type);                                                                     \
-    return leave(call)
+/* What a rank brings to a collective, or takes from it. */
+typedef struct Side {
+    const void *buffer;
+    int count; /* of one part */
+    MPI_Datatype type;
+    bool each;                  /* a part for each rank of the communicator, not one alone */
+    const int *counts, *displs; /* of parts of several sizes; NULL: all alike, side by side */
+} Side;
 
-/* One with a root may come back on some ranks before others have called it, or may wait for them (MPI 3.1, 5.1): here it waits,
- * so that who counts on the one or the other is found. */
-#define ROOTED(name, rule, describe, share, type, call)                                            \
-    COLLECTIVE(name, rule, describe, share, type, (PMPI_Barrier(comm), call))
+/* Who has numbers for whom. */
+typedef enum Flow { AMONG_ALL, TO_ROOT, FROM_ROOT, BY_RANK } Flow;
 
-int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+typedef struct Collective {
+    const char *name;
+    Rule rule;
+    Side in, out;
+    Flow flow;
+    MPI_Op op;
+    int root;
+} Collective;
+
+static int64_t count_of_part(const Side *side, int i)
 {
-    COLLECTIVE("all_reduce", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-               all_reduce_share(comm, count), type, PMPI_Allreduce(in, out, count, type, op, comm));
+    return side->counts ? side->counts[i] : side->count;
 }
 
-int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root,
-               MPI_Comm comm)
+static void reduces(Call *call, const Collective *c, MPI_Comm comm)
 {
-    ROOTED("reduce", REDUCTION, reduces(this, comm, count, type, op, root),
-           gather_share(comm, count), type, PMPI_Reduce(in, out, count, type, op, root, comm));
+    call->reduction = reduction_of(c->op);
+    for (int i = 0, parts = c->in.counts ? size_of(comm) : 1; i < parts; i++)
+        call->sent[i] = signature_of(count_of_part(&c->in, i), c->in.type);
 }
 
-int MPI_Bcast(void *x, int count, MPI_Datatype type, int root, MPI_Comm comm)
+/* Whether this rank has a part for rank i, or, where all flows the other way, gets one from it. The root's own stays where it is. */
+static bool has_part(bool root_gets, int root, int mine, int i)
 {
-    ROOTED("broadcast", EXCHANGE, broadcasts(this, comm, count, type, root),
-           gather_share(comm, count), type, PMPI_Bcast(x, count, type, root, comm));
+    return root_gets ? mine != root && i == root : mine == root;
 }
 
-int MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
-                  MPI_Datatype out_type, MPI_Comm comm)
+/* What a rank sends to each other one, and expects of it (MPI 3.1, chapter 5); arguments that count on the root alone are looked at
+ * there alone. With MPI_IN_PLACE what is sent is said by what is received. */
+static void exchanges(Call *call, const Collective *c, MPI_Comm comm)
 {
-    COLLECTIVE("all_gather", EXCHANGE,
-               gathers_all(this, comm, in, count, type, out_count, out_type),
-               gather_share(comm, (double)out_count * size_of(comm)), out_type,
-               PMPI_Allgather(in, count, type, out, out_count, out_type, comm));
+    const int mine = rank_in(comm);
+    const bool all = c->flow == AMONG_ALL;
+    const Side *sent = all && c->in.buffer == MPI_IN_PLACE ? &c->out : &c->in;
+    for (int i = 0, n = size_of(comm); i < n; i++) {
+        const int other = launch_rank(comm, i);
+        if (all || has_part(c->flow == TO_ROOT, c->root, mine, i))
+            call->sent[other] =
+                signature_of(count_of_part(sent, c->in.each ? i : mine), sent->type);
+        if (all || has_part(c->flow == FROM_ROOT, c->root, mine, i))
+            call->received[other] = signature_of(count_of_part(&c->out, i), c->out.type);
+    }
 }
 
-int MPI_Allgatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
-                   const int displs[], MPI_Datatype out_type, MPI_Comm comm)
+static Call *call_of_collective(const Collective *c, MPI_Comm comm)
 {
-    COLLECTIVE(N_("all_gather of parts"), EXCHANGE,
-               gathers_all_parts(this, comm, in, count, type, counts, out_type),
-               gather_share(comm, sum_of(counts, comm)), out_type,
-               PMPI_Allgatherv(in, count, type, out, counts, displs, out_type, comm));
+    Call *call = call_of(c->name, comm, c->rule);
+    if (!call)
+        return NULL;
+    if (c->flow == TO_ROOT || c->flow == FROM_ROOT)
+        call->root = launch_rank(comm, c->root);
+    if (c->rule == REDUCTION)
+        reduces(call, c, comm);
+    else
+        exchanges(call, c, comm);
+    return call;
 }
 
-int MPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
-               MPI_Datatype out_type, int root, MPI_Comm comm)
+/* From the first number of the buffer to the last. */
+static double extent_of(const Side *side, MPI_Comm comm)
 {
-    ROOTED("gather", EXCHANGE, gathers(this, comm, count, type, out_count, NULL, out_type, root),
-           gather_share(comm, count), type,
-           PMPI_Gather(in, count, type, out, out_count, out_type, root, comm));
+    double end = 0, begin = 0;
+    if (!side->counts)
+        return (double)side->count * (side->each ? size_of(comm) : 1);
+    for (int i = 0, n = size_of(comm); i < n; i++) {
+        begin = side->displs ? side->displs[i] : begin;
+        if (side->counts[i] > 0 && begin + side->counts[i] > end)
+            end = begin + side->counts[i];
+        begin += side->counts[i];
+    }
+    return end;
 }
 
-int MPI_Gatherv(const void *in, int count, MPI_Datatype type, void *out, const int counts[],
-                const int displs[], MPI_Datatype out_type, int root, MPI_Comm comm)
+/* It is under way from now on. Returns the buffer that takes the place of `out`. A reduction in place receives where it sends. */
+static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void *out)
 {
-    ROOTED(N_("gather of parts"), EXCHANGE,
-           gathers(this, comm, count, type, 0, counts, out_type, root), gather_share(comm, count),
-           type, PMPI_Gatherv(in, count, type, out, counts, displs, out_type, root, comm));
+    const bool at_root = rank_in(comm) == c->root;
+    const bool in_place = c->in.buffer == MPI_IN_PLACE;
+    const Side *received = in_place && c->rule == REDUCTION ? &c->in : &c->out;
+    if (!in_place && (c->flow != FROM_ROOT || at_root))
+        departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
+    if (c->flow == TO_ROOT && !at_root)
+        return out;
+    return lands(call, out, extent_of(received, comm), received->type);
 }
 
-int MPI_Scatter(const void *in, int count, MPI_Datatype type, void *out, int out_count,
-                MPI_Datatype out_type, int root, MPI_Comm comm)
+/* What an all-reduce of `count` numbers sends, this rank's share. */
+static double all_reduce_share(MPI_Comm comm, double count)
 {
-    ROOTED("scatter", EXCHANGE, scatters(this, comm, count, NULL, type, out_count, out_type, root),
-           gather_share(comm, out_count), out_type,
-           PMPI_Scatter(in, count, type, out, out_count, out_type, root, comm));
+    double n = size_of(comm);
+    return 2 * (n - 1) * count / n;
 }
 
-int MPI_Reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
-                             MPI_Comm comm)
+/* The share of a gather of `whole_count` numbers. */
+static double gather_share(MPI_Comm comm, double whole_count)
 {
-    COLLECTIVE("reduce_scatter", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-               gather_share(comm, (double)count * size_of(comm)), type,
-               PMPI_Reduce_scatter_block(in, out, count, type, op, comm));
+    double n = size_of(comm);
+    return (n - 1) * whole_count / n;
 }
 
-int MPI_Reduce_scatter(const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op,
-                       MPI_Comm comm)
+/* Where each rank has `count` numbers for every other one. */
+static double share_of_each(MPI_Comm comm, double count)
 {
-    COLLECTIVE(N_("reduce_scatter of parts"), REDUCTION,
-               reduces_parts(this, comm, counts, type, op),
-               gather_share(comm, sum_of(counts, comm)), type,
-               PMPI_Reduce_scatter(in, out, counts, type, op, comm));
+    return (size_of(comm) - 1) * count;
 }
 
-int MPI_Alltoall(const void *in, int count, MPI_Datatype type, void *out, int out_count,
-                 MPI_Datatype out_type, MPI_Comm comm)
+static double sum_of(MPI_Comm comm, const int counts[])
 {
-    COLLECTIVE("all_to_all", EXCHANGE,
-               exchanges_all(this, comm, in, count, type, out_count, out_type),
-               (double)out_count * (size_of(comm) - 1), out_type,
-               PMPI_Alltoall(in, count, type, out, out_count, out_type, comm));
+    double sum = 0;
+    for (int i = 0, n = size_of(comm); i < n; i++)
+        sum += counts[i];
+    return sum;
 }
 
-int MPI_Alltoallv(const void *in, const int counts[], const int displs[], MPI_Datatype type,
-                  void *out, const int out_counts[], const int out_displs[], MPI_Datatype out_type,
-                  MPI_Comm comm)
-{
-    COLLECTIVE(
-        N_("all_to_all of parts"), EXCHANGE,
-        exchanges_all_parts(this, comm, in, counts, type, out_counts, out_type),
-        sum_of_others(in == MPI_IN_PLACE ? out_counts : counts, comm),
-        in == MPI_IN_PLACE ? out_type : type,
-        PMPI_Alltoallv(in, counts, displs, type, out, out_counts, out_displs, out_type, comm));
-}
+#define ONE_PART(b, n, t)                                                                          \
+    {                                                                                              \
+        .buffer = b, .count = n, .type = t                                                         \
+    }
+#define EACH_PART(b, n, t)                                                                         \
+    {                                                                                              \
+        .buffer = b, .count = n, .type = t, .each = true                                           \
+    }
+#define PARTS(b, n, d, t)                                                                          \
+    {                                                                                              \
+        .buffer = b, .type = t, .each = true, .counts = n, .displs = d                             \
+    }
 
-int MPI_Scatterv(const void *in, const int counts[], const int displs[], MPI_Datatype type,
-                 void *out, int out_count, MPI_Datatype out_type, int root, MPI_Comm comm)
-{
-    ROOTED(N_("scatter of parts"), EXCHANGE,
-           scatters(this, comm, 0, counts, type, out_count, out_type, root),
-           gather_share(comm, out_count), out_type,
-           PMPI_Scatterv(in, counts, displs, type, out, out_count, out_type, root, comm));
-}
+#define UNPACKED(...) __VA_ARGS__
 
-int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    ROOTED(N_("exclusive scan"), REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-           gather_share(comm, count), type, PMPI_Exscan(in, out, count, type, op, comm));
-}
+/* MPI_<name> and MPI_<started>, which take `parameters` before the communicator. `share` of `type` is what this rank is charged with;
+ * what follows describes the collective. One with a root or by the order of ranks may come back on some ranks before others have called
+ * it, or may wait for them (MPI 3.1, 5.1): here it waits, so that who counts on the one or the other is found. */
+#define COLLECTIVE(name, started, parameters, arguments, share, type, ...)                         \
+    int MPI_##name(UNPACKED parameters, MPI_Comm comm)                                             \
+    {                                                                                              \
+        comm = substituted(comm);                                                                  \
+        const Collective c = {__VA_ARGS__};                                                        \
+        enter(call_of_collective(&c, comm));                                                       \
+        charge(true, share, type);                                                                 \
+        if (c.flow != AMONG_ALL)                                                                   \
+            PMPI_Barrier(comm);                                                                    \
+        return leave(PMPI_##name(UNPACKED arguments, comm));                                       \
+    }                                                                                              \
+                                                                                                   \
+    int MPI_##started(UNPACKED parameters, MPI_Comm comm, MPI_Request *request)                    \
+    {                                                                                              \
+        comm = substituted(comm);                                                                  \
+        const Collective c = {__VA_ARGS__};                                                        \
+        Call *call = begins(call_of_collective(&c, comm));                                         \
+        out = sets_out(call, &c, comm, out);                                                       \
+        enter(call);                                                                               \
+        charge(true, share, type);                                                                 \
+        int result = PMPI_##started(UNPACKED arguments, comm, request);                            \
+        return leave(request_started(call, result, comm, *request));                               \
+    }
+
+COLLECTIVE(Allreduce, Iallreduce,
+           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
+           (in, out, count, type, op), all_reduce_share(comm, count), type, "all_reduce", REDUCTION,
+           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = AMONG_ALL, .op = op)
+
+COLLECTIVE(Reduce, Ireduce,
+           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root),
+           (in, out, count, type, op, root), gather_share(comm, count), type, "reduce", REDUCTION,
+           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = TO_ROOT, .op = op,
+           .root = root)
+
+COLLECTIVE(Scan, Iscan, (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
+           (in, out, count, type, op), gather_share(comm, count), type, "scan", REDUCTION,
+           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = BY_RANK, .op = op)
+
+COLLECTIVE(Exscan, Iexscan, (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
+           (in, out, count, type, op), gather_share(comm, count), type, N_("exclusive scan"),
+           REDUCTION, ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = BY_RANK,
+           .op = op)
+
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
+           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
+           (in, out, count, type, op), share_of_each(comm, count), type, "reduce_scatter",
+           REDUCTION, EACH_PART(in, count, type), ONE_PART(out, count, type), .flow = AMONG_ALL,
+           .op = op)
+
+COLLECTIVE(Reduce_scatter, Ireduce_scatter,
+           (const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op),
+           (in, out, counts, type, op), gather_share(comm, sum_of(comm, counts)), type,
+           N_("reduce_scatter of parts"), REDUCTION, PARTS(in, counts, NULL, type),
+           ONE_PART(out, counts[rank_in(comm)], type), .flow = AMONG_ALL, .op = op)
+
+/* The root's buffer is sent, that of the others received. */
+COLLECTIVE(Bcast, Ibcast, (void *out, int count, MPI_Datatype type, int root),
+           (out, count, type, root), gather_share(comm, count), type, "broadcast", EXCHANGE,
+           ONE_PART(out, count, type), ONE_PART(out, rank_in(comm) == root ? 0 : count, type),
+           .flow = FROM_ROOT, .root = root)
+
+COLLECTIVE(Allgather, Iallgather,
+           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
+            MPI_Datatype out_type),
+           (in, count, type, out, out_count, out_type), share_of_each(comm, out_count), out_type,
+           "all_gather", EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
+           .flow = AMONG_ALL)
+
+COLLECTIVE(Allgatherv, Iallgatherv,
+           (const void *in, int count, MPI_Datatype type, void *out, const int counts[],
+            const int displs[], MPI_Datatype out_type),
+           (in, count, type, out, counts, displs, out_type),
+           gather_share(comm, sum_of(comm, counts)), out_type, N_("all_gather of parts"), EXCHANGE,
+           ONE_PART(in, count, type), PARTS(out, counts, displs, out_type), .flow = AMONG_ALL)
+
+COLLECTIVE(Gather, Igather,
+           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
+            MPI_Datatype out_type, int root),
+           (in, count, type, out, out_count, out_type, root), gather_share(comm, count), type,
+           "gather", EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
+           .flow = TO_ROOT, .root = root)
+
+COLLECTIVE(Gatherv, Igatherv,
+           (const void *in, int count, MPI_Datatype type, void *out, const int counts[],
+            const int displs[], MPI_Datatype out_type, int root),
+           (in, count, type, out, counts, displs, out_type, root), gather_share(comm, count), type,
+           N_("gather of parts"), EXCHANGE, ONE_PART(in, count, type),
+           PARTS(out, counts, displs, out_type), .flow = TO_ROOT, .root = root)
+
+COLLECTIVE(Scatter, Iscatter,
+           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
+            MPI_Datatype out_type, int root),
+           (in, count, type, out, out_count, out_type, root), gather_share(comm, out_count),
+           out_type, "scatter", EXCHANGE, EACH_PART(in, count, type),
+           ONE_PART(out, out_count, out_type), .flow = FROM_ROOT, .root = root)
+
+COLLECTIVE(Scatterv, Iscatterv,
+           (const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
+            int out_count, MPI_Datatype out_type, int root),
+           (in, counts, displs, type, out, out_count, out_type, root),
+           gather_share(comm, out_count), out_type, N_("scatter of parts"), EXCHANGE,
+           PARTS(in, counts, displs, type), ONE_PART(out, out_count, out_type), .flow = FROM_ROOT,
+           .root = root)
+
+COLLECTIVE(Alltoall, Ialltoall,
+           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
+            MPI_Datatype out_type),
+           (in, count, type, out, out_count, out_type), share_of_each(comm, out_count), out_type,
+           "all_to_all", EXCHANGE, EACH_PART(in, count, type), EACH_PART(out, out_count, out_type),
+           .flow = AMONG_ALL)
+
+COLLECTIVE(Alltoallv, Ialltoallv,
+           (const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
+            const int out_counts[], const int out_displs[], MPI_Datatype out_type),
+           (in, counts, displs, type, out, out_counts, out_displs, out_type),
+           sum_of(comm, in == MPI_IN_PLACE ? out_counts : counts) -
+               (in == MPI_IN_PLACE ? out_counts : counts)[rank_in(comm)],
+           in == MPI_IN_PLACE ? out_type : type, N_("all_to_all of parts"), EXCHANGE,
+           PARTS(in, counts, displs, type), PARTS(out, out_counts, out_displs, out_type),
+           .flow = AMONG_ALL)
 
 int MPI_Barrier(MPI_Comm comm)
 {
-    COLLECTIVE("barrier", TOGETHER, , 0, MPI_DATATYPE_NULL, PMPI_Barrier(comm));
+    comm = substituted(comm);
+    enter(call_of("barrier", comm, TOGETHER));
+    charge(true, 0, MPI_DATATYPE_NULL);
+    return leave(PMPI_Barrier(comm));
 }
 
-int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-    ROOTED("scan", REDUCTION, reduces(this, comm, count, type, op, MPI_PROC_NULL),
-           gather_share(comm, count), type, PMPI_Scan(in, out, count, type, op, comm));
+    comm = substituted(comm);
+    Call *call = begins(call_of("barrier", comm, TOGETHER));
+    enter(call);
+    charge(true, 0, MPI_DATATYPE_NULL);
+    int result = PMPI_Ibarrier(comm, request);
+    return leave(request_started(call, result, comm, *request));
 }

@@ -1,9 +1,9 @@
-/* Communicators: which is which on every rank, and the calls that make and end them. They are set up, not traffic. */
-#include <mpi.h>
-#include <stdio.h>
+/* Communicators: which is which on every rank, and the calls that make and end them; and what of MPI a lab leaves behind. They are set up,
+ * not traffic. */
+#include <xxhash.h>
 
+#include "base/language.h"
 #include "base/run.h"
-#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum { KEPT = 8192 }; /* a lab that frees none makes many */
@@ -17,10 +17,8 @@ static struct {
 /* A communicator is what it was made from, and by which call: that is the same on each of its ranks. */
 static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
 {
-    uint64_t x = parent * 0x9e3779b97f4a7c15 + number;
-    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9 + members;
-    x = (x ^ x >> 29) * 0x94d049bb133111eb;
-    return (x ^ x >> 32) | 1;
+    const uint64_t made_of[] = {parent, number, members};
+    return XXH3_64bits(made_of, sizeof made_of) | 1;
 }
 
 /* Of the ranks of `group`. */
@@ -200,4 +198,92 @@ int MPI_Comm_rank(MPI_Comm comm, int *rank)
 int MPI_Comm_size(MPI_Comm comm, int *size)
 {
     return PMPI_Comm_size(substituted(comm), size);
+}
+
+/* ---- what is left behind -------------------------------------------------------------------------------------------- */
+
+/* What of MPI a lab makes itself, and does not free. The kit's words clear up behind themselves, but for groups; what is made together with a
+ * layer or a group belongs to that, and nothing in a lab frees these. What is made once and kept in a static variable is no
+ * leak either, nor is one for each shape. */
+enum { MOST_OBJECTS = 4096, MANY = 4, SEVERAL = 2 };
+
+typedef struct Object {
+    const void *handle;
+    void *maker;
+    ObjectKind kind;
+} Object;
+
+static struct {
+    Object object[MOST_OBJECTS];
+    int count;
+} objects;
+
+void objects_begin(void)
+{
+    objects.count = 0;
+}
+
+void object_made(ObjectKind kind, const void *handle, const void *maker)
+{
+    if (!recorder_active() || recorder_place().what == MAKING_OF)
+        return;
+    const Label at = recorder_place();
+    if (kind == BLOCK_OF_MEMORY && (at.step != 1 || (at.of != A_LAYER && at.of != THE_MODEL)))
+        return; /* the first step may fill what is kept */
+    void *line = callsite();
+    bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
+    if (line && own && objects.count < MOST_OBJECTS)
+        objects.object[objects.count++] = (Object){handle, line, kind};
+}
+
+void object_freed(const void *handle)
+{
+    for (int i = objects.count - 1; i >= 0; i--)
+        if (objects.object[i].handle == handle) {
+            objects.object[i] = objects.object[--objects.count];
+            return;
+        }
+}
+
+void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address))
+{
+    static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
+                                                    "block of memory"};
+    for (int i = 0; i < objects.count; i++) {
+        const Object *first = &objects.object[i];
+        int64_t count = 1;
+        for (int k = objects.count - 1; k > i; k--)
+            if (objects.object[k].maker == first->maker) {
+                objects.object[k] = objects.object[--objects.count];
+                count++;
+            }
+        if (count >= (first->kind == BLOCK_OF_MEMORY ? SEVERAL : MANY))
+            tell(kinds[first->kind], count, first->maker);
+    }
+}
+
+#define MADE(group, call)                                                                          \
+    int result = call;                                                                             \
+    object_made(GROUP, *(group), __builtin_return_address(0));                                     \
+    return result
+
+int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+    MADE(group, PMPI_Comm_group(substituted(comm), group));
+}
+
+int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *out)
+{
+    MADE(out, PMPI_Group_incl(group, count, ranks, out));
+}
+
+int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group *out)
+{
+    MADE(out, PMPI_Group_excl(group, count, ranks, out));
+}
+
+int MPI_Group_free(MPI_Group *group)
+{
+    object_freed(*group);
+    return PMPI_Group_free(group);
 }

@@ -1,3 +1,4 @@
+/* A filter of system calls, as a program of the Berkeley Packet Filter. */
 #include "grader/runner/filter.h"
 
 #include <errno.h>
@@ -22,43 +23,19 @@ static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 #error "say which system calls there are on this processor"
 #endif
 
-static const uint32_t forbidden[] = {
+enum { ROW = 12 };
+
+/* By what they are for; 0 fills up a row. */
+static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
-    SYS_fork,
-    SYS_vfork,
-    SYS_creat,
+    {SYS_fork, SYS_vfork, SYS_creat},
 #endif
-    SYS_execve,
-    SYS_execveat,
-    SYS_tkill,
-    SYS_rt_sigqueueinfo,
-    SYS_rt_tgsigqueueinfo,
-    SYS_pidfd_open,
-    SYS_pidfd_send_signal,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_openat2,
-    SYS_socket,
-    SYS_shmget,
-    SYS_msgget,
-    SYS_semget,
-    SYS_mq_open,
-    SYS_memfd_create,
-    SYS_io_uring_setup,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_userfaultfd,
-    SYS_unshare,
-    SYS_setns,
-    SYS_mount,
-    SYS_umount2,
-    SYS_chroot,
-    SYS_setpriority,
-    SYS_sched_setscheduler,
-    SYS_add_key,
-    SYS_keyctl,
-};
+    {SYS_execve, SYS_execveat, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
+     SYS_pidfd_open, SYS_pidfd_send_signal, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+     SYS_setpriority, SYS_sched_setscheduler},
+    {SYS_openat2, SYS_socket, SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open, SYS_memfd_create,
+     SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd},
+    {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl}};
 
 /* MPI clears its own files away at the end: it may believe that it did. */
 static const uint32_t pretended[] = {
@@ -132,13 +109,13 @@ bool filter_begin(bool devices)
     load(&p, offsetof(struct seccomp_data, nr));
     emit(&p, BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1);
     answer(&p, SECCOMP_RET_TRAP);
-    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
-        answer_call(&p, forbidden[i], SECCOMP_RET_TRAP);
+    for (size_t row = 0; row < sizeof forbidden / sizeof *forbidden; row++)
+        for (size_t i = 0; i < ROW && forbidden[row][i]; i++)
+            answer_call(&p, forbidden[row][i], SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
-    answer_call(&p, SYS_clone3,
-                SECCOMP_RET_ERRNO |
-                    ENOSYS); /* its flags are out of sight; the C library then asks clone */
+    /* its flags are out of sight; the C library then asks clone */
+    answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     allow_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
     allow_call_if(&p, SYS_kill, 0, whole, self);
     allow_call_if(&p, SYS_tgkill, 0, whole, self);

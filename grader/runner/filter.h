@@ -3,8 +3,7 @@
  * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/launch/sandbox.h) holds all of that
  * too; this holds also where there is no sandbox, and it makes an attempt a failed case that names the line.
  */
-#ifndef BALISE_GRADER_FILTER_H
-#define BALISE_GRADER_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
@@ -17,5 +16,3 @@ bool filter_begin(bool devices);
 
 /** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */
 void filter_answer(ucontext_t *context, int call);
-
-#endif

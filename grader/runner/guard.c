@@ -1,3 +1,4 @@
+/* What would end a rank: signals, and calls of exit and its kin. */
 #include "grader/runner/guard.h"
 
 #include <execinfo.h>
@@ -9,7 +10,6 @@
 #include "base/run.h"
 #include "grader/labs/room.h"
 #include "grader/runner/filter.h"
-#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum {
@@ -141,27 +141,17 @@ static _Noreturn void must_not_end(const char *call)
            "%s was called: it ends this rank before the check is complete", call);
 }
 
-_Noreturn void graded_exit(int status)
-{
-    must_not_end("exit()");
-}
+#define ENDS(name)                                                                                 \
+    GRADED(_Noreturn void, name, int status)                                                       \
+    {                                                                                              \
+        must_not_end(#name "()");                                                                  \
+    }
+ENDS(exit)
+ENDS(_exit)
+ENDS(_Exit)
+ENDS(quick_exit)
 
-_Noreturn void graded__exit(int status)
-{
-    must_not_end("_exit()");
-}
-
-_Noreturn void graded__Exit(int status)
-{
-    must_not_end("_Exit()");
-}
-
-_Noreturn void graded_quick_exit(int status)
-{
-    must_not_end("quick_exit()");
-}
-
-_Noreturn void graded_abort(void)
+GRADED(_Noreturn void, abort, void)
 {
     must_not_end("abort()");
 }

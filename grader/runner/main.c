@@ -20,9 +20,6 @@
 #include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
-#include "grader/runner/sanitizer.h"
-#include "grader/runner/values.h"
-#include "grader/runner/yield.h"
 #include "mesh/mesh.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
@@ -112,28 +109,22 @@ void traffic_begin(Scenario *run)
     before = recorder_traffic();
 }
 
-/* A message without a number says something by its tag. Some tell that another rank may go on; many are numbers in disguise. */
-static double said_by_tags(int64_t messages)
+/* What says something beside numbers: the tag of an empty message, of which some tell that another rank may go on, and many are numbers in
+ * disguise; the making of a communicator, which takes all ranks of a group together as a collective does, but is done once, as a rule. */
+static double beyond(int64_t count, int64_t free_ones)
 {
-    enum { FREE = 32 };
-    return messages > FREE ? (double)(messages - FREE) : 0;
-}
-
-/* To make communicators takes all ranks of a group together, as a collective does; but they are made once, as a rule. */
-static int64_t said_by_making(int64_t communicators)
-{
-    enum { FREE = 4 };
-    return communicators > FREE ? communicators - FREE : 0;
+    return count > free_ones ? (double)(count - free_ones) : 0;
 }
 
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
+    enum { EMPTY = 32, COMMUNICATORS = 4 }; /* that are free */
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
-    numbers[0] = now.elements - before.elements + said_by_tags(now.empty - before.empty);
-    numbers[1] = (double)(now.calls - before.calls + said_by_making(now.made - before.made));
+    numbers[0] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);
+    numbers[1] = (double)(now.calls - before.calls) + beyond(now.made - before.made, COMMUNICATORS);
     numbers[2] = sizes->vocabulary;
 }
 
@@ -181,10 +172,9 @@ static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
 static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
+    static Mesh meshes[2]; /* in turn: a lab that keeps that of the last case meets nothing there */
     double *numbers;
-    static Mesh meshes[2];
-    Mesh *mesh =
-        &meshes[number % 2]; /* a lab that keeps that of the last case meets nothing there */
+    Mesh *mesh = &meshes[number % 2];
     Scenario *run = &runner.run;
     *run = (Scenario){.c = *c, .stream = run->stream};
     stream_entry(&run->stream, CASE, 0, (Label){0}, 0, &numbers);
@@ -202,8 +192,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
         lab_scenario(run);
         finish_case();
     }
-    bool open =
-        recorder_open_requests() > 0; /* MPI may still write into what this case has allocated */
+    bool open = recorder_open_requests() > 0; /* MPI may still write to this case's memory */
     recorder_end();
     if (!open)
         clear_away(run);
@@ -247,8 +236,7 @@ static void attach(const char *path)
     runner.launch = (Launch *)base;
     runner.header = &runner.launch->rank[runner.rank];
     if (runner.launch->control.debugged) /* by no ancestor of this process */
-        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
-              0); /* NOLINT(cppcoreguidelines-pro-type-vararg) */
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     yield_begin(runner.header);
     runner.run.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES,
                                  STREAM_BYTES, &runner.header->used};
@@ -259,8 +247,7 @@ static void send_at_once(void)
 {
     enum { DESCRIPTORS = 64 };
     const int yes = 1;
-    for (int file = 3; file < DESCRIPTORS;
-         file++) /* what is no such connection says so, and stays as it is */
+    for (int file = 3; file < DESCRIPTORS; file++) /* what is no connection stays as it is */
         setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
@@ -273,8 +260,7 @@ int main(int argc, char **argv)
         problem_print(stderr, &problem);
         return 2;
     }
-    setvbuf(stdout, NULL, _IOLBF,
-            0); /* what a lab prints before it crashes is what its author looks for */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a lab prints before it crashes is looked for */
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);

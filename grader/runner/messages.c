@@ -1,114 +1,141 @@
 /* Messages between two ranks, recorded and charged with what they send. */
+#include <time.h>
+
 #include "base/language.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
+
+static void sends(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MPI_Datatype type)
+{
+    if (!call)
+        return;
+    call->to = launch_rank(comm, to);
+    call->to_tag = tag;
+    call->sent[0] = signature_of(count, type);
+}
+
+static void receives(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type)
+{
+    if (!call)
+        return;
+    call->from = from == MPI_ANY_SOURCE ? ANYBODY : launch_rank(comm, from);
+    call->from_tag = tag == MPI_ANY_TAG ? ANY_TAG : tag;
+    call->received[0] = signature_of(count, type);
+}
+
+void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
+{
+    if (!call || (call->from != ANYBODY && call->from_tag != ANY_TAG))
+        return;
+    if (call->from == ANYBODY)
+        call->from = launch_rank(comm, status->MPI_SOURCE);
+    call->from_tag = status->MPI_TAG;
+}
+
+/* The rank whose message a receive from anybody takes: waits until there is one. A receive from anybody takes what comes, in whatever
+ * order. On one machine messages nearly always come in the order in which they were sent, and a lab that counts on one message of each
+ * rank goes well. Here a rank that has sent a message is asked for its next one first, before those of ranks that were slower: MPI is as
+ * free to do so (MPI 4.0, 3.5: only messages of one rank keep their order). */
+static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
+{
+    enum { LOOKS = 100, BETWEEN = 20000 }; /* nanoseconds */
+    static int last = MPI_PROC_NULL;
+    MPI_Status first;
+    if (!call || from != MPI_ANY_SOURCE)
+        return from;
+    PMPI_Probe(MPI_ANY_SOURCE, tag, comm, &first);
+    for (int i = 0, there = 0; last >= 0 && last < size_of(comm) && i < LOOKS; i++) {
+        PMPI_Iprobe(last, tag, comm, &there, MPI_STATUS_IGNORE);
+        if (there)
+            return last;
+        nanosleep(&(struct timespec){0, BETWEEN}, NULL);
+    }
+    return last = first.MPI_SOURCE;
+}
 
 /* What a rank sends to itself leaves it for nowhere. */
 static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype type)
 {
-    if (to == MPI_PROC_NULL || to == rank_in(comm))
-        return;
-    charge(false, count, type);
-    if (count == 0)
-        charge_nothing();
+    if (to != MPI_PROC_NULL && to != rank_in(comm))
+        charge(false, count, type);
 }
 
-#define POINT(name, describe, charged, share, type, call)                                          \
-    comm = substituted(comm);                                                                      \
-    Call *this = call_of(name, comm, MESSAGE);                                                     \
-    describe;                                                                                      \
-    enter(this);                                                                                   \
-    charge_message(comm, charged, share, type);                                                    \
-    int result = call;
-
-#define SEND(name, ready, call)                                                                    \
-    POINT(name, sends_when(ready, this, comm, to, tag, count, type), to, count, type, call)        \
-    return leave(result)
-
-#define START_OF_SEND(name, ready, call)                                                           \
-    POINT(name,                                                                                    \
-          (begins(this), sends_when(ready, this, comm, to, tag, count, type),                      \
-           x = departs(this, x, count, type)),                                                     \
-          to, count, type, call)                                                                   \
-    return leave(request_started(this, result, comm, *request))
-
-/* A receive costs its sender. Where the message came from is told by the status, if need be by one of our own. */
-#define RECEIVE(name, describe, call)                                                              \
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \
-    POINT(name, describe, MPI_PROC_NULL, 0, MPI_DATATYPE_NULL, call)                               \
-    came_from(this, comm, got);                                                                    \
-    return leave(result)
-
-enum { ANY_TIME, READY };
-
-static void sends_when(int ready, Call *call, MPI_Comm comm, int to, int tag, int count,
-                       MPI_Datatype type)
+static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, int tag, int count,
+                          MPI_Datatype type)
 {
-    sends_message(call, comm, to, tag, count, type);
+    Call *call = call_of(name, comm, MESSAGE);
+    sends(call, comm, to, tag, count, type);
     if (call)
         call->ready = ready;
+    return call;
 }
 
-int MPI_Send(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
-{
-    SEND("send", ANY_TIME, PMPI_Ssend(x, count, type, to, tag, comm)); /* as large messages would */
-}
+/* A send, `at_once` or started; `ready`: its receive must be there before it. */
+#define SEND(name, started, said, ready, at_once)                                                  \
+    int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
+    {                                                                                              \
+        comm = substituted(comm);                                                                  \
+        enter(call_of_send(said, comm, ready, to, tag, count, type));                              \
+        charge_message(comm, to, count, type);                                                     \
+        return leave(at_once(x, count, type, to, tag, comm));                                      \
+    }                                                                                              \
+                                                                                                   \
+    int MPI_##started(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, \
+                      MPI_Request *request)                                                        \
+    {                                                                                              \
+        comm = substituted(comm);                                                                  \
+        Call *call = begins(call_of_send(said, comm, ready, to, tag, count, type));                \
+        departs(call, x, count, type);                                                             \
+        enter(call);                                                                               \
+        charge_message(comm, to, count, type);                                                     \
+        int result = PMPI_##started(x, count, type, to, tag, comm, request);                       \
+        return leave(request_started(call, result, comm, *request));                               \
+    }
 
-int MPI_Ssend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
-{
-    SEND("send", ANY_TIME, PMPI_Ssend(x, count, type, to, tag, comm));
-}
+SEND(Send, Isend, "send", false, PMPI_Ssend) /* at once it waits as a large message would */
+SEND(Ssend, Issend, "send", false, PMPI_Ssend)
+SEND(Rsend, Irsend, "ready send", true, PMPI_Rsend)
 
-int MPI_Isend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-              MPI_Request *request)
-{
-    START_OF_SEND("send", ANY_TIME, PMPI_Isend(x, count, type, to, tag, comm, request));
-}
-
-int MPI_Issend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
-{
-    START_OF_SEND("send", ANY_TIME, PMPI_Issend(x, count, type, to, tag, comm, request));
-}
-
-int MPI_Rsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
-{
-    SEND("ready send", READY, PMPI_Rsend(x, count, type, to, tag, comm));
-}
-
-int MPI_Irsend(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
-{
-    START_OF_SEND("ready send", READY, PMPI_Irsend(x, count, type, to, tag, comm, request));
-}
+/* What comes, to be described before: a receive costs its sender. Where the message came from is told by the status, if need be by one of
+ * our own. */
+#define RECEIVES(call, to, count, type, ...)                                                       \
+    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \
+    enter(call);                                                                                   \
+    charge_message(comm, to, count, type);                                                         \
+    int result = __VA_ARGS__;                                                                      \
+    came_from(call, comm, got);                                                                    \
+    return leave(result)
 
 int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
              MPI_Status *status)
 {
-    RECEIVE("receive", receives_message(this, comm, from, tag, count, type),
-            PMPI_Recv(x, count, type, from_whom(this, comm, from, tag), tag, comm, got));
+    comm = substituted(comm);
+    Call *call = call_of("receive", comm, MESSAGE);
+    receives(call, comm, from, tag, count, type);
+    RECEIVES(call, MPI_PROC_NULL, 0, type,
+             PMPI_Recv(x, count, type, from_whom(call, comm, from, tag), tag, comm, got));
 }
 
 int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    POINT("receive",
-          (begins(this), receives_message(this, comm, from, tag, count, type),
-           x = lands_message(this, x, count, type)),
-          MPI_PROC_NULL, 0, type, PMPI_Irecv(x, count, type, from, tag, comm, request))
-    return leave(request_started(this, result, comm, *request));
-}
-
-static void looks_for(Call *call, MPI_Comm comm, int from, int tag)
-{
-    receives_message(call, comm, from, tag, 0, MPI_DATATYPE_NULL);
-    if (call)
-        call->probes = 1;
+    comm = substituted(comm);
+    Call *call = begins(call_of("receive", comm, MESSAGE));
+    receives(call, comm, from, tag, count, type);
+    x = lands_message(call, x, count, type);
+    enter(call);
+    int result = PMPI_Irecv(x, count, type, from, tag, comm, request);
+    return leave(request_started(call, result, comm, *request));
 }
 
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    RECEIVE("probe", looks_for(this, comm, from, tag),
-            PMPI_Probe(from_whom(this, comm, from, tag), tag, comm, got));
+    comm = substituted(comm);
+    Call *call = call_of("probe", comm, MESSAGE);
+    receives(call, comm, from, tag, 0, MPI_DATATYPE_NULL);
+    if (call)
+        call->probes = 1;
+    RECEIVES(call, MPI_PROC_NULL, 0, MPI_DATATYPE_NULL,
+             PMPI_Probe(from_whom(call, comm, from, tag), tag, comm, got));
 }
 
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
@@ -116,31 +143,24 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
     return PMPI_Iprobe(from, tag, substituted(comm), flag, status);
 }
 
-static void exchanges(Call *call, MPI_Comm comm, int to, int tag, int from, int y_tag, int count,
-                      MPI_Datatype type, int y_count, MPI_Datatype y_type)
-{
-    sends_message(call, comm, to, tag, count, type);
-    receives_message(call, comm, from, y_tag, y_count, y_type);
-}
-
 int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, void *y, int y_count,
                  MPI_Datatype y_type, int from, int y_tag, MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT(N_("send and receive"),
-          exchanges(this, comm, to, tag, from, y_tag, count, type, y_count, y_type), to, count,
-          type, PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got))
-    came_from(this, comm, got);
-    return leave(result);
+    comm = substituted(comm);
+    Call *call = call_of(N_("send and receive"), comm, MESSAGE);
+    sends(call, comm, to, tag, count, type);
+    receives(call, comm, from, y_tag, y_count, y_type);
+    RECEIVES(call, to, count, type,
+             PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got));
 }
 
 int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag, int from,
                          int y_tag, MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;
-    POINT(N_("send and receive"),
-          exchanges(this, comm, to, tag, from, y_tag, count, type, count, type), to, count, type,
-          PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got))
-    came_from(this, comm, got);
-    return leave(result);
+    comm = substituted(comm);
+    Call *call = call_of(N_("send and receive"), comm, MESSAGE);
+    sends(call, comm, to, tag, count, type);
+    receives(call, comm, from, y_tag, count, type);
+    RECEIVES(call, to, count, type,
+             PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got));
 }

@@ -1,11 +1,13 @@
+/* The calls that a rank makes, in its ring; what it is charged with; what it held alike with others. */
 #include "grader/runner/recorder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "autograd/tape.h"
+#include "base/clock.h"
 #include "base/run.h"
-#include "grader/runner/record.h"
 
 /* What takes a few calls when done well takes a few thousand number by number. */
 enum { MANY_CALLS = 20000 };
@@ -64,9 +66,7 @@ MPI_Comm substituted(MPI_Comm comm)
 
 static int64_t nanoseconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
+    return (int64_t)(1e9 * clock_now());
 }
 
 Call *call_at(int64_t index)
@@ -138,17 +138,13 @@ void charge(bool collective, double elements, MPI_Datatype type)
         PMPI_Type_size(type, &size);
     recorder.traffic.elements += elements * size / 4;
     recorder.traffic.calls += collective;
+    recorder.traffic.empty += !collective && elements == 0;
 }
 
 void charge_communicator(void)
 {
     if (recorder.header)
         recorder.traffic.made++;
-}
-
-void charge_nothing(void)
-{
-    recorder.traffic.empty += recorder.header && recorder.depth == 1;
 }
 
 int size_of(MPI_Comm comm)
@@ -158,16 +154,11 @@ int size_of(MPI_Comm comm)
     return size;
 }
 
-double all_reduce_share(MPI_Comm comm, double count)
+int rank_in(MPI_Comm comm)
 {
-    double n = size_of(comm);
-    return 2 * (n - 1) * count / n;
-}
-
-double gather_share(MPI_Comm comm, double whole_count)
-{
-    double n = size_of(comm);
-    return (n - 1) * whole_count / n;
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
 }
 
 /* A lab neither starts nor ends MPI, nor the run of its grader. */
@@ -226,4 +217,46 @@ void recorder_catch_errors(void)
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(refused, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+}
+
+/* ---- what every rank of a tp group should hold alike ----------------------------------------------------------------- */
+
+/* A weight for each place, so that an exchange of two numbers shows. */
+static double weight(int64_t i)
+{
+    uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15;
+    return 0.5 + (double)(x >> 40) * 0x1p-24;
+}
+
+/* The gradient of a partial sum is the same everywhere, that of a copy is not. */
+static bool is_called_whole(const Tensor *x, const Tensor *gradient)
+{
+    PlacementKind kind = (PlacementKind)x->placement.kind;
+    return kind == WHOLE || kind == (gradient ? PARTIAL : COPIED);
+}
+
+static void see(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+                void *address)
+{
+    Rings *rings = context;
+    const Tensor *numbers = gradient ? gradient : x;
+    int64_t index = atomic_load(&rings->values);
+    if (index >= RING_VALUES || !address || !is_called_whole(x, gradient) ||
+        numbers->dtype != REAL || !numbers->buffer)
+        return;
+    Value *value = &rings->value[index];
+    *value = (Value){.address = address, .count = tensor_count(x), .gradient = gradient != NULL};
+    snprintf(value->word, sizeof value->word, "%s", word);
+    backend_wait();
+    for (int64_t i = 0; i < value->count; i++) {
+        double part = weight(i) * (double)reals(numbers)[i];
+        value->sum += part;
+        value->size += fabs(part);
+    }
+    atomic_store(&rings->values, index + 1);
+}
+
+void values_watch(Tape *tape, Rings *rings)
+{
+    tape_witness(tape, (Witness){see, rings});
 }

@@ -1,12 +1,119 @@
-/* Requests: which call has started which, and the calls that end them. */
-#include <mpi.h>
+/* Requests: which call has started which, the memory that is theirs while they are under way, and the calls that end them. */
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
+#include "base/language.h"
 #include "base/run.h"
-#include "grader/runner/record.h"
 #include "grader/runner/recorder.h"
 
 enum { KEPT = 4096, SHY = 8 };
+
+/* ---- under way ------------------------------------------------------------------------------------------------------ */
+
+/* What lies in memory while a message is under way. From its start until it is complete MPI has the buffer: what is sent must
+ * not change, and what is received is not there yet. Both often go well by chance, for short messages and quiet machines. Here
+ * they never do: what is received comes to the lab's buffer when the lab is told that it is complete, and until then the
+ * buffer holds numbers that are none (UNDER_WAY, by which the judge knows where they were read); what is sent is looked at again
+ * when it is complete. */
+typedef struct Flight {
+    const void *sent;         /* the lab's, or NULL */
+    size_t sent_bytes;        /* of `sent` */
+    uint64_t sum;             /* of what was sent */
+    void *received, *landing; /* the lab's, and where MPI puts it meanwhile; or NULL */
+    size_t bytes, marked;     /* that there is room for, and those at the front that hold marks */
+} Flight;
+
+static Flight next; /* of the call that this rank is about to make */
+
+/* The bytes of `count` numbers that lie side by side; 0 for a type with gaps, whose buffers are left alone. */
+static size_t bytes_side_by_side(double count, MPI_Datatype type)
+{
+    int size;
+    MPI_Aint low, extent;
+    if (count <= 0 || type == MPI_DATATYPE_NULL)
+        return 0;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_extent(type, &low, &extent);
+    return low == 0 && extent == size ? (size_t)count * (size_t)size : 0;
+}
+
+void departs(const Call *call, const void *in, double count, MPI_Datatype type)
+{
+    size_t bytes = call && in != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
+    if (bytes)
+        next = (Flight){.sent = in, .sent_bytes = bytes, .sum = XXH3_64bits(in, bytes)};
+}
+
+static void mark(void *out, size_t bytes)
+{
+    static const uint32_t none = UNDER_WAY;
+    for (size_t i = 0; i < bytes; i++)
+        ((unsigned char *)out)[i] = ((const unsigned char *)&none)[i % sizeof none];
+}
+
+static bool overlap(const Flight *f)
+{
+    const char *in = f->sent, *out = f->received;
+    return in && in < out + f->bytes && out < in + f->sent_bytes;
+}
+
+static void *lands_with(const Call *call, void *out, size_t bytes, size_t marked)
+{
+    if (!bytes)
+        return out;
+    next.received = out;
+    next.bytes = bytes;
+    next.marked = marked;
+    if (overlap(&next))
+        misuse("MPI_IN_PLACE says that the result takes the place of what is sent",
+               "%s: what is sent and what is received lie in the same memory", call->name);
+    next.landing = malloc(bytes);
+    memcpy(next.landing, out, marked);
+    mark(out, marked);
+    return next.landing;
+}
+
+void *lands(const Call *call, void *out, double count, MPI_Datatype type)
+{
+    size_t bytes = call && out != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
+    return lands_with(call, out, bytes, bytes);
+}
+
+/* The room for it may be said to be longer than it is, as long as no message fills it. */
+void *lands_message(const Call *call, void *out, int count, MPI_Datatype type)
+{
+    size_t bytes = call ? bytes_side_by_side(count, type) : 0;
+    return lands_with(call, out, bytes, bytes ? bytes_side_by_side(1, type) : 0);
+}
+
+static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
+{
+    int count = 0;
+    if (!status || f->marked == f->bytes)
+        return f->marked;
+    PMPI_Get_count(status, MPI_BYTE, &count);
+    return count < 0 ? 0 : (size_t)count;
+}
+
+/* What nothing was written to is as it was. */
+static void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
+{
+    if (f->landing) {
+        memcpy(f->received, f->landing, f->marked);
+        memcpy(f->received, f->landing, bytes_arrived(f, status));
+    }
+    if (f->sent && XXH3_64bits(f->sent, f->sent_bytes) != f->sum)
+        misuse_since(
+            call ? call->address : NULL,
+            "wait for it before the buffer is used again, or send from one that is used for nothing else",
+            "%s: what is sent was changed before it was complete: what arrives is a matter of chance",
+            call ? call->name : _("message"));
+    free(f->landing);
+    *f = (Flight){0};
+}
+
+/* ---- what has started which ----------------------------------------------------------------------------------------- */
 
 typedef struct Started {
     MPI_Request request;
@@ -46,7 +153,8 @@ static void together_if_known(MPI_Request request, Flight *flight)
 
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
 {
-    Flight flight = flight_begun();
+    Flight flight = next;
+    next = (Flight){0};
     if (!call || request == MPI_REQUEST_NULL) {
         flight_ends(&flight, call, NULL);
         return result;
@@ -55,7 +163,6 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     if (requests.count == KEPT)
         misuse("wait for what was started before more is", "%s: %d exchanges are under way",
                call->name, KEPT);
-    call->starts = 1;
     requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
     return result;
 }
@@ -107,23 +214,21 @@ static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
     return e;
 }
 
-/* Of those that are over. @param which of the requests a status belongs to; NULL: as they come */
-static void note_ended(const Ending *e, const int which[], int statuses)
+/* What MPI has returned. @param over how many requests are, by their statuses
+ * @param which of the requests a status belongs to; NULL: as they come */
+static int ends(const Ending *e, int over, const int which[], int result)
 {
-    for (int i = 0; i < statuses; i++) {
+    for (int i = 0; i < over; i++) {
         int k = which ? which[i] : i;
         if (k >= 0 && k < e->count && e->before[k] != MPI_REQUEST_NULL)
             ended(e->before[k], &e->statuses[i]);
     }
-}
-
-static void let_go(Ending *e)
-{
     for (int i = 0; i < e->count; i++)
         if (e->requests[i] != MPI_REQUEST_NULL)
             waits_for(e->requests[i], -1);
     free(e->before);
     free(e->own);
+    return result;
 }
 
 static void enter_wait(const Ending *e, bool some)
@@ -136,44 +241,32 @@ static void enter_wait(const Ending *e, bool some)
         waits_for(e->before[i], index_of_current());
 }
 
+/* `call` may end some of the requests, or all of them; `over` and `which` as in ends(). */
+#define WAIT(count, requests, statuses, some, call, over, which)                                   \
+    Ending e = ending_of(count, requests, statuses);                                               \
+    enter_wait(&e, some);                                                                          \
+    int result = leave(call);                                                                      \
+    return ends(&e, over, which, result)
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    Ending ending = ending_of(1, request, status);
-    enter_wait(&ending, false);
-    int result = leave(PMPI_Wait(request, ending.statuses));
-    note_ended(&ending, NULL, 1);
-    let_go(&ending);
-    return result;
+    WAIT(1, request, status, false, PMPI_Wait(request, e.statuses), 1, NULL);
 }
 
 int MPI_Waitall(int count, MPI_Request all[], MPI_Status statuses[])
 {
-    Ending ending = ending_of(count, all, statuses);
-    enter_wait(&ending, false);
-    int result = leave(PMPI_Waitall(count, all, ending.statuses));
-    note_ended(&ending, NULL, ending.count);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, statuses, false, PMPI_Waitall(count, all, e.statuses), e.count, NULL);
 }
 
 int MPI_Waitany(int count, MPI_Request all[], int *index, MPI_Status *status)
 {
-    Ending ending = ending_of(count, all, status);
-    enter_wait(&ending, true);
-    int result = leave(PMPI_Waitany(count, all, index, ending.statuses));
-    note_ended(&ending, index, 1);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, status, true, PMPI_Waitany(count, all, index, e.statuses), 1, index);
 }
 
 int MPI_Waitsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
 {
-    Ending ending = ending_of(count, all, statuses);
-    enter_wait(&ending, true);
-    int result = leave(PMPI_Waitsome(count, all, done, indices, ending.statuses));
-    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
-    let_go(&ending);
-    return result;
+    WAIT(count, all, statuses, true, PMPI_Waitsome(count, all, done, indices, e.statuses),
+         *done == MPI_UNDEFINED ? 0 : *done, indices);
 }
 
 /* ---- asking: no call that a rank could wait in ---------------------------------------------------------------------- */
@@ -189,55 +282,37 @@ static bool not_yet(int count, const MPI_Request asked[])
     return shy;
 }
 
+/* `found`: how many the call says are over; `index` is told none where it is too early. */
+#define TEST(count, requests, statuses, found, index, call, over, which)                           \
+    if (not_yet(count, requests)) {                                                                \
+        *(found) = 0;                                                                              \
+        *(index) = MPI_UNDEFINED;                                                                  \
+        return MPI_SUCCESS;                                                                        \
+    }                                                                                              \
+    Ending e = ending_of(count, requests, statuses);                                               \
+    int result = call;                                                                             \
+    return ends(&e, over, which, result)
+
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (not_yet(1, request)) {
-        *flag = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(1, request, status);
-    int result = PMPI_Test(request, flag, ending.statuses);
-    note_ended(&ending, NULL, *flag);
-    let_go(&ending);
-    return result;
+    TEST(1, request, status, flag, &(int){0}, PMPI_Test(request, flag, e.statuses), *flag, NULL);
 }
 
 int MPI_Testall(int count, MPI_Request all[], int *flag, MPI_Status statuses[])
 {
-    if (not_yet(count, all)) {
-        *flag = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, statuses);
-    int result = PMPI_Testall(count, all, flag, ending.statuses);
-    note_ended(&ending, NULL, *flag ? ending.count : 0);
-    let_go(&ending);
-    return result;
+    TEST(count, all, statuses, flag, &(int){0}, PMPI_Testall(count, all, flag, e.statuses),
+         *flag ? e.count : 0, NULL);
 }
 
 int MPI_Testany(int count, MPI_Request all[], int *index, int *flag, MPI_Status *status)
 {
-    if (not_yet(count, all)) {
-        *flag = 0;
-        *index = MPI_UNDEFINED;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, status);
-    int result = PMPI_Testany(count, all, index, flag, ending.statuses);
-    note_ended(&ending, index, *flag);
-    let_go(&ending);
-    return result;
+    TEST(count, all, status, flag, index, PMPI_Testany(count, all, index, flag, e.statuses), *flag,
+         index);
 }
 
 int MPI_Testsome(int count, MPI_Request all[], int *done, int indices[], MPI_Status statuses[])
 {
-    if (not_yet(count, all)) {
-        *done = 0;
-        return MPI_SUCCESS;
-    }
-    Ending ending = ending_of(count, all, statuses);
-    int result = PMPI_Testsome(count, all, done, indices, ending.statuses);
-    note_ended(&ending, indices, *done == MPI_UNDEFINED ? 0 : *done);
-    let_go(&ending);
-    return result;
+    TEST(count, all, statuses, done, &(int){0},
+         PMPI_Testsome(count, all, done, indices, e.statuses), *done == MPI_UNDEFINED ? 0 : *done,
+         indices);
 }

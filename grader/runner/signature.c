@@ -2,52 +2,26 @@
 #include <mpi.h>
 
 #include "base/real.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
 /* MPI_INT32_T and MPI_INT are two names of one thing on this machine; MPI_BYTE is like nothing else. */
 static int32_t basic_of(MPI_Datatype type, int size)
 {
-    const struct {
-        MPI_Datatype type;
-        BasicKind kind;
-    } kinds[] = {
-        {MPI_FLOAT, FLOATING},
-        {MPI_DOUBLE, FLOATING},
-        {MPI_LONG_DOUBLE, FLOATING},
-        {MPI_INT, SIGNED},
-        {MPI_LONG, SIGNED},
-        {MPI_LONG_LONG, SIGNED},
-        {MPI_SHORT, SIGNED},
-        {MPI_SIGNED_CHAR, SIGNED},
-        {MPI_INT8_T, SIGNED},
-        {MPI_INT16_T, SIGNED},
-        {MPI_INT32_T, SIGNED},
-        {MPI_INT64_T, SIGNED},
-        {MPI_AINT, SIGNED},
-        {MPI_COUNT, SIGNED},
-        {MPI_OFFSET, SIGNED},
-        {MPI_UNSIGNED, UNSIGNED},
-        {MPI_UNSIGNED_LONG, UNSIGNED},
-        {MPI_UNSIGNED_LONG_LONG, UNSIGNED},
-        {MPI_UNSIGNED_SHORT, UNSIGNED},
-        {MPI_UNSIGNED_CHAR, UNSIGNED},
-        {MPI_UINT8_T, UNSIGNED},
-        {MPI_UINT16_T, UNSIGNED},
-        {MPI_UINT32_T, UNSIGNED},
-        {MPI_UINT64_T, UNSIGNED},
-        {MPI_CHAR, CHARACTER},
-        {MPI_WCHAR, CHARACTER},
-        {MPI_C_BOOL, LOGICAL},
-        {MPI_C_FLOAT_COMPLEX, COMPLEX},
-        {MPI_C_DOUBLE_COMPLEX, COMPLEX},
-        {MPI_FLOAT_INT, PAIR},
-        {MPI_DOUBLE_INT, PAIR},
-        {MPI_LONG_INT, PAIR},
-        {MPI_2INT, PAIR},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].type == type)
-            return BASIC(kinds[i].kind, size);
+    enum { MOST = 12 }; /* of a kind */
+    const MPI_Datatype types[BYTES][MOST] = {
+        [FLOATING] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE},
+        [SIGNED] = {MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_SHORT, MPI_SIGNED_CHAR, MPI_INT8_T,
+                    MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_AINT, MPI_COUNT, MPI_OFFSET},
+        [UNSIGNED] = {MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UNSIGNED_SHORT,
+                      MPI_UNSIGNED_CHAR, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T},
+        [CHARACTER] = {MPI_CHAR, MPI_WCHAR},
+        [COMPLEX] = {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX},
+        [LOGICAL] = {MPI_C_BOOL},
+        [PAIR] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT}};
+    for (int kind = FLOATING; kind < BYTES; kind++)
+        for (int i = 0; i < MOST && types[kind][i]; i++)
+            if (types[kind][i] == type)
+                return BASIC(kind, size);
     return BASIC(BYTES, size);
 }
 

@@ -3,7 +3,7 @@
  * of the time goes into looking. This sched_yield() takes the place of the C library's in the runner: a rank that has looked in
  * vain for a while sleeps between two looks, the longer the longer nothing has come, and leaves the core to ranks that compute.
  * It also counts the looks, by which the judge knows that a rank has asked in vain, however busy the machine is. */
-#include "grader/runner/yield.h"
+#include "grader/runner/recorder.h"
 
 #include <sched.h>
 #include <sys/syscall.h>

@@ -96,7 +96,6 @@ Lab lab_99 = {
     .kinds = {{.expect = expect_part, .mistakes = IN_SUMS}},
     .forward = sent,
     .backward = sent,
-    .usual = usual_world,
     .cases = cases_at,
 };
 #endif

@@ -1,6 +1,6 @@
 /* What a count of a type stands for: equal for every name of the same numbers, and of these alone. */
 #include "comm/tests/ranks.h"
-#include "grader/runner/record.h"
+#include "grader/runner/recorder.h"
 
 Suite *suite(void);
 
