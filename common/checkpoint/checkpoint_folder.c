@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { KEPT = 2 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { VERSION = 1 };
 static const char format[] = "balise checkpoint";

@@ -9,7 +9,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { BAD_INPUT = 2 };
 

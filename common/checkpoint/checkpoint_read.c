@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
 

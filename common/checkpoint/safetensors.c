@@ -1,5 +1,5 @@
 /* Writing, and reading: nothing that a file says is believed before it was held against the file's size. */
-#include "checkpoint/safetensors.h"
+#include "checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Saving and resuming a run. */
-#include "train/checkpoint.h"
+#include "train/trainer.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -10,8 +10,7 @@
 
 #include "backend/host_view.h"
 #include "base/language.h"
-#include "train/agree.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 /* ---- the folders --------------------------------------------------------------------------------------- */
 

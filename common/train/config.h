@@ -4,8 +4,7 @@
 #pragma once
 
 #include "model/bert.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
+#include "optim/optim.h"
 
 /** The options of a run, each checked by itself. Texts are the arguments', which outlive it. */
 typedef struct TrainConfig {

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/spans.h"
 #include "comm/comm.h"
-#include "train/trace_parts.h"
 #include "train/profile.h"
 
 enum { WARM_UP = 2 };
@@ -137,7 +136,7 @@ static void keep_common_steps(Trace *t)
     t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
 }
 
-void trace_compare(Trace *t)
+static void compare_all(Trace *t)
 {
     keep_common_steps(t);
     if (t->mesh->tp_degree > 1)
@@ -148,6 +147,6 @@ void trace_compare(Trace *t)
 
 bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem)
 {
-    trace_compare(kept);
+    compare_all(kept);
     return trace_file_write(kept, path, first, problem);
 }

@@ -10,8 +10,8 @@
 #include "base/language.h"
 #include "base/replacement.h"
 #include "comm/comm.h"
-#include "train/agree.h"
-#include "train/trace_parts.h"
+#include "train/trainer.h"
+#include "train/trace.h"
 
 enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 

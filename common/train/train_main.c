@@ -7,7 +7,6 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "train/agree.h"
 #include "train/trainer.h"
 
 enum { BAD_INPUT = 2 };

@@ -7,11 +7,6 @@
 
 #include "base/clock.h"
 #include "mesh/mesh.h"
-#include "train/agree.h"
-#include "train/checkpoint.h"
-#include "train/equal.h"
-#include "train/map.h"
-#include "train/parts.h"
 #include "train/profile.h"
 #include "train/stall.h"
 #include "train/trace.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { RANKS = 4, PARAMETERS = 4 };
 

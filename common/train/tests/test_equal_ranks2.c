@@ -3,7 +3,7 @@
 
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
-#include "train/equal.h"
+#include "train/trainer.h"
 
 static Model *model_of_two(const Mesh *mesh, Pool *pool)
 {
