@@ -1,11 +1,11 @@
 /** @file
- * Every word that a lab is written in.
+ * Every function and type that a lab is written in.
  *
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split one model, dp replicas of the model.
  *
  * Nothing is freed in a lab: tensors belong to the tape and live for one step, layers and parameters to the
- * builder, groups to the mesh. The kit's words that return a Tensor never change their arguments; what they
+ * builder, groups to the mesh. The kit's functions that return a Tensor never change their arguments; what they
  * return may share their memory. Any misuse ends the run with the line in your file, the shapes and
  * placements, and a HINT.
  */
@@ -242,7 +242,7 @@ typedef struct Metrics {
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
-/* ---- When the words above are not enough --------------------------------------------------------------- */
+/* ---- When the functions above are not enough --------------------------------------------------------------- */
 
 /** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). backward is given dy alone, so
  * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
@@ -254,7 +254,7 @@ typedef struct Op {
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
-/** x's numbers, row by row, ready to read and write until the next word. What x is (whole, shard, partial) is
+/** x's numbers, row by row, ready to read and write until the next call. What x is (whole, shard, partial) is
  * then yours to know, or to say with placed(). Ids and masks are integers: (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */

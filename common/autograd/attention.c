@@ -1,3 +1,4 @@
+/* Attention on the tape. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* Lookups in a table, and learned positions. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"

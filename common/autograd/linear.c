@@ -1,3 +1,4 @@
+/* y = x W^T on the tape; rows of zeros are left out of its backward pass. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/language.h"

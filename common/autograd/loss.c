@@ -1,3 +1,4 @@
+/* The loss, and tensors of numbers that the caller has. */
 #include <string.h>
 
 #include "autograd/operations.h"

@@ -1,3 +1,4 @@
+/* Layer norm on the tape. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"

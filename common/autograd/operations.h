@@ -1,5 +1,5 @@
 /** @file
- * The differentiable operations below the words of balise.h that take a layer. Each checks shapes and
+ * The differentiable operations below the functions of balise.h that take a layer. Each checks shapes and
  * placements, runs its kernel and puts its backward on the tape. Parameters are passed as tensors; results
  * belong to the tape.
  */

@@ -1,3 +1,4 @@
+/* The rules of placement, and what is said where one is broken. */
 #include "autograd/placement.h"
 
 #include "base/language.h"
@@ -23,7 +24,7 @@ static Placement of(PlacementKind kind)
     return (Placement){kind, 0};
 }
 
-void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight)
+void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     int ranks = tape_mesh(tape)->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
@@ -32,7 +33,7 @@ void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight
             weight->placement.dim == 0
                 ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
                 : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
-            word, (long long)weight->undivided, ranks);
+            function, (long long)weight->undivided, ranks);
 }
 
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
@@ -95,7 +96,7 @@ Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_resul
     return weight->placement;
 }
 
-Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y)
+Placement place_alike(const Tape *tape, const char *function, const Tensor *x, const Tensor *y)
 {
     char a[96], b[96];
     if (!is_split(tape))
@@ -104,25 +105,25 @@ Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const
         return y->placement;
     if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
         misplaced("bring both to the same placement first (f, g or all_gather)",
-                  "%s: %s and %s are not alike", word, tensor_text(x, a), tensor_text(y, b));
+                  "%s: %s and %s are not alike", function, tensor_text(x, a), tensor_text(y, b));
         return is(x, WHOLE) || is(x, COPIED) ? y->placement : x->placement;
     }
     return x->placement;
 }
 
-Placement place_not_partial(const Tape *tape, const char *word, const Tensor *x)
+Placement place_not_partial(const Tape *tape, const char *function, const Tensor *x)
 {
     char a[96];
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
         misplaced("sum it first: all_reduce (g)",
-                  "%s: x %s: what is done to each addend is not what is done to the sum", word,
+                  "%s: x %s: what is done to each addend is not what is done to the sum", function,
                   tensor_text(x, a));
     return x->placement;
 }
 
-Placement place_whole(const Tape *tape, const char *word, const Tensor *x)
+Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
 {
     char a[96];
     if (!is_split(tape))
@@ -131,7 +132,7 @@ Placement place_whole(const Tape *tape, const char *word, const Tensor *x)
         misplaced(
             "this word takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
             "all_gather of a shard",
-            "%s: x %s is not whole", word, tensor_text(x, a));
+            "%s: x %s is not whole", function, tensor_text(x, a));
     return whole();
 }
 

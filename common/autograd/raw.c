@@ -1,4 +1,4 @@
-/* The doors of balise.h to what the words do not cover: own operations, and the numbers themselves. */
+/* What balise.h has beside its operations: own operations, and the numbers themselves. */
 #include <string.h>
 
 #include "autograd/operations.h"
@@ -7,21 +7,11 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-static Tensor *apply_forward(Tensor *x, const PairCall *call)
-{
-    return call->op->forward(x, call->mesh);
-}
-
-static Tensor *apply_backward(Tensor *dy, const PairCall *call)
-{
-    return call->op->backward(dy, call->mesh);
-}
-
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh)
 {
     must_be_real(op->name, x);
-    PairCall call = {op->name, apply_forward, apply_backward, .mesh = mesh, .op = op};
-    return call_pair(call, x, is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
+    return call_pair((PairCall){.op = *op, .mesh = mesh}, x,
+                     is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
 }
 
 static void placed_gradient(Node *node, Tensor *dy)

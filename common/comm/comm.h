@@ -2,7 +2,7 @@
  * Groups of ranks and what they exchange, over MPI. Every rank of a group calls a collective, in the same
  * order.
  *
- * Functions with `comm_` work on plain memory and know no tensor; the words of balise.h stand on them. Counts
+ * Functions with `comm_` work on plain memory and know no tensor; those of balise.h stand on them. Counts
  * may exceed 2^31 (the pieces that MPI gets do not). An error of MPI ends the run (MPI_ERRORS_ARE_FATAL).
  */
 #pragma once
@@ -51,7 +51,7 @@ void group_reset_counters(Group *group);
 
 /** Ends the run with the line in the student's file when a group that is to be made in a later balise is
  * used. */
-void group_must_exist(const Group *group, const char *word);
+void group_must_exist(const Group *group, const char *function);
 
 /** The sum over the ranks of x [count], on every rank. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);

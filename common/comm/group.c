@@ -30,13 +30,13 @@ void group_free(Group *group)
     free(group);
 }
 
-void group_must_exist(const Group *group, const char *word)
+void group_must_exist(const Group *group, const char *function)
 {
     if (!group)
         misuse(
             "balise 8 makes mesh->tp and balise 10 mesh->dp; until then the ranks that split the model are "
             "mesh->world",
-            "%s: this group does not exist yet", word);
+            "%s: this group does not exist yet", function);
 }
 
 static Group *child_of(Group *parent, MPI_Comm comm)

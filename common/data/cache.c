@@ -1,3 +1,4 @@
+/* The token cache: a file of ids that all ranks of a node map. */
 #include "data/internal.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* The reviews of a CSV file, by libcsv. */
 #include "data/internal.h"
 
 #include <csv.h>

@@ -1,3 +1,4 @@
+/* The order of an epoch. */
 #include "balise.h"
 #include "base/philox.h"
 

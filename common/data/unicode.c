@@ -1,3 +1,4 @@
+/* Unicode as BERT's tokenizer knows it, by utf8proc. */
 #include "data/internal.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The vocabulary as a hash table. */
 #include "data/internal.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* WordPiece: from text to ids. */
 #include "data/internal.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The lab's BERT, assembled. */
 #include "model/bert.h"
 
 #include <stdio.h>

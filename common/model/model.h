@@ -52,7 +52,7 @@ const char *builder_path(Builder *b);
 /** Ends the making of layers: allocates the arenas and draws the initial values. */
 void model_finish(Model *model);
 
-/** The words of the next forward pass that begin with a parameter find `tape` by it. */
+/** The operations of the next forward pass that begin with a parameter find `tape` by it. */
 void model_use_tape(Model *model, Tape *tape);
 
 /** The first parameter, in the order of making. */

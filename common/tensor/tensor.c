@@ -1,3 +1,4 @@
+/* Shapes, placements, and how they are written. */
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -32,13 +33,14 @@ Shape shape_with(Shape shape, int dim, int64_t size)
     return shape;
 }
 
-int shape_dim(const char *word, Shape shape, int dim)
+int shape_dim(const char *function, Shape shape, int dim)
 {
     char text[64];
     int from_front = dim < 0 ? dim + shape.rank : dim;
     if (from_front < 0 || from_front >= shape.rank)
         misuse("dimensions count from 0; LAST is the last one",
-               "%s: there is no dimension %d in a tensor %s", word, dim, shape_text(shape, text));
+               "%s: there is no dimension %d in a tensor %s", function, dim,
+               shape_text(shape, text));
     return from_front;
 }
 

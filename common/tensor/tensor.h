@@ -24,7 +24,7 @@ typedef enum PlacementKind {
     COPIED,  /**< the same on every rank, after f: its gradient is a partial sum        */
     SHARD,   /**< this rank's part along `dim`; its gradient is this part's             */
     PARTIAL, /**< one addend of a sum over the ranks; its gradient is the same everywhere */
-    UNKNOWN, /**< touched by tensor_data() or apply(): the next word that needs to know says what it is */
+    UNKNOWN, /**< touched by tensor_data() or apply(): the next operation that needs to know says what it is */
     UNDECIDED, /**< a skeleton's parameter                                                */
 } PlacementKind;
 
@@ -71,7 +71,7 @@ Shape shape_with(Shape shape, int dim,
 
 /** dim, with LAST and other negative ones counted from the end; ends the run when the tensor has no such
  * dimension. */
-int shape_dim(const char *word, Shape shape, int dim);
+int shape_dim(const char *function, Shape shape, int dim);
 
 /** "[2,3,24]" */
 const char *shape_text(Shape shape, char text[64]);

@@ -1,3 +1,4 @@
+/* The options of a run: reading them, and whether they fit together. */
 #include "train/config.h"
 
 #include <ctype.h>

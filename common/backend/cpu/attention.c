@@ -1,3 +1,4 @@
+/* Attention, a tile of queries at a time. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
+/* What the library of products is, its threads, and whether it knows this machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 

@@ -207,7 +207,7 @@ void *device_work(int64_t bytes)
     return device_room(&work, bytes);
 }
 
-/* ---- the header's words ---------------------------------------------------------------------------------- */
+/* ---- the functions of backend.h -------------------------------------------------------------------------- */
 
 void backend_start(char **argv)
 {

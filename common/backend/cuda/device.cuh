@@ -61,6 +61,14 @@ void *device_room(DeviceRoom *room, int64_t bytes);
  *  stream take turns with it. It grows in the first step of a training run. */
 void *device_work(int64_t bytes);
 
+/** x [count], or where it lies in the host's pinned memory a copy of it in the device's: a batch's ids, and the mask, which each layer reads
+ *  twice. The copy stands on the stream, as a kernel that is called now will; it is made anew only if the host has waited since, and may have
+ *  written. */
+const int32_t *brought_near(const int32_t *x, int64_t count);
+
+/** sums [columns] += the column sums of x [rows,columns], in the same order each time: of a chunk of rows first, then of the chunks. */
+void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
+
 /** The precision of matrix products, as backend_set_products() has set it. */
 Precision products_precision(void);
 

@@ -1,3 +1,4 @@
+/* y = x W^T and its gradients, of matrices that are rounded as AMP has it. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,7 @@
-#include <string.h>
+/* Rounding like single precision, in orders that are drawn. */
 #include "backend/reference/rounding.h"
+
+#include <string.h>
 
 #include "backend/reference/arithmetic.h"
 #include "base/philox.h"

@@ -1,3 +1,4 @@
+/* Weights that differ between ranks are found. */
 #include <check.h>
 #include <string.h>
 

@@ -1,9 +1,12 @@
-/* Layer norm, forward and backward. */
+/* Layer norm and cross entropy, which go row by row. */
 #include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/vector_math.h"
+
+/* ---- layer norm -------------------------------------------------------------------------------------- */
 
 KERNEL static void rows_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
                                 const real *bias, real epsilon, real *y, real *mean, real *rstd)
@@ -98,4 +101,35 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
             kernel_vector_accumulate(columns, sums[1], dbias);
         }
     }
+}
+
+/* ---- cross entropy ----------------------------------------------------------------------------------- */
+
+KERNEL static void rows_of_cross_entropy(int64_t rows, int64_t classes, const real *logits,
+                                         const int32_t *labels, real *losses, real *dlogits)
+{
+    for (int64_t r = 0; r < rows; r++, logits += classes, dlogits += classes) {
+        const real highest = highest_of(classes, logits);
+        real sum = 0;
+        losses[r] = highest - logits[labels[r]]; /* before dlogits, which may lie over logits */
+#pragma omp simd reduction(+ : sum)
+        for (int64_t c = 0; c < classes; c++) {
+            dlogits[c] = exp_nonpositive(logits[c] - highest);
+            sum += dlogits[c];
+        }
+        losses[r] += logf(sum);
+        const real inverse = 1 / sum;
+#pragma omp simd
+        for (int64_t c = 0; c < classes; c++)
+            dlogits[c] *= inverse;
+        dlogits[labels[r]] -= 1;
+    }
+}
+
+void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
+                          real *losses, real *dlogits)
+{
+    FOR_PARTS(rows * classes, rows, 1)
+    rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin,
+                          losses + begin, dlogits + begin * classes);
 }
