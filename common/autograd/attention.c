@@ -1,8 +1,6 @@
 /* Attention on the tape. */
 #include <math.h>
-#include <stddef.h>
 
-#include "autograd/operations.h"
 #include "autograd/parts.h"
 #include "autograd/placement.h"
 #include "base/run.h"

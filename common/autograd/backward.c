@@ -1,6 +1,5 @@
 /* The backward pass, and where gradients are added up. */
 #include "autograd/parts.h"
-#include "backend/backend.h"
 #include "base/spans.h"
 
 void gradient_add(Tensor *x, Tensor *d)

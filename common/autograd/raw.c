@@ -1,7 +1,6 @@
 /* What balise.h has beside its operations: own operations, and the numbers themselves. */
 #include <string.h>
 
-#include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
 

@@ -1,5 +1,4 @@
 /* Opening a checkpoint, and reading parts of its tensors. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

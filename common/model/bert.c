@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "autograd/operations.h"
-#include "backend/backend.h"
 
 struct Bert {
     Embedding *embedding;

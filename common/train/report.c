@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/language.h"
 #include "base/replacement.h"

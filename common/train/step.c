@@ -1,9 +1,5 @@
 /* One step of training, and the evaluation. */
-#include "backend/backend.h"
 #include "backend/host_view.h"
-#include "base/language.h"
-#include "base/spans.h"
-#include "optim/optim.h"
 #include "train/trainer.h"
 #include "train/profile.h"
 #include "train/stall.h"

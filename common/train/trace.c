@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/spans.h"
-#include "comm/comm.h"
 #include "train/profile.h"
 
 enum { WARM_UP = 2 };

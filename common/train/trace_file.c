@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "backend/backend.h"
 #include "base/language.h"
 #include "base/replacement.h"
-#include "comm/comm.h"
 #include "train/trainer.h"
 #include "train/trace.h"
 

@@ -3,10 +3,8 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "mesh/mesh.h"
 #include "train/profile.h"
 #include "train/stall.h"
 #include "train/trace.h"

@@ -1,9 +1,7 @@
 /* GELU and dropout, one pass over both where they follow each other. */
-#include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
 KERNEL static void gelu_part(int64_t count, const real *x, real *y)

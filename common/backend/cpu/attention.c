@@ -1,10 +1,8 @@
 /* Attention, a tile of queries at a time. */
 #include <cblas.h>
-#include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
 /* Scores are made for a tile of queries at a time, against every key that may be seen. The backward pass makes them again

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
 /* ---- layer norm -------------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
 /* What the reference backend is, and can do. */
-#include "backend/backend.h"
 #include "backend/reference/rounding.h"
 
 bool backend_check(Problem *problem)

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 #include "backend/reference/rounding.h"
 

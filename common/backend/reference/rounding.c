@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/reference/arithmetic.h"
-#include "base/philox.h"
 
 bool reference_rounds;
 static uint64_t seed, calls;
