@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "base/replacement.h"
 #include "tensor/tensor.h"
 
@@ -130,21 +132,26 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- checkpoint_folder.c: folders that come and go whole ----------------------------------------------- */
 
-/** FOLDER/NAME, the caller's. */
-char *path_in(const char *folder, const char *name);
+/** A path, by value; one that was too long is so still, and nothing is found there. */
+typedef struct Path {
+    char text[PATH_MAX + 1]; /**< "" for none */
+} Path;
 
-/** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial; the caller's. */
-char *checkpoint_path(const char *folder, int64_t step, bool partial);
+/** FOLDER/NAME. */
+Path path_in(const char *folder, const char *name);
 
-/** The step of the newest complete checkpoint in FOLDER, or -1. */
-int64_t checkpoint_newest(const char *folder);
+/** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial. */
+Path checkpoint_path(const char *folder, int64_t step, bool partial);
 
-/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; NULL if there is
- * none. The caller's. */
-char *checkpoint_find(const char *folder);
+/** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
+int64_t checkpoint_newest(const char *folder, int64_t limit);
 
-/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or NULL. The caller's. */
-char *checkpoint_before(const char *checkpoint);
+/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; an empty path if there is
+ * none. */
+Path checkpoint_find(const char *folder);
+
+/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty path. */
+Path checkpoint_before(const char *checkpoint);
 
 /** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed
  * run left half-written.
@@ -183,8 +190,8 @@ char *saved_name(int state, const char *parameter);
 /** How many states a parameter of this checkpoint has: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors, the caller's. */
-char *shard_path(const char *folder, int rank, int tp);
+/** FOLDER/rank-0-of-2.safetensors. */
+Path shard_path(const char *folder, int rank, int tp);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must add up to what the index says.
  *  @return NULL with `problem`, whose hint names an older checkpoint beside it that is whole; otherwise the

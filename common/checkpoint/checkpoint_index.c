@@ -73,15 +73,13 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
 {
     const char *hint = N_("free some space; the checkpoints before are untouched"),
                *what = N_("the checkpoint's index cannot be written: %s");
-    char *path = path_in(folder, index_name);
-    Replacement *file = replacement_begin(path, hint, what, problem);
+    Replacement *file = replacement_begin(path_in(folder, index_name).text, hint, what, problem);
     json_t *all = json_of(index);
     if (file) {
         json_dumpf(all, file->stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
         putc('\n', file->stream);
     }
     json_decref(all);
-    free(path);
     return file && replacement_end(file, hint, what, problem);
 }
 
@@ -171,23 +169,21 @@ static bool read_all(json_t *all, CheckpointIndex *index)
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
 {
     json_error_t error;
-    char *path = path_in(folder, index_name);
-    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    const char *hint =
+        N_("take another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
+    const Path path = path_in(folder, index_name);
+    json_t *all = json_load_file(path.text, JSON_REJECT_DUPLICATES, &error);
     *index = (CheckpointIndex){0};
-    bool good = false;
     if (!all)
-        problem_set(problem, path,
-                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
-                    "the checkpoint's index cannot be read: %s", error.text);
-    else if (!(good = read_all(all, index)))
-        problem_set(problem, path,
-                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
-                    "this is no index of a checkpoint (of version %d)", VERSION);
-    if (all && !good)
-        checkpoint_index_clear(index);
+        return problem_set(problem, path.text, hint, "the checkpoint's index cannot be read: %s",
+                           error.text);
+    bool good = read_all(all, index);
     json_decref(all);
-    free(path);
-    return good;
+    if (good)
+        return true;
+    checkpoint_index_clear(index);
+    return problem_set(problem, path.text, hint, "this is no index of a checkpoint (of version %d)",
+                       VERSION);
 }
 
 void checkpoint_index_clear(CheckpointIndex *index)

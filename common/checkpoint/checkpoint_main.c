@@ -32,16 +32,13 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
 
 static SavedModel *open_newest(const char *folder, Problem *problem)
 {
-    char *path = checkpoint_find(folder);
-    SavedModel *saved = NULL;
-    if (path)
-        saved = saved_model_open(path, problem);
-    else
+    const Path path = checkpoint_find(folder);
+    SavedModel *saved = path.text[0] ? saved_model_open(path.text, problem) : NULL;
+    if (saved)
+        printf(_("checkpoint  %s\n"), path.text);
+    else if (!path.text[0])
         problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
                     "there is no checkpoint");
-    if (saved)
-        printf(_("checkpoint  %s\n"), path);
-    free(path);
     return saved;
 }
 

@@ -10,7 +10,7 @@ const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
 
 char *saved_name(int state, const char *parameter)
 {
-    return path_in(saved_state[state], parameter);
+    return strdup(path_in(saved_state[state], parameter).text);
 }
 
 int saved_states(const CheckpointIndex *index)
@@ -18,7 +18,7 @@ int saved_states(const CheckpointIndex *index)
     return !strcmp(index->optimizer, "adamw") ? SAVED_STATES : 1;
 }
 
-char *shard_path(const char *folder, int rank, int tp)
+Path shard_path(const char *folder, int rank, int tp)
 {
     char name[64];
     snprintf(name, sizeof name, "rank-%d-of-%d.safetensors", rank, tp);
@@ -80,28 +80,28 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
 
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
 {
-    char *path = shard_path(folder, rank, saved->index.tp), step[32];
+    const Path path = shard_path(folder, rank, saved->index.tp);
+    char step[32];
     const char *hint =
         N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
     snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
-    if (access(path, F_OK))
+    if (access(path.text, F_OK))
         problem_set(
-            problem, path, hint,
+            problem, path.text, hint,
             saved->index.tp > 1
                 ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
                 : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
             saved->index.tp);
-    else if ((saved->file[rank] = safetensors_open(path, problem))) {
+    else if ((saved->file[rank] = safetensors_open(path.text, problem))) {
         const char *written = safetensors_metadata(saved->file[rank], "step");
         if (!written || strcmp(written, step)) {
-            problem_set(problem, path, hint,
+            problem_set(problem, path.text, hint,
                         "this shard is of step %.32s, its checkpoint of step %s",
                         written ? written : "?", step);
             safetensors_close(saved->file[rank]);
             saved->file[rank] = NULL;
         }
     }
-    free(path);
     return saved->file[rank] != NULL;
 }
 
@@ -130,19 +130,15 @@ static void hint_at_older(const char *folder, Problem *problem)
 {
     Problem ignored;
     SavedModel *saved = NULL;
-    char *older = checkpoint_before(folder);
-    while (older && !(saved = open_one(older, &ignored))) {
-        char *before = checkpoint_before(older);
-        free(older);
-        older = before;
-    }
+    Path older = checkpoint_before(folder);
+    while (older.text[0] && !(saved = open_one(older.text, &ignored)))
+        older = checkpoint_before(older.text);
     if (saved) {
         snprintf(problem->hint, sizeof problem->hint,
                  _("take another copy of it, or move it away: the older %.300s beside it is whole"),
-                 older);
+                 older.text);
         saved_model_close(saved);
     }
-    free(older);
 }
 
 SavedModel *saved_model_open(const char *folder, Problem *problem)

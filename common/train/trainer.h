@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "autograd/operations.h"
+#include "checkpoint/checkpoint.h"
 #include "data/data.h"
 #include "optim/optim.h"
 #include "train/buckets.h"
@@ -37,7 +38,7 @@ typedef struct Trainer {
     int64_t rows, steps_an_epoch, steps, step;
     int64_t first_step;  /**< done before this run began */
     bool interrupted;    /**< it was asked to end early */
-    char *resumed;       /**< the checkpoint that the run goes on from, or NULL */
+    Path resumed;        /**< the checkpoint that the run goes on from, or "" */
     FILE *save_lock;     /**< of the SAVE folder, on rank 0 */
     int64_t saved_step;  /**< the step of the last checkpoint, or -1 */
     int64_t local_batch; /**< rows of a step on this replica */
