@@ -35,8 +35,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         misuse("pass the ids on as they came", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
-    if (weight->placement.dim ==
-        1) /* parts of the vocabulary may be uneven: what they give is added */
+    if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: they are added */
         must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)

@@ -54,8 +54,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = weight->shape.size[1], out = weight->shape.size[0];
-    Tensor *multiplied =
-        ready(node->saved[0]); /* first: what computes it again has its own line in a profile */
+    Tensor *multiplied = ready(node->saved[0]); /* first: it has its own line in a profile */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;

@@ -37,8 +37,7 @@ static void share_argument(Node *node)
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
-    bool recording =
-        tape_record(tape, false); /* what the pair computes by the way is not part of the model */
+    bool recording = tape_record(tape, false); /* what the pair calls is not part of the model */
     Tensor *value = called(&call, false, ready(x));
     tape_record(tape, recording);
     if (!value)

@@ -16,12 +16,11 @@ typedef struct Node Node;
 
 /** What the operations need to know of the batch: dropout finds its numbers by these. */
 typedef struct TapeBatch {
-    uint64_t seed; /**< of the run */
-    int64_t step;  /**< of the run, from 0: masks differ from step to step */
-    int64_t count; /**< B */
-    const int64_t
-        *samples;  /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
-    bool training; /**< dropout drops */
+    uint64_t seed;          /**< of the run */
+    int64_t step;           /**< of the run, from 0: masks differ from step to step */
+    int64_t count;          /**< B */
+    const int64_t *samples; /**< [B] rows of the data set; the caller's, until tape_reset() */
+    bool training;          /**< dropout drops */
 } TapeBatch;
 
 /** A call of an operation that somebody wrote as a pair of plain functions of values: f, g, the gather, apply(). */
@@ -44,8 +43,7 @@ struct Node {
     Tensor *output;   /**< what it returned */
     Tensor *input[4]; /**< what it was computed from, NULL behind the last */
     Tensor *saved[2]; /**< views of what backward or compute reads: see node_keep() */
-    void *
-        address; /**< the line of the lab that did it, where there is an observer; otherwise NULL */
+    void *address;    /**< the line of the lab that did it, where there is an observer, or NULL */
     /** What the operation was called with, beside tensors; which one its kind says. */
     union {
         AttentionShape attention; /**< of attention */
@@ -83,9 +81,8 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** Whoever reduces gradients while the backward pass goes on. */
 typedef struct GradientWatch {
-    void (*complete)(
-        void *context,
-        Tensor *parameter); /**< every operation that used the parameter has added its part */
+    /** every operation that used the parameter has added its part */
+    void (*complete)(void *context, Tensor *parameter);
     void (*between)(void *context); /**< after each operation; may be NULL */
     void *context;                  /**< the watcher's own, handed back to it */
 } GradientWatch;

@@ -24,10 +24,8 @@ typedef enum Operation {
 
 /** What operations of a kind have cost this rank. */
 typedef struct Counter {
-    int64_t calls; /**< how often it was called */
-    int64_t
-        bytes; /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
-                       gather, ... */
+    int64_t calls;  /**< how often it was called */
+    int64_t bytes;  /**< sent by this rank: of an all-reduce of N its share of 2(n-1)N, ... */
     double seconds; /**< spent waiting for and doing it */
 } Counter;
 
@@ -49,8 +47,7 @@ Counter group_total(const Group *group);
 /** All counters of the group are zero again; those of other groups stay. */
 void group_reset_counters(Group *group);
 
-/** Ends the run with the line in the student's file when a group that is to be made in a later balise is
- * used. */
+/** Ends the run, with the line in the student's file, where a group of a later balise is used. */
 void group_must_exist(const Group *group, const char *function);
 
 /** The sum over the ranks of x [count], on every rank. result may be x itself. */

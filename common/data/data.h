@@ -12,12 +12,8 @@
 
 #include "base/problem.h"
 
-/** The least and the greatest SEQ: [CLS] and [SEP] must fit; beyond the greatest a row's ids are no text any
- * more. */
-enum {
-    SEQ_MIN = 2,       /**< [CLS] and [SEP] */
-    SEQ_MAX = 1 << 20, /**< about a million ids */
-};
+enum { SEQ_MIN = 2 };       /**< the least SEQ: [CLS] and [SEP] must fit */
+enum { SEQ_MAX = 1 << 20 }; /**< the greatest: a row of more ids is no text any more */
 
 /* ---- WordPiece ---- */
 

@@ -57,8 +57,7 @@ static bool read_all(int fd, FileBytes *file)
     size_t capacity = 1 << 16;
     struct stat status;
     if (fstat(fd, &status) == 0 && status.st_size > 0)
-        capacity =
-            (size_t)status.st_size + 1; /* one more, so that the end is met without growing */
+        capacity = (size_t)status.st_size + 1; /* so that the end is met without growing */
     file->bytes = allocate(capacity);
     for (file->length = 0;;) {
         if (file->length == capacity)

@@ -46,9 +46,7 @@ void *reallocate(void *memory, size_t bytes);
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
 
-enum {
-    PLACE_SIZE = sizeof((Problem){0}.where)
-}; /**< bytes of a place in a message, its end included */
+enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< of a place in a message, its end included */
 
 /** `path`, and where in it; a long path loses its beginning, not the place. `row` is left out when it is 0.
  *  `place` has room for [PLACE_SIZE]. */
@@ -82,10 +80,8 @@ typedef enum Special {
     SPECIALS,  /**< how many there are */
 } Special;
 
-enum {
-    WORD_CHARACTERS = 100,            /**< a longer word is [UNK] */
-    WORD_BYTES = 4 * WORD_CHARACTERS, /**< that such a word may take */
-};
+enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
+enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< that such a word may take */
 
 /** A place of the vocabulary's hash table. */
 typedef struct Slot {

@@ -57,8 +57,7 @@ void model_use_tape(Model *model, Tape *tape);
 
 /** The first parameter, in the order of making. */
 Parameter *model_parameters(Model *model);
-Parameter *model_parameter(Model *model,
-                           const char *name); /**< NULL if there is none of this name */
+Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none */
 
 /** Numbers held on this rank. */
 int64_t model_held(const Model *model);

@@ -78,10 +78,8 @@ typedef struct GradScaler {
     int64_t left_out; /**< steps of this run that were left out */
 } GradScaler;
 
-enum {
-    SCALE_AT_FIRST = 1 << 16,   /**< of a new run, as PyTorch's */
-    STEPS_BEFORE_GROWTH = 2000, /**< good ones in a row, as PyTorch's */
-};
+enum { SCALE_AT_FIRST = 1 << 16 };   /**< of a new run, as PyTorch's */
+enum { STEPS_BEFORE_GROWTH = 2000 }; /**< good ones in a row, as PyTorch's */
 
 /** That of a new run in fp16. */
 GradScaler scaler_new(void);

@@ -10,8 +10,8 @@
 /* ---- of a table the rows in use ------------------------------------------------------------------------- */
 
 enum {
-    WORTH_IT = 1 << 20 /* numbers: below, asking the others takes as long as sending them all */
-};
+    WORTH_IT = 1 << 20
+}; /* numbers: below, asking the others takes as long as sending them all */
 
 struct TableRows {
     Tensor *gradient;
@@ -84,8 +84,8 @@ int64_t table_rows_pack(TableRows *t, Group *group)
         if (is_used(t, row))
             t->index[t->count++] = (int32_t)row;
     t->packed = 2 * t->count < t->rows;
-    for (int64_t i = 0; t->packed && i < t->count;
-         i++) /* a row moves to the front, over one that has moved */
+    /* A row moves to the front, over one that has moved. */
+    for (int64_t i = 0; t->packed && i < t->count; i++)
         if (t->index[i] != i)
             memcpy(row_at(t, i), row_at(t, t->index[i]), row_bytes(t));
     return (t->packed ? t->count : t->rows) * t->columns;

@@ -24,10 +24,9 @@ typedef struct TrainConfig {
     int map;                /**< print who sits where */
     int profile;            /**< print where the time goes */
     int accumulate;         /**< micro-batches a step */
-    uint64_t
-        perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
-                         seed. How far such runs drift apart is the measure of what rounding may do (tests of
-                         layouts). */
+    /** not 0: initial weights are moved by one unit in the last place, up or down by this seed. How far such
+     *  runs drift apart is the measure of what rounding may do (tests of layouts). */
+    uint64_t perturb;
     Precision amp;             /**< of matrix products; all else is FP32 */
     OptimizerConfig optimizer; /**< which one, and its numbers */
     BertConfig bert;           /**< the model's sizes */

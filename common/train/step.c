@@ -72,9 +72,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         backend_range("forward");
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         backend_range_end();
-        if (i + 1 ==
-            config
-                ->accumulate) /* one reduction a step: the last backward pass completes the gradients */
+        /* One reduction a step: the last backward pass completes the gradients. */
+        if (i + 1 == config->accumulate)
             bucket_set_begin(t->buckets, t->tape);
         backend_range("backward");
         tape_backward(t->tape, loss, scaled_one(t));

@@ -65,8 +65,8 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     kept = calloc(1, sizeof *kept);
     *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
-    memset(kept->span, 1,
-           TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
+    /* Its pages are there before a step is timed. */
+    memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span);
     spans_listen(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
         MPI_Barrier(group_comm(mesh->world));

@@ -167,8 +167,7 @@ static const char hint[] = N_("TRACE names a file in a folder that exists and ca
 bool trace_can_be_written(const char *path, Problem *problem)
 {
     struct stat there;
-    if (stat(path, &there) == 0 &&
-        !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a device would become a file */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: that is no ordinary file");
     Replacement *file = replacement_begin(path, hint, what, problem);

@@ -93,8 +93,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(mpi_failed, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD,
-                            handler); /* and of all groups, which are made from it */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups, made from it */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
     Group *world = group_of(MPI_COMM_WORLD, "world");
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&

@@ -8,13 +8,8 @@
 #include "backend/bench/calls.h"
 #include "base/clock.h"
 
-enum {
-    TIMES = 31,
-    LEAST_TIMES = 3,
-    LONG = 2, /* seconds after which LEAST_TIMES are enough */
-    IN_A_ROW = 10,
-    MOST_SAMPLES = 1024
-};
+enum { TIMES = 31, LEAST_TIMES = 3, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
+enum { LONG = 2 }; /* seconds after which LEAST_TIMES are enough */
 
 static int by_value(const void *a, const void *b)
 {

@@ -13,8 +13,7 @@ typedef struct Bench {
     int64_t rows, inner, heads, count; /**< count = rows · hidden, the size of an activation */
     float *buffer[BUFFERS];            /**< [rows, inner], or larger */
     float *table;                      /**< [VOCABULARY, hidden] */
-    float *
-        squares; /**< [inner, hidden], AdamW's v: not negative, nor so small that it ends among the subnormal numbers */
+    float *squares; /**< [inner, hidden], AdamW's v: not negative, nor subnormal in the end */
     float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;

@@ -31,10 +31,9 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
 }
 
 enum {
-    COLUMNS_AT_ONCE =
-        256, /**< whose random numbers are drawn before they are used, in the L1 cache */
-    BLOCKS_AT_ONCE = 16, /**< counters that are worked on together; each gives four numbers */
-};
+    COLUMNS_AT_ONCE = 256
+};                            /**< whose numbers are drawn before they are used, in the L1 cache */
+enum { BLOCKS_AT_ONCE = 16 }; /**< counters that are worked on together, of four numbers each */
 
 /** The number of a row, and of its first block of four columns, in the words of philox. */
 typedef struct Counter {

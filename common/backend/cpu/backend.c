@@ -67,8 +67,8 @@ void backend_start(char **argv)
     const int bits = vector_bits_of_machine();
     if (bits == 128 || vector_bits_of_core(openblas_get_corename()) >= 256)
         return;
-    setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell",
-           1); /* read when the library is loaded */
+    /* Read when the library is loaded. */
+    setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell", 1);
     execv("/proc/self/exe", argv);
     unsetenv("OPENBLAS_CORETYPE"); /* backend_check will say it */
 }
@@ -105,7 +105,6 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return products_check(
-        problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
+    return products_check(problem); /* here OpenBLAS goes by the machine's feature flags */
 }
 #endif

@@ -6,11 +6,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-enum {
-    PRODUCTS_OF_A_NUMBER =
-        32, /**< multiply-adds that take as long as one number of a pass over memory */
-    ROWS_OF_A_BLOCK = 16, /**< of the result, as the library's kernels take them */
-};
+enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of a number from memory */
+enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels take them */
 
 /** c [rows,columns] = a · b, each transposed by its flag; added to c if `accumulate`, to `bias` in each row
  * if not NULL. The threads share the rows of c, and the library multiplies with one thread in each: two kinds

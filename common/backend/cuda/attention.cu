@@ -170,7 +170,7 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
     load<TILE>(shape, head, NULL, first, q, queries);
     const bool any = load<TILE>(shape, head, NULL, first, dy, gradients);
     const bool used =
-        __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
+        __syncthreads_or(any); /* a classifier's last block has one query with a gradient */
     /* The row's sum of p dp first, then what needs it. */
     for (int pass = 0; used && pass < 2; pass++) {
         float sum = 0;

@@ -96,7 +96,7 @@ cudaStream_t device_stream(void)
 {
     Problem problem;
     if (!open_device(
-            &problem)) { /* of a program that has not asked backend_ready(): perhaps before MPI is there */
+            &problem)) { /* the program has not asked backend_ready(): MPI may not be there */
         if (local_rank() == 0)
             problem_print(stderr, &problem);
         exit(2);
@@ -213,8 +213,7 @@ void backend_start(char **argv)
 {
     Problem problem;
     (void)argv;
-    open_device(
-        &problem); /* before MPI_Init, so that an MPI that knows of GPUs finds this one; backend_ready() tells of it */
+    open_device(&problem); /* before MPI_Init, which may look for it; backend_ready() tells of it */
 }
 
 bool backend_ready(Problem *problem)

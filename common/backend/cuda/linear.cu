@@ -71,8 +71,8 @@ typedef struct Copy {
 
 enum {
     COPIES = 3,
-    ALIGNED = 128 /* numbers: tensor cores want rows to begin at lines of memory */
-};
+    ALIGNED = 128
+}; /* numbers: tensor cores want rows to begin at lines of memory */
 static struct {
     DeviceRoom room;
     int64_t each; /* numbers between two copies in it */

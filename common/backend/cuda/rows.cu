@@ -170,8 +170,8 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
 {
     if (rows == 0)
         return;
-    add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight,
-                        dbias); /* first: dx may lie over dy */
+    /* First: dx may lie over dy. */
+    add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight, dbias);
     launch("layer_norm_backward", layer_norm_gradient, blocks_of_rows(rows), THREADS, 0, rows,
            columns, dy, x, weight, mean, rstd, dx, accumulate);
 }
