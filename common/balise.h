@@ -73,8 +73,7 @@ Tensor *linear(Tensor *x, Tensor *weight);
 /** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of zeros. */
 Tensor *lookup(Tensor *ids, Tensor *weight);
 
-/** id - first where first <= id < end, else NO_ID: the ids in the numbering of a table that holds rows first
- * to end-1. */
+/** id - first where first <= id < end, else NO_ID: ids in the numbering of a table of rows first to end-1. */
 Tensor *ids_between(Tensor *ids, int first, int end);
 
 /** x Φ(x), the exact form (arXiv:1606.08415). */
@@ -115,8 +114,7 @@ Placement whole(void); /**< every tp rank holds all of it */
 Placement shard(int dim); /**< cut along dim into tp_degree parts, by tp_rank (as torch.chunk cuts) */
 Placement undecided(int balise); /**< in a start file: yours to choose */
 
-/** A parameter of a layer. `shape` is that of the undivided one: its initial values depend on its name, not
- * on the layout. */
+/** A parameter. `shape` is that of the undivided one: initial values depend on its name, not on the layout. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The first row or column of the undivided parameter that is held here; 0 where it is whole. */

@@ -11,8 +11,7 @@
 /** Is the model of this tape split over several ranks at all? */
 bool is_split(const Tape *tape);
 
-/** Refuses a weight that is cut into parts of different sizes: what is computed with them cannot be joined.
- */
+/** Refuses a weight in parts of different sizes: what is computed with them cannot be joined. */
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight);
 
 /** Of x W^T. A weight in shard(0) gives columns, shard(1) a partial sum of an x that is cut alike. */

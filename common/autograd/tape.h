@@ -37,8 +37,7 @@ struct Node {
     const char *name; /**< "linear": for messages and profiles */
     /** Adds to the gradients of the inputs, given that of the output. */
     void (*backward)(Node *node, Tensor *dy);
-    /** Computes the output, from what the operation keeps, where that was put off (lazy) or released early; NULL where it
-     * cannot. */
+    /** Computes the output where that was put off (lazy) or released early; NULL where it cannot. */
     void (*compute)(Node *node);
     Tensor *output;   /**< what it returned */
     Tensor *input[4]; /**< what it was computed from, NULL behind the last */
@@ -173,6 +172,5 @@ Tensor *gradient_room(Tensor *x, bool *accumulate);
 /** Where a kernel that can only add adds the gradient of x: zeros are there if nothing else is. NULL if x needs none. */
 Tensor *gradient_sum(Tensor *x);
 
-/** Where a backward function writes the gradient of an argument of dy's shape, to be handed to gradient_add(): over dy, if
- *  nobody else holds its numbers. */
+/** Where to write the gradient of an argument of dy's shape, for gradient_add(): over dy if nobody else holds it. */
 Tensor *gradient_over(Tensor *dy, Placement placement);

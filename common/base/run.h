@@ -33,8 +33,7 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
  *  @param problem what misuse() was told
  *  @param address the callsite in the student's file, or NULL */
 _Noreturn void run_ends(Problem *problem, void *address);
-/** Notes a broken rule of placement and returns (grading), or ends the run (training). `address` as in
- *  run_ends(). */
+/** Notes a broken rule of placement (grading), or ends the run (training). `address` as in run_ends(). */
 void run_noted(Problem *problem, void *address);
 /** Ends the run or the case: a TODO of this balise was reached in `function`, called from `address`. */
 _Noreturn void run_todo(int balise, const char *function, void *address);

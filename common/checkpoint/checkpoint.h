@@ -122,8 +122,7 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
 /** Frees what the index holds, not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both
- * values. */
+/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem);
 
@@ -146,8 +145,7 @@ Path checkpoint_path(const char *folder, int64_t step, bool partial);
 /** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
 int64_t checkpoint_newest(const char *folder, int64_t limit);
 
-/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; an empty path if there is
- * none. */
+/** The newest checkpoint in FOLDER, or FOLDER itself where it is one, or an empty path. */
 Path checkpoint_find(const char *folder);
 
 /** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty path. */
@@ -161,8 +159,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 /** Makes the empty partial folder of this step. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Gives the partial folder of this step its name, and then removes all complete checkpoints but the newest
- * two. */
+/** Gives the partial folder of this step its name; then removes all complete ones but the newest two. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
 /** Removes the partial folder of this step, if it is there. */
@@ -179,8 +176,7 @@ typedef struct SavedModel {
     Safetensors **file;    /**< [index.tp] */
 } SavedModel;
 
-/** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with
- * AdamW there are three. */
+/** What the names of a parameter's tensors begin with in the files: "weight"; with AdamW there are three. */
 enum { SAVED_STATES = 3 }; /**< at most */
 /** "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
@@ -200,7 +196,6 @@ SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);
 
-/** Reads the part `held` along `dim` of a parameter's state, all of it in the other dimensions. `values` has room for that part, row
- * by row. */
+/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row. */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);

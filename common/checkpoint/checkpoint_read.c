@@ -163,8 +163,7 @@ void saved_model_close(SavedModel *saved)
 
 enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
 
-/* A part of a tensor: where it lies in the undivided one, for each dimension; a tensor of fewer has others of
-   size 1 before its own. */
+/* Where a part lies in the undivided tensor, by dimension; one of fewer has others of size 1 before its own. */
 typedef struct Box {
     Range range[DIMS];
 } Box;

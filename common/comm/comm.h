@@ -60,8 +60,7 @@ void comm_any(Group *group, uint8_t *bits, int64_t bytes);
  * along the first dimension without a copy. result must not overlap x. */
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
-/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns], which must not
- * overlap x. */
+/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns], which lies apart. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
 /** x [count] of rank `root` of the group, on every rank. */

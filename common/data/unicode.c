@@ -8,9 +8,8 @@ typedef struct Range {
     int32_t first, last;
 } Range;
 
-/* Hugging Face's categories are those of Unicode 8, its decompositions those of Unicode 9; utf8proc's are
- * newer. Later accents, punctuation, format characters and compositions lie in these ranges, and are plain
- * letters there. */
+/* Hugging Face's categories are those of Unicode 8, its decompositions those of Unicode 9. Later accents,
+ * punctuation, format characters and compositions lie in these ranges, and are plain letters there. */
 static const Range plain[] = {
     {0x5C8, 0x5C9},     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},
     {0x9FD, 0x9FE},     {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB53, 0xB55},

@@ -29,8 +29,7 @@ static void put(Writer *writer, int32_t id)
     writer->count++;
 }
 
-/* The longest piece of the vocabulary that the word has at `from`. @return its length in bytes, 0 when none
- * fits */
+/* The longest piece of the vocabulary that the word has at `from`. @return its bytes, 0 when none fits */
 static int longest_piece(const Writer *writer, int from, int32_t *id)
 {
     const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
@@ -155,8 +154,7 @@ static int add_special(Writer *writer, const char *text, const char *end)
     return 0;
 }
 
-/* The letters and digits that `text` begins with, lower-cased, at the table's speed. @return how many bytes
- */
+/* The letters and digits that `text` begins with, lower-cased, by table. @return how many bytes */
 static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 {
     const Tokenizer *tokenizer = writer->tokenizer;

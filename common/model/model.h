@@ -30,8 +30,7 @@ typedef struct Parameter {
 /** All parameters and layers of a model on this rank. */
 typedef struct Model Model;
 
-/** A model without layers yet. Its tensors come from `pool`; `seed` gives the initial values.
- *  `mesh` must outlive the model. */
+/** A model without layers yet. Tensors come from `pool`, initial values from `seed`; `mesh` must outlive it. */
 Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
 /** Frees the model with all its layers, parameters and builders. */
 void model_free(Model *model);

@@ -46,14 +46,12 @@ typedef struct OptimizerConfig {
 /** An optimiser and what it remembers of a model's weights. */
 typedef struct Optimizer Optimizer;
 
-/** An optimiser of all of the model's parameters, whose state comes from the model's pool. The model is the
- * caller's and must outlive it. */
+/** An optimiser of all parameters; its state comes from the model's pool. The model must outlive it. */
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Frees it; the model stays as it is. */
 void optimizer_free(Optimizer *optimizer);
 
-/** One step at this learning rate with the gradients that the model holds. Those of a table that has rows which never had one
- *  are zeros after it. */
+/** One step with the gradients of the model. Those of a table with rows that never had one are zeros after it. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
 /** What an optimiser remembers from step to step, to be saved and set. */

@@ -90,8 +90,7 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** One of `parts` parts of 0..size-1, cut as torch.chunk cuts: parts of ceil(size/parts), the last ones short
- * or empty. */
+/** One of `parts` parts of 0..size-1, as torch.chunk cuts: ceil(size/parts) each, the last short or empty. */
 typedef struct Range {
     int64_t begin, end; /**< begin is part of it, end is the first that is not */
 } Range;

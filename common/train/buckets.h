@@ -17,8 +17,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients are the model's. */
 void bucket_set_free(BucketSet *set);
 
-/** The next backward pass on `tape` gives full buckets to bucket_ready(), the same ones in the same order on
- * every rank. */
+/** The next backward pass on `tape` gives full buckets to bucket_ready(), in the same order on every rank. */
 void bucket_set_begin(BucketSet *set, Tape *tape);
 
 /** After the backward pass: gives out the buckets of parameters that no operation used, and calls
@@ -39,8 +38,7 @@ typedef struct TableRows TableRows;
 /** Is the gradient of this parameter one of which it pays to send some rows only? Tables have rows looked up, and many of them. */
 bool has_table_rows(const Tensor *parameter);
 
-/** For a parameter that has_table_rows(), which must outlive it; the caller's, to be freed with
- *  table_rows_free(). */
+/** For a parameter that has_table_rows(), which must outlive it; to be freed with table_rows_free(). */
 TableRows *table_rows_new(Tensor *parameter);
 /** Frees it; the parameter stays. NULL is allowed. */
 void table_rows_free(TableRows *t);

@@ -38,8 +38,7 @@ typedef struct TrainConfig {
  * value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Do ranks, model and batch fit together, and can the metrics file be written? Otherwise false with
- * `problem`. */
+/** Do ranks, model and batch fit, and can the metrics be written? Otherwise false with `problem`. */
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
 
 /** The same before any rank is started, for config->ranks of them; and can the data be read? */

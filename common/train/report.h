@@ -74,7 +74,6 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 /** The table, a row a rank, and the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
-/** Drops what a run that goes on after `step` will write again: steps beyond it, evaluations that did not
- * come before it, summaries, and a line that was cut short. What remains replaces the file at once. A file
- * that is not there is left so. */
+/** Drops what a run that goes on after `step` will write again: steps beyond it, later evaluations, summaries, and a
+ * line that was cut short. The rest replaces the file at once. A missing file stays missing. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

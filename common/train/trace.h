@@ -12,8 +12,7 @@
 #include "mesh/mesh.h"
 #include "tensor/pool.h"
 
-/** Sets the clocks, and listens to the spans from now on. Collective. `steps` are those that this run will make;
- *  of very few all are kept. */
+/** Sets the clocks, and listens to the spans of `steps` steps to come; of very few all are kept. Collective. */
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
 
 /** Step `done` of this run (from 0) begins; spans count as its spans until trace_step_ends(). */

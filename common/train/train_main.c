@@ -1,5 +1,4 @@
-/* build/train: trains the lab's BERT. Exit status: 0, or 2 on bad input or misuse. `make train` starts it
- * under mpirun. */
+/* build/train: trains the lab's BERT, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,8 +50,7 @@ typedef struct Trainer {
     Metrics epoch; /**< sums of the epoch so far; behind its evaluation those of that */
 } Trainer;
 
-/** Opens the data and makes samplers and the batch. Collective; false with `problem`, on every rank, on bad
- * input. */
+/** Opens the data, makes samplers and batch. Collective; false with `problem`, on every rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
 /** Makes model, optimiser and tape, with the initial weights that the seed gives. */
@@ -67,8 +66,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
 /** A step, or a batch of an evaluation, is done (see stall.h). */
 void trainer_moved(const Trainer *t);
 
-/** The sums over the test rows of all replicas, each row once; where a rank is asked to stop, t->interrupted is set, and they
- * are not complete. Collective. */
+/** The sums over all test rows, each once; incomplete where t->interrupted is set. Collective. */
 Metrics trainer_evaluate(Trainer *t);
 
 /** Frees all that is there, however far the opening came. */
@@ -76,9 +74,8 @@ void trainer_close(Trainer *t);
 
 /* ---- agree.c: what the ranks of a run compare with each other ------------------------------------------ */
 
-/** Did all ranks succeed? Collective.
- *  `good` says whether this one did; `problem` is set where it did not, and afterwards is that of the first rank that failed, on
- *  every rank. */
+/** Did all ranks succeed? Where not, `problem` becomes that of the first rank that failed, on every rank. Collective.
+ *  @param good whether this one did; `problem` is set where it did not */
 bool agree(Group *group, bool good, Problem *problem);
 
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.

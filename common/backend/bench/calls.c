@@ -63,8 +63,7 @@ static void adamw(Bench *b)
                       &step);
 }
 
-/* The peak: multiply-adds on numbers that stay in registers, 24 chains of them, since each waits for the one
- * before. */
+/* The peak: multiply-adds in registers, 24 chains of them, since each waits for the one before. */
 enum { CHAINS = 24, LANES = 16, TURNS = 1 << 14 };
 
 KERNEL static void multiply_add(float *numbers)

@@ -40,9 +40,8 @@ typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;
 
-/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE. This is philox() of
- * many blocks; each word lies in the low half of 64 bits, where the products arise, so that nothing is moved
- * between the lanes. */
+/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE: philox() of many blocks. Each word
+ * lies in the low half of 64 bits, where the products arise, so that nothing is moved between the lanes. */
 KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
 {
     const uint64_t low = 0xFFFFFFFFu;

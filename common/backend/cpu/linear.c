@@ -65,8 +65,7 @@ void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const 
     multiply(CblasTrans, CblasNoTrans, out, in, rows, dy, x, NULL, accumulate, dweight);
 }
 
-/** Adds the column sums of dy to dbias, for columns begin..end-1; four rows at a time, to touch dbias less
- * often. */
+/** Adds the column sums of dy to dbias, for columns begin..end-1, four rows at a time. */
 KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end,
                                    const real *dy, real *dbias)
 {

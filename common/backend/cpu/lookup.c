@@ -18,8 +18,7 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
     }
 }
 
-/** Columns begin..end-1 of lookup_backward: the threads share the columns, so that each table row is summed
- * in order. */
+/** Columns begin..end-1: the threads share the columns, so that each table row is summed in order. */
 KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end,
                             const int32_t *ids, const real *dy, real *dtable)
 {

@@ -9,8 +9,7 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which is what a lane reads at once; a tile's rows lie that much further apart than they are long, so that eight of them are
- * read from different banks. */
+/* Eight numbers, which a lane reads at once. A tile's rows lie APART further, so that eight are read from different banks. */
 struct Line {
     alignas(16) uint16_t number[8];
 };

@@ -19,8 +19,7 @@ cudaStream_t device_stream(void);
 /** Ends the run where `error` is one, and names what was done. */
 void device_check(cudaError_t error, const char *what);
 
-/** From now on backend_wait() calls `look` while it waits (`begins` the first time): for whoever has to end the run if what is waited
- *  for never comes. */
+/** From now on backend_wait() calls `look` while it waits (`begins` the first time), to end the run if need be. */
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Lives as long as the host is within a call of CUDA that may not return: a stream takes no more where what is on it waits for ever. Another
