@@ -73,6 +73,11 @@ const char *safetensors_metadata(const Safetensors *file, const char *key);
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem);
 
+/** A shape as JSON has it, [2,3]; the caller's. */
+struct json_t *shape_to_json(Shape shape);
+/** Reads one. @return how many numbers it has, or -1: it is no shape, or more than a file can have */
+int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
+
 /* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
 
 /** The whole numbers that must be those of the run that resumes. */

@@ -35,11 +35,8 @@ static json_t *parameters_of(const CheckpointIndex *index)
     for (int i = 0; i < index->count; i++) {
         const SavedParameter *p = &index->parameters[i];
         char placement[32];
-        json_t *shape = json_array();
-        for (int d = 0; d < p->shape.rank; d++)
-            json_array_append_new(shape, json_integer(p->shape.size[d]));
         json_object_set_new(all, p->name,
-                            json_pack("{s:o, s:s}", "shape", shape, "placement",
+                            json_pack("{s:o, s:s}", "shape", shape_to_json(p->shape), "placement",
                                       placement_text(p->placement, placement)));
     }
     return all;
@@ -100,19 +97,9 @@ static bool read_placement(const json_t *entry, SavedParameter *p)
 
 static bool read_parameter(const char *name, const json_t *entry, SavedParameter *p)
 {
-    const json_t *shape = json_object_get(entry, "shape");
-    const int ranks = (int)(sizeof p->shape.size / sizeof *p->shape.size);
-    int64_t count = 1;
     p->name = strdup(name);
-    p->shape.rank = (int)json_array_size(shape);
-    if (p->shape.rank < 1 || p->shape.rank > ranks)
-        return false;
-    for (int d = 0; d < p->shape.rank; d++) {
-        p->shape.size[d] = json_integer_value(json_array_get(shape, (size_t)d));
-        if (p->shape.size[d] < 1 || __builtin_mul_overflow(count, p->shape.size[d], &count))
-            return false;
-    }
-    return count <= INT64_MAX / (int64_t)sizeof(real) && read_placement(entry, p);
+    return shape_from_json(json_object_get(entry, "shape"), &p->shape) > 0 && p->shape.rank > 0 &&
+           read_placement(entry, p);
 }
 
 static bool read_parameters(const json_t *all, CheckpointIndex *index)

@@ -143,9 +143,9 @@ static int add_special(Writer *writer, const char *text, const char *end)
 {
     for (int special = 0; special < SPECIALS; special++) {
         int32_t id = writer->tokenizer->vocabulary.special[special];
-        size_t length = strlen(special_token(special));
+        size_t length = strlen(special_token[special]);
         if (id >= 0 && (size_t)(end - text) >= length &&
-            memcmp(text, special_token(special), length) == 0) {
+            memcmp(text, special_token[special], length) == 0) {
             end_word(writer);
             put(writer, id);
             return (int)length;

@@ -1,5 +1,5 @@
 /* The line about a run in which nothing moves. */
-#include "train/stall.h"
+#include "train/trainer.h"
 
 #include <signal.h>
 #include <string.h>

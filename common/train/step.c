@@ -2,7 +2,6 @@
 #include "backend/host_view.h"
 #include "train/trainer.h"
 #include "train/profile.h"
-#include "train/stall.h"
 #include "train/trace.h"
 
 static Tensor *logits_of(Trainer *t, bool training)

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "train/profile.h"
-#include "train/stall.h"
 #include "train/trace.h"
 
 /* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
