@@ -59,12 +59,11 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
 
 static void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
 {
-    char text[96];
     if (n < 1 || x->shape.size[dim] % n)
         misuse(
             "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
             "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
-            tensor_text(x, text), (long long)n);
+            TENSOR_TEXT(x), (long long)n);
 }
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)

@@ -11,18 +11,17 @@ static Tensor *called(const PairCall *call, bool backward, Tensor *x)
 
 static void pair_gradient(Node *node, Tensor *dy)
 {
-    char a[96], b[96];
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
         misuse(
             "the gradient has the shape of the argument: is it forward's result that should have it, too?",
             "%s: forward returned %s for an argument %s, and backward the gradient in that shape",
-            call->op.name, tensor_text(dx, a), tensor_text(x, b));
+            call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
     if (!dx || !shape_equal(dx->shape, x->shape))
         misuse("the gradient of an argument has its shape",
                "%s, backward: it returned %s for an argument %s", call->op.name,
-               dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
+               dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x));
     gradient_add(x, ready(dx));
 }
 

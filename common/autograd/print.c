@@ -47,7 +47,7 @@ static void print_row(FILE *to, const Tensor *x, const real *numbers, int64_t fi
 
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
 {
-    char *all = NULL, text[96];
+    char *all = NULL;
     size_t size;
     FILE *to = open_memstream(&all, &size);
     ready(x);
@@ -56,7 +56,7 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
         view = host_view_read(reals(x), tensor_count(x));
     const int rank = mesh->world ? group_rank(mesh->world) : mesh->tp_rank;
     int64_t columns = shape_last(x->shape), rows = columns > 0 ? tensor_count(x) / columns : 0;
-    fprintf(to, _("rank %d: %.60s %s\n"), rank, name, tensor_text(x, text));
+    fprintf(to, _("rank %d: %.60s %s\n"), rank, name, TENSOR_TEXT(x));
     for (int64_t r = 0; r < rows && r < ROWS; r++) {
         int64_t row = shown(r, rows, ROWS);
         if (row < 0) {

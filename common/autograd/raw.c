@@ -45,7 +45,6 @@ Tensor *tensor_copy(Tensor *x)
 /* Numbers that kernels alone reach move to where the host reaches them too, and stay there. */
 static void bring_to_host(Tensor *x)
 {
-    char text[96];
     if (backend_on_host(x->data))
         return;
     if (x->buffer->category != ACTIVATIONS)
@@ -53,7 +52,7 @@ static void bring_to_host(Tensor *x)
             "use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
             "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
             "reach",
-            tensor_text(x, text));
+            TENSOR_TEXT(x));
     Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);
     backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
     buffer_release(x->buffer);

@@ -232,13 +232,12 @@ void node_keep_or_compute(Node *node, int slot, Tensor *x)
 
 void must_be_real(const char *function, const Tensor *x)
 {
-    char text[64];
     if (!x)
         misuse("is every field of the layer set in its ..._new function?",
                "%s: an argument is NULL", function);
     if (x->dtype != REAL)
         misuse("lookup makes vectors of ids, and attention takes a mask as it is",
-               "%s: %s are integers, ids or a mask", function, shape_text(x->shape, text));
+               "%s: %s are integers, ids or a mask", function, SHAPE_TEXT(x->shape));
 }
 
 Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)

@@ -79,9 +79,9 @@ static bool info(const char *folder, Problem *problem)
     printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
     for (int i = 0; i < index->count; i++) {
         const SavedParameter *p = &index->parameters[i];
-        char shape[64], placement[32];
+        char placement[32];
         numbers += shape_count(p->shape);
-        printf("%-*s  %-20s  %s\n", width, p->name, shape_text(p->shape, shape),
+        printf("%-*s  %-20s  %s\n", width, p->name, SHAPE_TEXT(p->shape),
                _(placement_text(p->placement, placement)));
     }
     printf(_("\n%d parameters, %" PRId64 " numbers%s\n"), index->count, numbers,

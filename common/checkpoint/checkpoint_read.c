@@ -48,16 +48,15 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
     const SafeTensor *part = part_in(saved, rank, state, p);
     const char *path = safetensors_path(saved->file[rank]),
                *hint = N_("take another copy of the checkpoint");
-    char here[64], whole_shape[64];
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
         return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);
     bool good = part->shape.rank == p->shape.rank;
     for (int d = 0; good && d < p->shape.rank; d++)
         good = d == dim || part->shape.size[d] == p->shape.size[d];
-    return good || problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
-                               saved_state[state], p->name, shape_text(part->shape, here),
-                               shape_text(p->shape, whole_shape));
+    return good ||
+           problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
+                       saved_state[state], p->name, SHAPE_TEXT(part->shape), SHAPE_TEXT(p->shape));
 }
 
 static bool check_parts(const SavedModel *saved, int state, const SavedParameter *p,
@@ -69,13 +68,12 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
             return false;
         sum += part_in(saved, rank, state, p)->shape.size[p->placement.dim];
     }
-    char shape[64];
     if (sum == p->shape.size[p->placement.dim])
         return true;
     return problem_set(
         problem, folder, "take another copy of the checkpoint",
         "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
-        saved_state[state], p->name, (long long)sum, p->placement.dim, shape_text(p->shape, shape));
+        saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)

@@ -69,11 +69,17 @@ int shape_dim(const char *function, Shape shape, int dim);
 /** "[2,3,24]" */
 const char *shape_text(Shape shape, char text[64]);
 
+/** The same in memory of the block that this stands in, for messages. */
+#define SHAPE_TEXT(shape) shape_text((shape), (char[64]){0})
+
 /** "whole", "copied", "shard(2)", "partial sum", "unknown" */
 const char *placement_text(Placement placement, char text[32]);
 
 /** "[2,3,24] shard(2)": for messages */
 const char *tensor_text(const Tensor *x, char text[96]);
+
+/** The same in memory of the block that this stands in. */
+#define TENSOR_TEXT(x) tensor_text((x), (char[96]){0})
 
 /** Of the same kind and, where they are shards, along the same dimension. */
 bool placement_equal(Placement a, Placement b);

@@ -226,14 +226,13 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
     const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
     const char *hint =
         N_("name a checkpoint of this model: checkpoint info DIR lists what one holds");
-    char there[64], here[64];
     if (!found)
         return problem_set(problem, t->resumed.text, hint, "the checkpoint has no parameter %s",
                            p->name);
     if (!shape_equal(found->shape, p->shape))
         return problem_set(problem, t->resumed.text, hint,
                            "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
-                           shape_text(found->shape, there), shape_text(p->shape, here));
+                           SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
     bool divided = p->placement.kind == SHARD, good = true;
     int dim = divided ? p->placement.dim : 0;
     Range held = divided ? p->held : (Range){0, p->shape.size[0]};
