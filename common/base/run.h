@@ -29,9 +29,8 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 
-/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty.
- *  @param problem what misuse() was told
- *  @param address the callsite in the student's file, or NULL */
+/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty. `address` is the callsite in
+ *  the student's file, or NULL. */
 _Noreturn void run_ends(Problem *problem, void *address);
 /** Notes a broken rule of placement (grading), or ends the run (training). `address` as in run_ends(). */
 void run_noted(Problem *problem, void *address);

@@ -15,7 +15,6 @@ static const char *line; /* in the reader's language */
 /* Whatever the rank is in: only what POSIX allows in a handler of signals. */
 static void say(int signal)
 {
-    (void)signal;
     if (!said && write(STDERR_FILENO, line, strlen(line)) > 0)
         said = 1;
 }

@@ -74,8 +74,8 @@ void trainer_close(Trainer *t);
 
 /* ---- agree.c: what the ranks of a run compare with each other ------------------------------------------ */
 
-/** Did all ranks succeed? Where not, `problem` becomes that of the first rank that failed, on every rank. Collective.
- *  @param good whether this one did; `problem` is set where it did not */
+/** Did all ranks succeed, as this one did if `good`? Where not, `problem` becomes that of the first rank that failed, on every
+ *  rank. Collective. */
 bool agree(Group *group, bool good, Problem *problem);
 
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.

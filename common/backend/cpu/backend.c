@@ -100,7 +100,6 @@ bool backend_check(Problem *problem)
 #else
 void backend_start(char **argv)
 {
-    (void)argv;
 }
 
 bool backend_check(Problem *problem)

@@ -293,7 +293,6 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
                               const real *v, const int32_t *mask, real *y, real *highest,
                               real *sums, real *work)
 {
-    (void)work;
     Arguments a = {};
     a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest,
     a.sums = sums;

@@ -34,7 +34,6 @@ static cublasHandle_t library(void)
 
 bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
 {
-    (void)width;
     if (wanted == FP16 && device_generation() < 75)
         return problem_set(problem, NULL, "AMP=off runs here",
                            "AMP=fp16 needs a GPU of compute capability 7.5 or later");
