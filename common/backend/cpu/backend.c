@@ -42,14 +42,11 @@ const char *backend_description(void)
 /** The bits of the vectors that OpenBLAS's kernels for `core` use; 128 for those it does not speed up. */
 static int vector_bits_of_core(const char *core)
 {
-    static const char *const with_512[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-    static const char *const with_256[] = {"Haswell", "Zen", "Excavator"};
-    for (size_t i = 0; i < sizeof with_512 / sizeof *with_512; i++)
-        if (strcasecmp(core, with_512[i]) == 0)
-            return 512;
-    for (size_t i = 0; i < sizeof with_256 / sizeof *with_256; i++)
-        if (strcasecmp(core, with_256[i]) == 0)
-            return 256;
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids",
+                                       "Haswell",  "Zen",        "Excavator"};
+    for (int i = 0; i < 6; i++)
+        if (strcasecmp(core, wide[i]) == 0)
+            return i < 3 ? 512 : 256;
     return 128;
 }
 
