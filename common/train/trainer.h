@@ -112,7 +112,7 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 /** Gives back the lock of the SAVE folder. */
 void checkpoint_close(Trainer *t);
 
-/* ---- stall.c: a run in which nothing moves says so ----------------------------------------------------- */
+/* ---- step.c: a run in which nothing moves says so ----------------------------------------------------- */
 
 /** Something has come to its end: a step, a batch of an evaluation. If nothing else does for `patience` seconds, or ten times as long
  *  as the longest took so far, stderr has a line about it, once. The run goes on: it may just be slow. */
