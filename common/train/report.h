@@ -22,7 +22,7 @@ typedef struct StepReport {
     double comm_seconds;  /**< in exchanges, of this rank in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
-    double scale;         /**< of the loss, in fp16 (see optim/scaler.h); otherwise 0 */
+    double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
     int64_t left_out;     /**< steps so far in which a gradient became infinite */
 } StepReport;
 

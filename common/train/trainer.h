@@ -63,7 +63,7 @@ bool trainer_open_report(Trainer *t, Problem *problem);
  *  @return what is to be reported, but for epoch and times; `metrics` gets this replica's sums */
 StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
 
-/** A step, or a batch of an evaluation, is done (see stall.h). */
+/** A step, or a batch of an evaluation, is done: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
 /** The sums over all test rows, each once; incomplete where t->interrupted is set. Collective. */
