@@ -1,11 +1,11 @@
 /** @file
- * Every word that a lab is written in.
+ * Every function and type that a lab is written in.
  *
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split one model, dp replicas of the model.
  *
  * Nothing is freed in a lab: tensors belong to the tape and live for one step, layers and parameters to the
- * builder, groups to the mesh. The kit's words that return a Tensor never change their arguments; what they
+ * builder, groups to the mesh. The kit's functions that return a Tensor never change their arguments; what they
  * return may share their memory. Any misuse ends the run with the line in your file, the shapes and
  * placements, and a HINT.
  */
@@ -43,8 +43,7 @@ Group *group_split(Group *group, int color, int key);
 /* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.  */
 
 Tensor *group_all_reduce(Group *group, Tensor *x); /**< the sum of every rank's x */
-Tensor *group_all_gather(Group *group, Tensor *x,
-                         int dim); /**< every rank's x, one after the other along dim */
+Tensor *group_all_gather(Group *group, Tensor *x, int dim); /**< every rank's x, side by side along dim */
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim); /**< this rank's part of the sum, along dim */
 Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of rank `root` of the group */
 void group_sum(Group *group, double *values, int count); /**< sums a few numbers over the ranks, in place */
@@ -74,8 +73,7 @@ Tensor *linear(Tensor *x, Tensor *weight);
 /** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of zeros. */
 Tensor *lookup(Tensor *ids, Tensor *weight);
 
-/** id - first where first <= id < end, else NO_ID: the ids in the numbering of a table that holds rows first
- * to end-1. */
+/** id - first where first <= id < end, else NO_ID: ids in the numbering of a table of rows first to end-1. */
 Tensor *ids_between(Tensor *ids, int first, int end);
 
 /** x Φ(x), the exact form (arXiv:1606.08415). */
@@ -113,12 +111,10 @@ typedef struct Placement {
     int dim;  /**< of a shard: the dimension that is cut */
 } Placement;
 Placement whole(void); /**< every tp rank holds all of it */
-Placement
-shard(int dim); /**< cut along dim into tp_degree parts, in the order of tp_rank (as torch.chunk cuts) */
+Placement shard(int dim); /**< cut along dim into tp_degree parts, by tp_rank (as torch.chunk cuts) */
 Placement undecided(int balise); /**< in a start file: yours to choose */
 
-/** A parameter of a layer. `shape` is that of the undivided one: its initial values depend on its name, not
- * on the layout. */
+/** A parameter. `shape` is that of the undivided one: initial values depend on its name, not on the layout. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The first row or column of the undivided parameter that is held here; 0 where it is whole. */
@@ -142,8 +138,7 @@ typedef struct LayerNorm LayerNorm;
 LayerNorm *layer_norm_new(Builder *b, int size);       /**< with parameters "weight" and "bias" [size] */
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same */
 
-/** Given: zeros numbers with this probability while training; the same mask at every layout, sharded or not.
- */
+/** Given: zeros numbers with this probability while training; the same mask at every layout, sharded or not. */
 typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability); /**< of a number to become zero, from 0 to below 1 */
 Tensor *dropout(const Dropout *layer, Tensor *x);    /**< the others are divided by 1 - probability */
@@ -153,8 +148,8 @@ Tensor *dropout(const Dropout *layer, Tensor *x);    /**< the others are divided
 /** Balise 2: a linear layer split by columns of x W^T. Yours, as all types and functions of this section are. */
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
-Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x,
-                                const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
+/** [B,S,in] -> [B,S,out] */
+Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x, const Mesh *mesh);
 
 /** Balise 3: a table shared out over the ranks. */
 typedef struct Embedding Embedding;
@@ -170,8 +165,7 @@ Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor
 /** Balise 5: a linear layer, GELU, dropout, a linear layer. */
 typedef struct FeedForward FeedForward;
 FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p of dropout */
-Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x,
-                             const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
+Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
 /** Balise 6: the same with one communication. */
 typedef struct ColRowLinearPair ColRowLinearPair;
@@ -183,19 +177,16 @@ Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x,
 /** Balise 7: a block of BERT: attention and feed-forward, each behind a norm and with a residual. */
 typedef struct Block Block;
 Block *block_new(Builder *b, int hidden, int heads, float p); /**< p of every dropout in it */
-Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask,
-                      const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
+Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
 /** Balise 7: a class of each text, from the row of [CLS]. */
 typedef struct Classifier Classifier;
 Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p of dropout */
-Tensor *classifier_forward(const Classifier *layer, Tensor *x,
-                           const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
+Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
 /* ---- Balises 8 and 10: the grid ------------------------------------------------------------------------ */
 
-void mesh_init_tp(Mesh *mesh,
-                  int tp);     /**< sets tp, tp_rank, tp_degree; tp divides the world (checked before) */
+void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the world */
 void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after mesh_init_tp */
 
 /* ---- Balise 11: data parallelism ----------------------------------------------------------------------- */
@@ -215,8 +206,8 @@ typedef struct Sampler {
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
-int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch,
-                          const Mesh *mesh); /**< fills mine; returns its length */
+/** Fills mine; returns its length. */
+int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
 typedef struct Pending Pending; /**< a sum that was started and is not waited for yet */
@@ -226,13 +217,11 @@ typedef struct Bucket {
     Tensor *gradients; /**< of this rank; what they become in place is what the optimiser reads */
     Pending *pending;  /**< yours: what start leaves for finish */
 } Bucket;
-Pending *group_all_reduce_start(Group *group,
-                                Tensor *x); /**< in place; x is not to be touched before the wait */
+Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
 void pending_wait(Pending *pending);        /**< returns when the sum is there; once for each start */
 
 void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< backward has just filled this bucket */
-void buckets_finish(Bucket *buckets, int count,
-                    const Mesh *mesh); /**< called once before the optimiser's step */
+void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once before the step */
 
 /** Sums over rows. */
 typedef struct Metrics {
@@ -242,7 +231,7 @@ typedef struct Metrics {
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
-/* ---- When the words above are not enough --------------------------------------------------------------- */
+/* ---- When the functions above are not enough --------------------------------------------------------------- */
 
 /** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). backward is given dy alone, so
  * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
@@ -254,7 +243,7 @@ typedef struct Op {
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
-/** x's numbers, row by row, ready to read and write until the next word. What x is (whole, shard, partial) is
+/** x's numbers, row by row, ready to read and write until the next call. What x is (whole, shard, partial) is
  * then yours to know, or to say with placed(). Ids and masks are integers: (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */

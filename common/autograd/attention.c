@@ -1,7 +1,6 @@
+/* Attention on the tape. */
 #include <math.h>
-#include <stddef.h>
 
-#include "autograd/operations.h"
 #include "autograd/parts.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -27,24 +26,22 @@ static void attention_gradient(Node *node, Tensor *dy)
 
 static void check_heads(const Tensor *q, const Tensor *k, const Tensor *v, int heads)
 {
-    char a[96], b[96], c[96];
     if (q->shape.rank != 3 || !shape_equal(q->shape, k->shape) || !shape_equal(q->shape, v->shape))
         misuse("they are [B,S,heads*D] each", "attention: q %s, k %s and v %s are not alike",
-               tensor_text(q, a), tensor_text(k, b), tensor_text(v, c));
+               TENSOR_TEXT(q), TENSOR_TEXT(k), TENSOR_TEXT(v));
     if (heads < 1 || q->shape.size[2] % heads)
         misuse("count the heads that are on this rank",
-               "attention: %d heads do not divide the width of q %s", heads, tensor_text(q, a));
+               "attention: %d heads do not divide the width of q %s", heads, TENSOR_TEXT(q));
 }
 
 static void check_mask(const Tensor *q, Tensor *mask)
 {
-    char a[96];
     if (!mask)
         misuse("pass the mask on as it came", "attention: there is no mask");
     if (mask->dtype != INT32 || mask->shape.rank != 2 || mask->shape.size[0] != q->shape.size[0] ||
         mask->shape.size[1] != q->shape.size[1])
         misuse("it is [B,S], 1 for a token and 0 for padding",
-               "attention: the mask %s does not fit", tensor_text(mask, a));
+               "attention: the mask %s does not fit", TENSOR_TEXT(mask));
     for (int64_t b = 0, positions = q->shape.size[1]; b < q->shape.size[0]; b++) {
         bool any = false;
         for (int64_t s = 0; s < positions; s++)

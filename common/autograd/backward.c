@@ -1,6 +1,5 @@
 /* The backward pass, and where gradients are added up. */
 #include "autograd/parts.h"
-#include "backend/backend.h"
 #include "base/spans.h"
 
 void gradient_add(Tensor *x, Tensor *d)
@@ -100,9 +99,9 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         if (!node->output->gradient)
             continue;
         node->output->gradient->may_be_shared = true;
-        if (tape->witness.see)
-            tape->witness.see(tape->witness.context, node->output, node->output->gradient,
-                              node->name, node->address);
+        if (tape->observer.see)
+            tape->observer.see(tape->observer.context, node->output, node->output->gradient,
+                               node->name, node->address);
         TapeMark mark = tape_mark(tape);
         backend_range(node->name);
         node->backward(node, node->output->gradient);

@@ -1,4 +1,4 @@
-/* The group_... words: collectives on tensors. Values only, nothing on the tape. */
+/* group_all_reduce() and the like: collectives on tensors. Values only, nothing on the tape. */
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"
@@ -6,7 +6,7 @@
 static const Placement unknown = {UNKNOWN, 0};
 
 /* Over a group of one rank, where every collective gives what it was given: a tensor of its own, without a copy; each is copied should it be
- * written. Not of weights, which keep their place, and of what somebody may write to by a pointer. NULL: not so here. */
+ * written. Not of weights, which keep their place, and of what somebody may write to by a pointer. Returns NULL if not applicable. */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)
@@ -17,11 +17,11 @@ static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 }
 
 /* The tape of a collective, whose arguments must be there. */
-static Tape *tape_for(const char *word, const Group *group, const Tensor *x)
+static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
 {
-    group_must_exist(group, word);
-    must_be_real(word, x);
-    return tape_of(word, x, NULL);
+    group_must_exist(group, function);
+    must_be_real(function, x);
+    return tape_of(function, x, NULL);
 }
 
 Tensor *group_all_reduce(Group *group, Tensor *x)
@@ -57,14 +57,13 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
     return all;
 }
 
-static void must_divide(const char *word, const Tensor *x, int dim, int64_t n)
+static void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
 {
-    char text[96];
     if (n < 1 || x->shape.size[dim] % n)
         misuse(
             "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
-            "%s: dimension %d of %s cannot be cut into %lld equal parts", word, dim,
-            tensor_text(x, text), (long long)n);
+            "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
+            TENSOR_TEXT(x), (long long)n);
 }
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)

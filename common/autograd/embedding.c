@@ -1,3 +1,4 @@
+/* Lookups in a table, and learned positions. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -12,10 +13,9 @@ static void lookup_gradient(Node *node, Tensor *dy)
 
 static void check_ids(Tensor *ids, const Tensor *weight)
 {
-    char a[96], b[96];
     if (ids->dtype != INT32 || weight->shape.rank != 2)
         misuse("lookup(ids [B,S], weight [V,H])", "lookup: %s are not ids, or %s is not a table",
-               tensor_text(ids, a), tensor_text(weight, b));
+               TENSOR_TEXT(ids), TENSOR_TEXT(weight));
     int64_t count = tensor_count(ids), rows = weight->shape.size[0];
     for (int64_t i = 0; i < count; i++)
         if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
@@ -24,7 +24,7 @@ static void check_ids(Tensor *ids, const Tensor *weight)
                 "first, end) "
                 "with first = shard_begin(weight)",
                 "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i],
-                tensor_text(weight, b), (long long)rows);
+                TENSOR_TEXT(weight), (long long)rows);
 }
 
 Tensor *lookup(Tensor *ids, Tensor *weight)
@@ -34,8 +34,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         misuse("pass the ids on as they came", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
-    if (weight->placement.dim ==
-        1) /* parts of the vocabulary may be uneven: what they give is added */
+    if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: they are added */
         must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)
@@ -53,10 +52,9 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
 
 Tensor *ids_between(Tensor *ids, int first, int end)
 {
-    char text[96];
     Tape *tape = tape_of("ids_between", ids, NULL);
     if (ids->dtype != INT32)
-        misuse("it takes ids", "ids_between: %s are not ids", tensor_text(ids, text));
+        misuse("it takes ids", "ids_between: %s are not ids", TENSOR_TEXT(ids));
     Tensor *mine = tape_host_tensor(tape, INT32, ids->shape, ids->placement);
     int64_t count = tensor_count(ids);
     for (int64_t i = 0; i < count; i++) {
@@ -78,12 +76,10 @@ static void add_positions_backward(Node *node, Tensor *dy)
 
 Tensor *add_positions(Tensor *x, Tensor *table)
 {
-    char a[96], b[96];
     if (x->shape.rank != 3 || x->shape.size[1] > table->shape.size[0] ||
         x->shape.size[2] != table->shape.size[1])
         misuse("the table has a row for each position",
-               "add_positions: x %s does not fit the table %s", tensor_text(x, a),
-               tensor_text(table, b));
+               "add_positions: x %s does not fit the table %s", TENSOR_TEXT(x), TENSOR_TEXT(table));
     Tape *tape = tape_of("add_positions", x, table);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "add_positions", x));
     int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];

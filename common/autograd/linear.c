@@ -1,3 +1,4 @@
+/* y = x W^T on the tape; rows of zeros are left out of its backward pass. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/language.h"
@@ -53,8 +54,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = weight->shape.size[1], out = weight->shape.size[0];
-    Tensor *multiplied =
-        ready(node->saved[0]); /* first: what computes it again has its own line in a profile */
+    Tensor *multiplied = ready(node->saved[0]); /* first: it has its own line in a profile */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;
@@ -90,15 +90,14 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
 
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)
 {
-    char a[96], b[96];
     if (x->dtype != REAL || weight->shape.rank != 2 || x->shape.rank < 1 ||
         shape_last(x->shape) != weight->shape.size[1])
         misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s",
-               tensor_text(x, a), tensor_text(weight, b));
+               TENSOR_TEXT(x), TENSOR_TEXT(weight));
     if (bias && (bias->shape.rank != 1 || bias->shape.size[0] != weight->shape.size[0]))
         misuse("a bias has one number for each output",
-               "linear: the bias %s does not fit the weight %s", tensor_text(bias, a),
-               tensor_text(weight, b));
+               "linear: the bias %s does not fit the weight %s", TENSOR_TEXT(bias),
+               TENSOR_TEXT(weight));
     if (bias && weight->placement.kind == SHARD && weight->placement.dim == 1)
         misuse("add it after the sum",
                "linear: with a weight split by rows the bias would be added once a rank");

@@ -1,3 +1,4 @@
+/* The loss, and tensors of numbers that the caller has. */
 #include <string.h>
 
 #include "autograd/operations.h"
@@ -18,11 +19,10 @@ static void cross_entropy_gradient(Node *node, Tensor *dy)
 
 static void check_labels(const Tensor *logits, const Tensor *labels)
 {
-    char a[96], b[96];
     if (logits->shape.rank != 2 || labels->dtype != INT32 || labels->shape.rank != 1 ||
         labels->shape.size[0] != logits->shape.size[0])
         misuse("logits [B,classes], labels [B]", "cross entropy: %s and labels %s",
-               tensor_text(logits, a), tensor_text(labels, b));
+               TENSOR_TEXT(logits), TENSOR_TEXT(labels));
     for (int64_t i = 0; i < labels->shape.size[0]; i++)
         if (ints(labels)[i] < 0 || ints(labels)[i] >= logits->shape.size[1])
             misuse("labels count from 0", "cross entropy: label %d with %lld classes",

@@ -1,3 +1,4 @@
+/* Layer norm on the tape. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -35,11 +36,10 @@ static void layer_norm_compute(Node *node)
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 {
     must_be_real("layer_norm", x);
-    char a[96], b[96];
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
     if (columns != weight->shape.size[0])
         misuse("it normalises the last dimension", "layer_norm: x %s does not fit the weight %s",
-               tensor_text(x, a), tensor_text(weight, b));
+               TENSOR_TEXT(x), TENSOR_TEXT(weight));
     Tape *tape = tape_of("layer_norm", x, weight);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "layer_norm", x));
     Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());

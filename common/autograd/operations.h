@@ -1,5 +1,5 @@
 /** @file
- * The differentiable operations below the words of balise.h that take a layer. Each checks shapes and
+ * The differentiable operations below the functions of balise.h that take a layer. Each checks shapes and
  * placements, runs its kernel and puts its backward on the tape. Parameters are passed as tensors; results
  * belong to the tape.
  */
@@ -14,16 +14,14 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 /** PyTorch's LayerNorm over the last dimension; weight, bias [H]. */
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon);
 
-/** Dropout with its numbers drawn by (seed, step, name) of the tape's batch and by sample, position and
- * global column. */
+/** Dropout; its numbers are drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
 /** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s; S must not exceed positions. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
-/** The mean of -log softmax(logits)[label] over the rows; logits [B,classes], labels INT32 [B] -> [1].
- *  The sum is divided by `rows_per_step`: B, or more when several micro-batches make a step. `losses` receives each row's loss,
- *  [B], or is NULL. */
+/** The mean of -log softmax(logits)[label] over the rows; logits [B,classes], labels INT32 [B] -> [1]. The sum is divided by
+ *  `rows_per_step`: B, or more with micro-batches. `losses` receives each row's loss, [B], or is NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** A tensor of the tape with numbers of the caller's. A REAL one may need a gradient. */

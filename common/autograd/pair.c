@@ -1,20 +1,27 @@
+/* Operations that are pairs of plain functions, on the tape. */
 #include "autograd/tape.h"
 #include "base/run.h"
 
+static Tensor *called(const PairCall *call, bool backward, Tensor *x)
+{
+    if (call->along[backward])
+        return call->along[backward](x, call->dim, call->mesh);
+    return (backward ? call->op.backward : call->op.forward)(x, call->mesh);
+}
+
 static void pair_gradient(Node *node, Tensor *dy)
 {
-    char a[96], b[96];
     const PairCall *call = &node->with.pair;
-    Tensor *x = node->input[0], *dx = call->backward(dy, call);
+    Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
         misuse(
             "the gradient has the shape of the argument: is it forward's result that should have it, too?",
             "%s: forward returned %s for an argument %s, and backward the gradient in that shape",
-            call->name, tensor_text(dx, a), tensor_text(x, b));
+            call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
     if (!dx || !shape_equal(dx->shape, x->shape))
         misuse("the gradient of an argument has its shape",
-               "%s, backward: it returned %s for an argument %s", call->name,
-               dx ? tensor_text(dx, a) : "NULL", tensor_text(x, b));
+               "%s, backward: it returned %s for an argument %s", call->op.name,
+               dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x));
     gradient_add(x, ready(dx));
 }
 
@@ -28,15 +35,14 @@ static void share_argument(Node *node)
 
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
-    Tape *tape = tape_of(call.name, x, NULL);
-    bool recording =
-        tape_record(tape, false); /* what the pair computes by the way is not part of the model */
-    Tensor *value = call.forward(ready(x), &call);
+    Tape *tape = tape_of(call.op.name, x, NULL);
+    bool recording = tape_record(tape, false); /* what the pair calls is not part of the model */
+    Tensor *value = called(&call, false, ready(x));
     tape_record(tape, recording);
     if (!value)
-        misuse("return a tensor", "%s, forward: it returned NULL", call.name);
+        misuse("return a tensor", "%s, forward: it returned NULL", call.op.name);
     Tensor *y = tape_view(tape, ready(value), placement);
-    Node *node = tape_operation(tape, call.name, pair_gradient, y, 1, &x);
+    Node *node = tape_operation(tape, call.op.name, pair_gradient, y, 1, &x);
     if (!node)
         return y;
     node->with.pair = call;

@@ -22,7 +22,7 @@ struct Tape {
     Arena tensors, nodes; /**< in the order of making */
     Node *last;           /**< the operation that was recorded last, or NULL */
     GradientWatch watch;  /**< see tape_watch() */
-    Witness witness;      /**< see tape_witness() */
+    Observer observer;    /**< see tape_observe() */
 };
 
 /** Gives x's numbers back to the pool. */

@@ -1,3 +1,4 @@
+/* The rules of placement, and what is said where one is broken. */
 #include "autograd/placement.h"
 
 #include "base/language.h"
@@ -23,7 +24,7 @@ static Placement of(PlacementKind kind)
     return (Placement){kind, 0};
 }
 
-void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight)
+void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     int ranks = tape_mesh(tape)->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
@@ -32,47 +33,41 @@ void must_be_cut_evenly(const Tape *tape, const char *word, const Tensor *weight
             weight->placement.dim == 0
                 ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
                 : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
-            word, (long long)weight->undivided, ranks);
+            function, (long long)weight->undivided, ranks);
 }
 
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
-    char a[96], b[96];
     if (is(x, WHOLE))
         misplaced(
             "put it through duplication (f) first",
             "linear: x %s meets the weight %s, of which each rank holds some outputs: its gradient of "
             "x is then a "
             "part of the sum only",
-            tensor_text(x, a), tensor_text(weight, b));
+            TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
-                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
-                  tensor_text(weight, b));
+                  "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
     return shard(x->shape.rank - 1);
 }
 
 static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
 {
-    char a[96], b[96];
     if (!is_last(x) && !is(x, UNKNOWN))
         misplaced("a weight split by rows takes this rank's columns of x",
-                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
-                  tensor_text(weight, b));
+                  "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
     return of(PARTIAL);
 }
 
 static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
 {
-    char a[96], b[96];
     if (is(x, COPIED))
         misplaced("a weight that every rank holds takes x as it is, without duplication (f)",
                   "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
-                  tensor_text(x, a), tensor_text(weight, b));
+                  TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced("gather or sum x first, or split the weight",
-                  "linear: x %s and the weight %s do not fit", tensor_text(x, a),
-                  tensor_text(weight, b));
+                  "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
     return is(x, UNKNOWN) ? of(WHOLE) : x->placement;
 }
 
@@ -95,54 +90,50 @@ Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_resul
     return weight->placement;
 }
 
-Placement place_alike(const Tape *tape, const char *word, const Tensor *x, const Tensor *y)
+Placement place_alike(const Tape *tape, const char *function, const Tensor *x, const Tensor *y)
 {
-    char a[96], b[96];
     if (!is_split(tape))
         return whole();
     if (is(x, UNKNOWN))
         return y->placement;
     if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
         misplaced("bring both to the same placement first (f, g or all_gather)",
-                  "%s: %s and %s are not alike", word, tensor_text(x, a), tensor_text(y, b));
+                  "%s: %s and %s are not alike", function, TENSOR_TEXT(x), TENSOR_TEXT(y));
         return is(x, WHOLE) || is(x, COPIED) ? y->placement : x->placement;
     }
     return x->placement;
 }
 
-Placement place_not_partial(const Tape *tape, const char *word, const Tensor *x)
+Placement place_not_partial(const Tape *tape, const char *function, const Tensor *x)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
         misplaced("sum it first: all_reduce (g)",
-                  "%s: x %s: what is done to each addend is not what is done to the sum", word,
-                  tensor_text(x, a));
+                  "%s: x %s: what is done to each addend is not what is done to the sum", function,
+                  TENSOR_TEXT(x));
     return x->placement;
 }
 
-Placement place_whole(const Tape *tape, const char *word, const Tensor *x)
+Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced(
             "this word takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
             "all_gather of a shard",
-            "%s: x %s is not whole", word, tensor_text(x, a));
+            "%s: x %s is not whole", function, TENSOR_TEXT(x));
     return whole();
 }
 
 Placement place_first_token(const Tape *tape, const Tensor *x)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (is(x, SHARD) && x->placement.dim == 1) {
         misplaced("gather the positions first",
-                  "first_token: x %s: the first token is on one rank only", tensor_text(x, a));
+                  "first_token: x %s: the first token is on one rank only", TENSOR_TEXT(x));
         return of(UNKNOWN);
     }
     return is_last(x) ? shard(1) : x->placement;
@@ -150,43 +141,40 @@ Placement place_first_token(const Tape *tape, const Tensor *x)
 
 Placement place_duplication(const Tape *tape, const Tensor *x)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced(is(x, COPIED) ? N_("once is enough: its gradient would be summed twice")
                                 : N_("duplication (f) takes what every rank holds in full"),
-                  "duplication: x %s is not whole", tensor_text(x, a));
+                  "duplication: x %s is not whole", TENSOR_TEXT(x));
     return of(COPIED);
 }
 
 Placement place_all_reduce(const Tape *tape, const Tensor *x)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (is(x, SHARD))
         misplaced("pieces are joined by all_gather; all_reduce (g) adds",
-                  "all_reduce: x %s is no partial sum", tensor_text(x, a));
+                  "all_reduce: x %s is no partial sum", TENSOR_TEXT(x));
     else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
         misplaced("it is whole already: the sum would count it once a rank",
-                  "all_reduce: x %s is no partial sum", tensor_text(x, a));
+                  "all_reduce: x %s is no partial sum", TENSOR_TEXT(x));
     return whole();
 }
 
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
 {
-    char a[96];
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
         misplaced("partial sums are added by all_reduce (g); all_gather joins",
-                  "all_gather: x %s is no shard", tensor_text(x, a));
+                  "all_gather: x %s is no shard", TENSOR_TEXT(x));
     else if (is(x, SHARD) && x->placement.dim != dim)
         misplaced("join the pieces along the dimension that was cut",
-                  "all_gather along dimension %d: x %s", dim, tensor_text(x, a));
+                  "all_gather along dimension %d: x %s", dim, TENSOR_TEXT(x));
     else if (!is(x, SHARD) && !is(x, UNKNOWN))
         misplaced("every rank holds all of it already", "all_gather: x %s is no shard",
-                  tensor_text(x, a));
+                  TENSOR_TEXT(x));
     return whole();
 }

@@ -89,10 +89,9 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tape *tape = tape_of("dropout", x, NULL);
     if (!tape_batch(tape)->training || probability == 0)
         return x;
-    char text[96];
     if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape_batch(tape)->count)
         misuse("the first dimension counts the samples of the batch",
-               "dropout takes [B,..,H] of two or three dimensions, not %s", tensor_text(x, text));
+               "dropout takes [B,..,H] of two or three dimensions, not %s", TENSOR_TEXT(x));
     DropoutMask mask = mask_of(tape, x, name, probability);
     int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;
     Tensor *kept = tape_tensor(tape, INT32, SHAPE(rows, dropout_words(columns)), whole());
@@ -126,12 +125,10 @@ static void add_gradient(Node *node, Tensor *dy)
 
 Tensor *add(Tensor *x, Tensor *y)
 {
-    char a[96], b[96];
     must_be_real("add", x);
     must_be_real("add", y);
     if (!shape_equal(x->shape, y->shape))
-        misuse("both must have the same shape", "add: %s and %s", tensor_text(x, a),
-               tensor_text(y, b));
+        misuse("both must have the same shape", "add: %s and %s", TENSOR_TEXT(x), TENSOR_TEXT(y));
     Tape *tape = tape_of("add", x, y);
     Tensor *z = tape_tensor(tape, REAL, x->shape, place_alike(tape, "add", x, y));
     kernel_vector_add(tensor_count(x), reals(ready(x)), reals(ready(y)), reals(z));
@@ -151,10 +148,9 @@ static void first_token_gradient(Node *node, Tensor *dy)
 
 Tensor *first_token(Tensor *x)
 {
-    char text[96];
     must_be_real("first_token", x);
     if (x->shape.rank != 3)
-        misuse("it takes [B,S,H]", "first_token: x %s", tensor_text(x, text));
+        misuse("it takes [B,S,H]", "first_token: x %s", TENSOR_TEXT(x));
     Tape *tape = tape_of("first_token", x, NULL);
     int64_t batch = x->shape.size[0], positions = x->shape.size[1], columns = x->shape.size[2];
     Tensor *y = tape_tensor(tape, REAL, SHAPE(batch, columns), place_first_token(tape, x));

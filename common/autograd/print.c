@@ -1,28 +1,13 @@
 /* tensor_print: what a rank holds of a tensor, in a few lines. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "autograd/tape.h"
 #include "backend/host_view.h"
 #include "base/language.h"
 
-enum { ROWS = 8, COLUMNS = 6, TEXT = 4096 };
-
-typedef struct Text {
-    char *text;
-    size_t used;
-} Text;
-
-static void say(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(Text *t, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int length = vsnprintf(t->text + t->used, TEXT - t->used, format, list);
-    va_end(list);
-    t->used += length > 0 && (size_t)length < TEXT - t->used ? (size_t)length : 0;
-}
+enum { ROWS = 8, COLUMNS = 6 };
 
 /* Of more than `most` the middle is left out: index i of those shown, or -1 for what stands for the rest. */
 static int64_t shown(int64_t i, int64_t count, int most)
@@ -33,54 +18,58 @@ static int64_t shown(int64_t i, int64_t count, int most)
 }
 
 /* "1 [1,0,:]", as wide as the last one: on rank 1, since lines of several ranks may come in turns. */
-static void say_place(Text *t, int rank, Shape shape, int64_t row)
+static void print_place(FILE *to, int rank, Shape shape, int64_t row)
 {
-    say(t, "%d ", rank);
+    fprintf(to, "%d ", rank);
     for (int64_t d = 0, below = shape_count(shape) / shape_last(shape); d < shape.rank - 1; d++) {
         below /= shape.size[d];
         int width = snprintf(NULL, 0, "%" PRId64, shape.size[d] - 1);
-        say(t, "%s%*" PRId64 ",", d == 0 ? "[" : "", width, row / below % shape.size[d]);
+        fprintf(to, "%s%*" PRId64 ",", d == 0 ? "[" : "", width, row / below % shape.size[d]);
     }
-    say(t, shape.rank > 1 ? ":]" : "[:]");
+    fprintf(to, shape.rank > 1 ? ":]" : "[:]");
 }
 
 /* numbers: NULL of ids. */
-static void say_row(Text *t, const Tensor *x, const real *numbers, int64_t first, int64_t columns)
+static void print_row(FILE *to, const Tensor *x, const real *numbers, int64_t first,
+                      int64_t columns)
 {
     for (int64_t c = 0; c < columns && c < COLUMNS; c++) {
         int64_t at = shown(c, columns, COLUMNS);
         if (at < 0)
-            say(t, "        ...");
+            fprintf(to, "        ...");
         else if (numbers)
-            say(t, " %10.4g", (double)numbers[first + at]);
+            fprintf(to, " %10.4g", (double)numbers[first + at]);
         else
-            say(t, " %10" PRId32, ints(x)[first + at]);
+            fprintf(to, " %10" PRId32, ints(x)[first + at]);
     }
-    say(t, "\n");
+    fprintf(to, "\n");
 }
 
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
 {
-    char buffer[TEXT], text[96];
-    Text t = {buffer, 0};
+    char *all = NULL;
+    size_t size;
+    FILE *to = open_memstream(&all, &size);
     ready(x);
     HostView view = {0};
     if (x->dtype == REAL)
         view = host_view_read(reals(x), tensor_count(x));
     const int rank = mesh->world ? group_rank(mesh->world) : mesh->tp_rank;
     int64_t columns = shape_last(x->shape), rows = columns > 0 ? tensor_count(x) / columns : 0;
-    say(&t, _("rank %d: %.60s %s\n"), rank, name, tensor_text(x, text));
+    fprintf(to, _("rank %d: %.60s %s\n"), rank, name, TENSOR_TEXT(x));
     for (int64_t r = 0; r < rows && r < ROWS; r++) {
         int64_t row = shown(r, rows, ROWS);
         if (row < 0) {
-            say(&t, "%d ...\n", rank);
+            fprintf(to, "%d ...\n", rank);
             continue;
         }
-        say_place(&t, rank, x->shape, row);
-        say_row(&t, x, view.numbers, row * columns, columns);
+        print_place(to, rank, x->shape, row);
+        print_row(to, x, view.numbers, row * columns, columns);
     }
     if (x->dtype == REAL)
         host_view_end(&view);
-    fputs(buffer, stdout);
+    fclose(to);
+    fputs(all, stdout);
     fflush(stdout);
+    free(all);
 }

@@ -1,27 +1,16 @@
-/* The doors of balise.h to what the words do not cover: own operations, and the numbers themselves. */
+/* What balise.h has beside its operations: own operations, and the numbers themselves. */
 #include <string.h>
 
-#include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
 
 static const Placement unknown = {UNKNOWN, 0};
 
-static Tensor *apply_forward(Tensor *x, const PairCall *call)
-{
-    return call->op->forward(x, call->mesh);
-}
-
-static Tensor *apply_backward(Tensor *dy, const PairCall *call)
-{
-    return call->op->backward(dy, call->mesh);
-}
-
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh)
 {
     must_be_real(op->name, x);
-    PairCall call = {op->name, apply_forward, apply_backward, .mesh = mesh, .op = op};
-    return call_pair(call, x, is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
+    return call_pair((PairCall){.op = *op, .mesh = mesh}, x,
+                     is_split(tape_of(op->name, x, NULL)) ? unknown : whole());
 }
 
 static void placed_gradient(Node *node, Tensor *dy)
@@ -56,7 +45,6 @@ Tensor *tensor_copy(Tensor *x)
 /* Numbers that kernels alone reach move to where the host reaches them too, and stay there. */
 static void bring_to_host(Tensor *x)
 {
-    char text[96];
     if (backend_on_host(x->data))
         return;
     if (x->buffer->category != ACTIVATIONS)
@@ -64,7 +52,7 @@ static void bring_to_host(Tensor *x)
             "use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
             "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
             "reach",
-            tensor_text(x, text));
+            TENSOR_TEXT(x));
     Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);
     backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
     buffer_release(x->buffer);

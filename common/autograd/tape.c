@@ -161,19 +161,19 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
     return view;
 }
 
-void tape_witness(Tape *tape, Witness witness)
+void tape_observe(Tape *tape, Observer observer)
 {
-    tape->witness = witness;
+    tape->observer = observer;
 }
 
 static void *shown(const Tape *tape, const Tensor *output, const char *name)
 {
-    const Witness *witness = &tape->witness;
-    if (!witness->see)
+    const Observer *observer = &tape->observer;
+    if (!observer->see)
         return NULL;
     void *address = callsite();
     if (output->buffer)
-        witness->see(witness->context, output, NULL, name, address);
+        observer->see(observer->context, output, NULL, name, address);
     return address;
 }
 
@@ -230,23 +230,22 @@ void node_keep_or_compute(Node *node, int slot, Tensor *x)
         node_keep(node, slot, x);
 }
 
-void must_be_real(const char *word, const Tensor *x)
+void must_be_real(const char *function, const Tensor *x)
 {
-    char text[64];
     if (!x)
         misuse("is every field of the layer set in its ..._new function?",
-               "%s: an argument is NULL", word);
+               "%s: an argument is NULL", function);
     if (x->dtype != REAL)
         misuse("lookup makes vectors of ids, and attention takes a mask as it is",
-               "%s: %s are integers, ids or a mask", word, shape_text(x->shape, text));
+               "%s: %s are integers, ids or a mask", function, SHAPE_TEXT(x->shape));
 }
 
-Tape *tape_of(const char *word, const Tensor *x, const Tensor *y)
+Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
 {
     Tape *tape = x && x->tape ? x->tape : y ? y->tape : NULL;
     if (!tape)
         misuse("use it in a ..._forward function",
-               "%s was called outside a forward or backward pass", word);
+               "%s was called outside a forward or backward pass", function);
     return tape;
 }
 

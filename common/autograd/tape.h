@@ -2,7 +2,7 @@
  * The tape: what was computed, in order, so that it can be differentiated backwards (reverse mode).
  *
  * A tape owns its tensors and operations; they live in its arena until tape_reset(), and their buffers come
- * from its pool. Several tapes may be alive at once. A word finds its tape through its arguments.
+ * from its pool. Several tapes may be alive at once. A function finds its tape through its arguments.
  */
 #pragma once
 
@@ -16,24 +16,20 @@ typedef struct Node Node;
 
 /** What the operations need to know of the batch: dropout finds its numbers by these. */
 typedef struct TapeBatch {
-    uint64_t seed; /**< of the run */
-    int64_t step;  /**< of the run, from 0: masks differ from step to step */
-    int64_t count; /**< B */
-    const int64_t
-        *samples;  /**< [B] row numbers in the data set; the caller's, alive until tape_reset() */
-    bool training; /**< dropout drops */
+    uint64_t seed;          /**< of the run */
+    int64_t step;           /**< of the run, from 0: masks differ from step to step */
+    int64_t count;          /**< B */
+    const int64_t *samples; /**< [B] rows of the data set; the caller's, until tape_reset() */
+    bool training;          /**< dropout drops */
 } TapeBatch;
 
 /** A call of an operation that somebody wrote as a pair of plain functions of values: f, g, the gather, apply(). */
 typedef struct PairCall {
-    const char *name; /**< "duplication": for messages */
-    Tensor *(*forward)(Tensor *x,
-                       const struct PairCall *call); /**< returns the result, perhaps x itself */
-    /** returns the gradient of x, of x's shape */
-    Tensor *(*backward)(Tensor *dy, const struct PairCall *call);
-    const Mesh *mesh; /**< that the word was called with */
-    const Op *op;     /**< of apply() */
-    int dim;          /**< of the gather */
+    Op op;            /**< the pair, and its name for messages */
+    const Mesh *mesh; /**< that the function was called with */
+    /** of the gather instead of op's: forward and backward along a dimension */
+    Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
+    int dim; /**< of the gather */
 } PairCall;
 
 /** One operation that was done. */
@@ -41,13 +37,12 @@ struct Node {
     const char *name; /**< "linear": for messages and profiles */
     /** Adds to the gradients of the inputs, given that of the output. */
     void (*backward)(Node *node, Tensor *dy);
-    /** Computes the output, from what the operation keeps, where that was put off (lazy) or released early; NULL where it
-     * cannot. */
+    /** Computes the output where that was put off (lazy) or released early; NULL where it cannot. */
     void (*compute)(Node *node);
     Tensor *output;   /**< what it returned */
     Tensor *input[4]; /**< what it was computed from, NULL behind the last */
     Tensor *saved[2]; /**< views of what backward or compute reads: see node_keep() */
-    void *address; /**< the line of the lab that did it, where somebody looks on; otherwise NULL */
+    void *address;    /**< the line of the lab that did it, where there is an observer, or NULL */
     /** What the operation was called with, beside tensors; which one its kind says. */
     union {
         AttentionShape attention; /**< of attention */
@@ -85,9 +80,8 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** Whoever reduces gradients while the backward pass goes on. */
 typedef struct GradientWatch {
-    void (*complete)(
-        void *context,
-        Tensor *parameter); /**< every operation that used the parameter has added its part */
+    /** every operation that used the parameter has added its part */
+    void (*complete)(void *context, Tensor *parameter);
     void (*between)(void *context); /**< after each operation; may be NULL */
     void *context;                  /**< the watcher's own, handed back to it */
 } GradientWatch;
@@ -95,17 +89,17 @@ typedef struct GradientWatch {
 /** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
 void tape_watch(Tape *tape, GradientWatch watch);
 
-/** Whoever looks on: at what each operation returns when it is recorded, and later at the gradient of that. */
-typedef struct Witness {
-    /** x is what `word` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient` is not
+/** Sees what each operation returns when it is recorded, and later the gradient of that. */
+typedef struct Observer {
+    /** x is what `function` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient` is not
      *  NULL, that has now all of its gradient. */
-    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+    void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
-    void *context; /**< the witness's own, handed back to it */
-} Witness;
+    void *context; /**< the observer's own, handed back to it */
+} Observer;
 
-/** From now on `witness` sees what happens on this tape. */
-void tape_witness(Tape *tape, Witness witness);
+/** From now on `observer` sees what happens on this tape. */
+void tape_observe(Tape *tape, Observer observer);
 
 /** A point on the tape, for tape_release_since(). Good until tape_reset(). */
 typedef struct TapeMark {
@@ -118,7 +112,7 @@ TapeMark tape_mark(const Tape *tape);
  * `result`. The caller says by this that nobody will read them again; a backward pass computes anew what costs little. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/* ---- for the words ------------------------------------------------------------------------------------- */
+/* ---- for operations ---------------------------------------------------------------------------------------- */
 
 /** A new tensor, its numbers unset. */
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
@@ -153,15 +147,15 @@ void changed_in_place(Tensor *x);
 /** Gives x, whose numbers are being computed, memory for them. */
 void tape_allocate(Tensor *x);
 
-/** Ends the run where an argument of the word is no tensor (a field of a layer that was not set, say) or holds ids. */
-void must_be_real(const char *word, const Tensor *x);
+/** Ends the run where an argument of the function is no tensor (a field of a layer that was not set, say) or holds ids. */
+void must_be_real(const char *function, const Tensor *x);
 
 /** Runs the pair's forward on x with the tape switched off, and puts the pair on the tape. What forward returns may be its
  *  argument: the result is a view. */
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement);
 
-/** The tape of the first argument that has one; the word's name is for the message when there is none. */
-Tape *tape_of(const char *word, const Tensor *x, const Tensor *y);
+/** The tape of the first argument that has one; the function's name is for the message when there is none. */
+Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 
 /** Makes sure that x's numbers are there: computes what was put off, refuses what was released. Returns x. */
 Tensor *ready(Tensor *x);
@@ -178,6 +172,5 @@ Tensor *gradient_room(Tensor *x, bool *accumulate);
 /** Where a kernel that can only add adds the gradient of x: zeros are there if nothing else is. NULL if x needs none. */
 Tensor *gradient_sum(Tensor *x);
 
-/** Where a backward function writes the gradient of an argument of dy's shape, to be handed to gradient_add(): over dy, if
- *  nobody else holds its numbers. */
+/** Where to write the gradient of an argument of dy's shape, for gradient_add(): over dy if nobody else holds it. */
 Tensor *gradient_over(Tensor *dy, Placement placement);

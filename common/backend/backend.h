@@ -159,8 +159,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
                             real *dtable);
 
 /** The rows of x [rows,columns] that hold anything but zeros, in order, in index [rows].
- *  @return how many they are; or `rows`, where these are nearly all, or leaving the others out would gain nothing: index is
- *  not set then */
+ *  @return how many; or `rows`, index not set, where these are nearly all or leaving the others out gains nothing */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
 
 /* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
@@ -206,8 +205,7 @@ HOST_AND_DEVICE static inline int64_t dropout_words(int64_t columns)
     return (columns + DROPOUT_BITS - 1) / DROPOUT_BITS;
 }
 
-/** philox_uniform(w) is (w >> 8) 2^-24, so that its comparison with the probability is one of integers: kept if w >> 8 is at
- *  least this. */
+/** philox_uniform(w) is (w >> 8) 2^-24, so integers are compared: an element is kept if w >> 8 is at least this. */
 static inline uint32_t dropout_threshold(double probability)
 {
     const double whole = probability * 0x1p24;

@@ -5,7 +5,6 @@
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     Problem problem;
     backend_start(argv);
     if (!backend_ready(&problem)) {

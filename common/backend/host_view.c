@@ -1,3 +1,4 @@
+/* A tensor's numbers for the host; the memory of copies is kept for those that follow. */
 #include "backend/host_view.h"
 
 #include "base/language.h"

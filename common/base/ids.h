@@ -3,6 +3,4 @@
  */
 #pragma once
 
-enum {
-    NO_ID = -1
-}; /**< an id that is looked up nowhere: its row is zeros, and it gives no gradient */
+enum { NO_ID = -1 }; /**< is looked up nowhere: its row is zeros, and it gives no gradient */

@@ -1,3 +1,4 @@
+/* The reader's language, and how wide a text is. */
 #include "base/language.h"
 
 #include <locale.h>

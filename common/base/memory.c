@@ -1,3 +1,4 @@
+/* What tensors hold of this process's memory, and the refusal of more. */
 #include "base/memory.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Keys of Philox, and numbers by index. */
 #include "base/philox.h"
 
 #include <math.h>

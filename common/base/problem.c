@@ -1,3 +1,4 @@
+/* What went wrong, as three lines. */
 #include "base/problem.h"
 
 #include <stdarg.h>

@@ -3,7 +3,6 @@
 
 #include <execinfo.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /** @file
- * What happens when a lab misuses a word, and who decides it. The words call misuse() and misplaced(); the
+ * What happens when a lab misuses a function, and who decides it. Functions call misuse() and misplaced(); the
  * program that is linked (training, the grader's runner, a test) provides the three run_... functions.
  */
 #pragma once
@@ -16,7 +16,7 @@ void *callsite(void);
 /** "attention.c:41" for an address of this program, by addr2line; an empty string when unknown. */
 void callsite_describe(const void *address, char *text, size_t size);
 
-/** Ends the run, or in grading the case: a word was called with arguments that make no sense. `hint` says what the student can
+/** Ends the run, or in grading the case: a function was called with arguments that make no sense. `hint` says what the student can
  *  do, `format` and what follows what is wrong, with shapes and placements; both are said in the reader's language (language.h). */
 #define misuse(...) misuse_since(NULL, __VA_ARGS__)
 
@@ -29,12 +29,10 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 
-/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty.
- *  @param problem what misuse() was told
- *  @param address the callsite in the student's file, or NULL */
+/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty. `address` is the callsite in
+ *  the student's file, or NULL. */
 _Noreturn void run_ends(Problem *problem, void *address);
-/** Notes a broken rule of placement and returns (grading), or ends the run (training). `address` as in
- *  run_ends(). */
+/** Notes a broken rule of placement (grading), or ends the run (training). `address` as in run_ends(). */
 void run_noted(Problem *problem, void *address);
 /** Ends the run or the case: a TODO of this balise was reached in `function`, called from `address`. */
 _Noreturn void run_todo(int balise, const char *function, void *address);

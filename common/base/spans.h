@@ -20,9 +20,7 @@ void spans_run(bool run);
 /** All counts are zero again. */
 void spans_forget(void);
 
-/** The time since the last span ended belongs to `what`.
- *  @param what a text that stays; names are compared as texts
- *  @param backward whether it was part of a backward pass */
+/** The time since the last span ended belongs to `what`, a text that stays; names are compared as texts. */
 void span_end(const char *what, bool backward);
 
 /** Hears of each span that ends while the clock runs, beside those that do already; whoever is named again hears of it once. */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,19 +12,19 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { KEPT = 2 };
 
-char *path_in(const char *folder, const char *name)
+Path path_in(const char *folder, const char *name)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
+    Path path;
+    if (snprintf(path.text, sizeof path.text, "%s/%s", folder, name) < 0)
         abort();
     return path;
 }
 
-char *checkpoint_path(const char *folder, int64_t step, bool partial)
+Path checkpoint_path(const char *folder, int64_t step, bool partial)
 {
     char name[64];
     snprintf(name, sizeof name, partial ? ".step-%06" PRId64 ".partial" : "step-%06" PRId64, step);
@@ -45,29 +46,21 @@ static int64_t step_of(const char *name, bool partial)
     int64_t step = -1;
     if (sscanf(name, partial ? ".step-%" SCNd64 : "step-%" SCNd64, &step) != 1 || step < 0)
         return -1;
-    char *path = checkpoint_path(".", step, partial);
-    bool same = !strcmp(path + 2, name);
-    free(path);
-    return same ? step : -1;
+    return strcmp(checkpoint_path(".", step, partial).text + 2, name) ? -1 : step;
 }
 
-static bool is_complete(const char *folder, int64_t step)
+static bool has_index(const char *folder)
 {
-    char *path = checkpoint_path(folder, step, false), *index = path_in(path, "index.json");
-    bool complete = access(index, F_OK) == 0;
-    free(index);
-    free(path);
-    return complete;
+    return access(path_in(folder, "index.json").text, F_OK) == 0;
 }
 
-/* The newest complete checkpoint before `limit`, or -1. */
-static int64_t newest_before(const char *folder, int64_t limit)
+int64_t checkpoint_newest(const char *folder, int64_t limit)
 {
     int64_t newest = -1;
     DIR *names = opendir(folder);
     for (struct dirent *entry; names && (entry = readdir(names));) {
         int64_t step = step_of(entry->d_name, false);
-        if (step > newest && step < limit && is_complete(folder, step))
+        if (step > newest && step < limit && has_index(checkpoint_path(folder, step, false).text))
             newest = step;
     }
     if (names)
@@ -75,37 +68,23 @@ static int64_t newest_before(const char *folder, int64_t limit)
     return newest;
 }
 
-int64_t checkpoint_newest(const char *folder)
+Path checkpoint_find(const char *folder)
 {
-    return newest_before(folder, INT64_MAX);
-}
-
-char *checkpoint_find(const char *folder)
-{
-    char *index = path_in(folder, "index.json"), *found = NULL;
-    int64_t newest = checkpoint_newest(folder);
-    if (newest >= 0)
-        found = checkpoint_path(folder, newest, false);
-    else if (access(index, F_OK) == 0)
-        found = strdup(folder);
-    free(index);
+    int64_t newest = checkpoint_newest(folder, INT64_MAX);
+    Path found = newest >= 0 ? checkpoint_path(folder, newest, false) : (Path){""};
+    if (newest < 0 && has_index(folder))
+        snprintf(found.text, sizeof found.text, "%s", folder);
     return found;
 }
 
-char *checkpoint_before(const char *checkpoint)
+Path checkpoint_before(const char *checkpoint)
 {
-    char *folder = strdup(checkpoint), *slash = strrchr(folder, '/');
-    while (slash && !slash[1] && slash > folder) {
-        *slash = '\0';
-        slash = strrchr(folder, '/');
-    }
-    int64_t step = step_of(slash ? slash + 1 : folder, false), older = -1;
-    if (slash)
-        *slash = '\0';
-    if (step >= 0)
-        older = newest_before(slash ? folder : ".", step);
-    char *found = older >= 0 ? checkpoint_path(slash ? folder : ".", older, false) : NULL;
-    free(folder);
+    char *above = strdup(checkpoint), *last = strdup(checkpoint), *folder = dirname(above);
+    int64_t step = step_of(basename(last), false);
+    int64_t older = step >= 0 ? checkpoint_newest(folder, step) : -1;
+    Path found = older >= 0 ? checkpoint_path(folder, older, false) : (Path){""};
+    free(above);
+    free(last);
     return found;
 }
 
@@ -117,15 +96,14 @@ static bool is_ours(const char *name)
 
 void checkpoint_abandon(const char *folder, int64_t step)
 {
-    char *path = checkpoint_path(folder, step, true);
-    DIR *names = opendir(path);
+    const Path path = checkpoint_path(folder, step, true);
+    DIR *names = opendir(path.text);
     for (struct dirent *entry; names && (entry = readdir(names));)
         if (is_ours(entry->d_name))
             unlinkat(dirfd(names), entry->d_name, 0);
     if (names)
         closedir(names);
-    rmdir(path);
-    free(path);
+    rmdir(path.text);
 }
 
 static void remove_partials(const char *folder)
@@ -142,13 +120,10 @@ static void remove_partials(const char *folder)
 
 static bool prove_writable(const char *folder, Problem *problem)
 {
-    char *probe = path_in(folder, ".probe-XXXXXX");
-    bool good = mkdtemp(probe) && rmdir(probe) == 0;
-    if (!good)
-        problem_set(problem, folder, "name a folder that can be written",
-                    "checkpoints cannot be saved here: %s", strerror(errno));
-    free(probe);
-    return good;
+    Path probe = path_in(folder, ".probe-XXXXXX");
+    return (mkdtemp(probe.text) && rmdir(probe.text) == 0) ||
+           problem_set(problem, folder, "name a folder that can be written",
+                       "checkpoints cannot be saved here: %s", strerror(errno));
 }
 
 FILE *checkpoint_folder_open(const char *folder, Problem *problem)
@@ -160,8 +135,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     }
     if (!prove_writable(folder, problem))
         return NULL;
-    char *path = path_in(folder, ".lock");
-    FILE *lock = fopen(path, "we");
+    FILE *lock = fopen(path_in(folder, ".lock").text, "we");
     /* A file system without locks is no reason not to save. */
     if (!lock || (flock(fileno(lock), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
         problem_set(problem, folder, "wait until it has ended, or name another SAVE folder",
@@ -173,49 +147,35 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     } else {
         remove_partials(folder);
     }
-    free(path);
     return lock;
 }
 
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
 {
-    char *path = checkpoint_path(folder, step, true);
-    bool good = mkdir(path, 0777) == 0;
-    if (!good)
-        problem_set(problem, path, "free some space; the checkpoints before are untouched",
-                    "the checkpoint cannot be written: %s", strerror(errno));
-    free(path);
-    return good;
+    const Path path = checkpoint_path(folder, step, true);
+    return mkdir(path.text, 0777) == 0 ||
+           problem_set(problem, path.text, "free some space; the checkpoints before are untouched",
+                       "the checkpoint cannot be written: %s", strerror(errno));
 }
 
 /* A checkpoint loses its name before it loses a file, so that what has a name is complete at any moment. */
 static void remove_older(const char *folder)
 {
-    int64_t step = checkpoint_newest(folder);
-    for (int kept = 1; step >= 0; kept++) {
-        int64_t older = newest_before(folder, step);
-        if (kept > KEPT) {
-            char *from = checkpoint_path(folder, step, false),
-                 *to = checkpoint_path(folder, step, true);
-            if (rename(from, to) == 0)
-                checkpoint_abandon(folder, step);
-            free(from);
-            free(to);
-        }
-        step = older;
-    }
+    int kept = 0;
+    for (int64_t step = INT64_MAX; (step = checkpoint_newest(folder, step)) >= 0;)
+        if (++kept > KEPT && rename(checkpoint_path(folder, step, false).text,
+                                    checkpoint_path(folder, step, true).text) == 0)
+            checkpoint_abandon(folder, step);
 }
 
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem)
 {
-    char *from = checkpoint_path(folder, step, true), *to = checkpoint_path(folder, step, false);
-    bool good = folder_sync(from) && rename(from, to) == 0 && folder_sync(folder);
-    if (!good)
-        problem_set(problem, to, "free some space; the checkpoints before are untouched",
-                    "the checkpoint cannot be given its name: %s", strerror(errno));
-    free(from);
-    free(to);
-    if (good)
-        remove_older(folder);
-    return good;
+    const Path from = checkpoint_path(folder, step, true),
+               to = checkpoint_path(folder, step, false);
+    if (!folder_sync(from.text) || rename(from.text, to.text) || !folder_sync(folder))
+        return problem_set(problem, to.text,
+                           "free some space; the checkpoints before are untouched",
+                           "the checkpoint cannot be given its name: %s", strerror(errno));
+    remove_older(folder);
+    return true;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { VERSION = 1 };
 static const char format[] = "balise checkpoint";
@@ -35,11 +35,8 @@ static json_t *parameters_of(const CheckpointIndex *index)
     for (int i = 0; i < index->count; i++) {
         const SavedParameter *p = &index->parameters[i];
         char placement[32];
-        json_t *shape = json_array();
-        for (int d = 0; d < p->shape.rank; d++)
-            json_array_append_new(shape, json_integer(p->shape.size[d]));
         json_object_set_new(all, p->name,
-                            json_pack("{s:o, s:s}", "shape", shape, "placement",
+                            json_pack("{s:o, s:s}", "shape", shape_to_json(p->shape), "placement",
                                       placement_text(p->placement, placement)));
     }
     return all;
@@ -73,15 +70,13 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
 {
     const char *hint = N_("free some space; the checkpoints before are untouched"),
                *what = N_("the checkpoint's index cannot be written: %s");
-    char *path = path_in(folder, index_name);
-    Replacement *file = replacement_begin(path, hint, what, problem);
+    Replacement *file = replacement_begin(path_in(folder, index_name).text, hint, what, problem);
     json_t *all = json_of(index);
     if (file) {
         json_dumpf(all, file->stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
         putc('\n', file->stream);
     }
     json_decref(all);
-    free(path);
     return file && replacement_end(file, hint, what, problem);
 }
 
@@ -102,19 +97,9 @@ static bool read_placement(const json_t *entry, SavedParameter *p)
 
 static bool read_parameter(const char *name, const json_t *entry, SavedParameter *p)
 {
-    const json_t *shape = json_object_get(entry, "shape");
-    const int ranks = (int)(sizeof p->shape.size / sizeof *p->shape.size);
-    int64_t count = 1;
     p->name = strdup(name);
-    p->shape.rank = (int)json_array_size(shape);
-    if (p->shape.rank < 1 || p->shape.rank > ranks)
-        return false;
-    for (int d = 0; d < p->shape.rank; d++) {
-        p->shape.size[d] = json_integer_value(json_array_get(shape, (size_t)d));
-        if (p->shape.size[d] < 1 || __builtin_mul_overflow(count, p->shape.size[d], &count))
-            return false;
-    }
-    return count <= INT64_MAX / (int64_t)sizeof(real) && read_placement(entry, p);
+    return shape_from_json(json_object_get(entry, "shape"), &p->shape) > 0 && p->shape.rank > 0 &&
+           read_placement(entry, p);
 }
 
 static bool read_parameters(const json_t *all, CheckpointIndex *index)
@@ -171,23 +156,21 @@ static bool read_all(json_t *all, CheckpointIndex *index)
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
 {
     json_error_t error;
-    char *path = path_in(folder, index_name);
-    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    const char *hint =
+        N_("take another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
+    const Path path = path_in(folder, index_name);
+    json_t *all = json_load_file(path.text, JSON_REJECT_DUPLICATES, &error);
     *index = (CheckpointIndex){0};
-    bool good = false;
     if (!all)
-        problem_set(problem, path,
-                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
-                    "the checkpoint's index cannot be read: %s", error.text);
-    else if (!(good = read_all(all, index)))
-        problem_set(problem, path,
-                    "take another copy of the checkpoint, or an older one: RESUME=DIR/step-...",
-                    "this is no index of a checkpoint (of version %d)", VERSION);
-    if (all && !good)
-        checkpoint_index_clear(index);
+        return problem_set(problem, path.text, hint, "the checkpoint's index cannot be read: %s",
+                           error.text);
+    bool good = read_all(all, index);
     json_decref(all);
-    free(path);
-    return good;
+    if (good)
+        return true;
+    checkpoint_index_clear(index);
+    return problem_set(problem, path.text, hint, "this is no index of a checkpoint (of version %d)",
+                       VERSION);
 }
 
 void checkpoint_index_clear(CheckpointIndex *index)

@@ -9,7 +9,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { BAD_INPUT = 2 };
 
@@ -32,16 +32,13 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
 
 static SavedModel *open_newest(const char *folder, Problem *problem)
 {
-    char *path = checkpoint_find(folder);
-    SavedModel *saved = NULL;
-    if (path)
-        saved = saved_model_open(path, problem);
-    else
+    const Path path = checkpoint_find(folder);
+    SavedModel *saved = path.text[0] ? saved_model_open(path.text, problem) : NULL;
+    if (saved)
+        printf(_("checkpoint  %s\n"), path.text);
+    else if (!path.text[0])
         problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
                     "there is no checkpoint");
-    if (saved)
-        printf(_("checkpoint  %s\n"), path);
-    free(path);
     return saved;
 }
 
@@ -82,9 +79,9 @@ static bool info(const char *folder, Problem *problem)
     printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
     for (int i = 0; i < index->count; i++) {
         const SavedParameter *p = &index->parameters[i];
-        char shape[64], placement[32];
+        char placement[32];
         numbers += shape_count(p->shape);
-        printf("%-*s  %-20s  %s\n", width, p->name, shape_text(p->shape, shape),
+        printf("%-*s  %-20s  %s\n", width, p->name, SHAPE_TEXT(p->shape),
                _(placement_text(p->placement, placement)));
     }
     printf(_("\n%d parameters, %" PRId64 " numbers%s\n"), index->count, numbers,

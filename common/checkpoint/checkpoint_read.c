@@ -1,16 +1,16 @@
-#include <errno.h>
+/* Opening a checkpoint, and reading parts of its tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/language.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 const char *const saved_state[SAVED_STATES] = {"weight", "m", "v"};
 
 char *saved_name(int state, const char *parameter)
 {
-    return path_in(saved_state[state], parameter);
+    return strdup(path_in(saved_state[state], parameter).text);
 }
 
 int saved_states(const CheckpointIndex *index)
@@ -18,7 +18,7 @@ int saved_states(const CheckpointIndex *index)
     return !strcmp(index->optimizer, "adamw") ? SAVED_STATES : 1;
 }
 
-char *shard_path(const char *folder, int rank, int tp)
+Path shard_path(const char *folder, int rank, int tp)
 {
     char name[64];
     snprintf(name, sizeof name, "rank-%d-of-%d.safetensors", rank, tp);
@@ -48,16 +48,15 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
     const SafeTensor *part = part_in(saved, rank, state, p);
     const char *path = safetensors_path(saved->file[rank]),
                *hint = N_("take another copy of the checkpoint");
-    char here[64], whole_shape[64];
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
         return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);
     bool good = part->shape.rank == p->shape.rank;
     for (int d = 0; good && d < p->shape.rank; d++)
         good = d == dim || part->shape.size[d] == p->shape.size[d];
-    return good || problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
-                               saved_state[state], p->name, shape_text(part->shape, here),
-                               shape_text(p->shape, whole_shape));
+    return good ||
+           problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
+                       saved_state[state], p->name, SHAPE_TEXT(part->shape), SHAPE_TEXT(p->shape));
 }
 
 static bool check_parts(const SavedModel *saved, int state, const SavedParameter *p,
@@ -69,39 +68,38 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
             return false;
         sum += part_in(saved, rank, state, p)->shape.size[p->placement.dim];
     }
-    char shape[64];
     if (sum == p->shape.size[p->placement.dim])
         return true;
     return problem_set(
         problem, folder, "take another copy of the checkpoint",
         "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
-        saved_state[state], p->name, (long long)sum, p->placement.dim, shape_text(p->shape, shape));
+        saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
 {
-    char *path = shard_path(folder, rank, saved->index.tp), step[32];
+    const Path path = shard_path(folder, rank, saved->index.tp);
+    char step[32];
     const char *hint =
         N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
     snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
-    if (access(path, F_OK))
+    if (access(path.text, F_OK))
         problem_set(
-            problem, path, hint,
+            problem, path.text, hint,
             saved->index.tp > 1
                 ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
                 : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
             saved->index.tp);
-    else if ((saved->file[rank] = safetensors_open(path, problem))) {
+    else if ((saved->file[rank] = safetensors_open(path.text, problem))) {
         const char *written = safetensors_metadata(saved->file[rank], "step");
         if (!written || strcmp(written, step)) {
-            problem_set(problem, path, hint,
+            problem_set(problem, path.text, hint,
                         "this shard is of step %.32s, its checkpoint of step %s",
                         written ? written : "?", step);
             safetensors_close(saved->file[rank]);
             saved->file[rank] = NULL;
         }
     }
-    free(path);
     return saved->file[rank] != NULL;
 }
 
@@ -130,19 +128,15 @@ static void hint_at_older(const char *folder, Problem *problem)
 {
     Problem ignored;
     SavedModel *saved = NULL;
-    char *older = checkpoint_before(folder);
-    while (older && !(saved = open_one(older, &ignored))) {
-        char *before = checkpoint_before(older);
-        free(older);
-        older = before;
-    }
+    Path older = checkpoint_before(folder);
+    while (older.text[0] && !(saved = open_one(older.text, &ignored)))
+        older = checkpoint_before(older.text);
     if (saved) {
         snprintf(problem->hint, sizeof problem->hint,
                  _("take another copy of it, or move it away: the older %.300s beside it is whole"),
-                 older);
+                 older.text);
         saved_model_close(saved);
     }
-    free(older);
 }
 
 SavedModel *saved_model_open(const char *folder, Problem *problem)
@@ -167,8 +161,7 @@ void saved_model_close(SavedModel *saved)
 
 enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
 
-/* A part of a tensor: where it lies in the undivided one, for each dimension; a tensor of fewer has others of
-   size 1 before its own. */
+/* Where a part lies in the undivided tensor, by dimension; one of fewer has others of size 1 before its own. */
 typedef struct Box {
     Range range[DIMS];
 } Box;

@@ -1,5 +1,5 @@
 /* Writing, and reading: nothing that a file says is believed before it was held against the file's size. */
-#include "checkpoint/safetensors.h"
+#include "checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +17,18 @@
 
 /* ---- writing ---- */
 
+json_t *shape_to_json(Shape shape)
+{
+    json_t *sizes = json_array();
+    for (int i = 0; i < shape.rank; i++)
+        json_array_append_new(sizes, json_integer(shape.size[i]));
+    return sizes;
+}
+
 static json_t *description(const SafeTensor *tensor, int64_t begin, int64_t end)
 {
-    json_t *shape = json_array();
-    for (int i = 0; i < tensor->shape.rank; i++)
-        json_array_append_new(shape, json_integer(tensor->shape.size[i]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape", shape, "data_offsets",
-                     (json_int_t)begin, (json_int_t)end);
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape", shape_to_json(tensor->shape),
+                     "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
 /* The caller's. Names stand in the order of the data. */
@@ -136,8 +141,7 @@ static bool read_header(Safetensors *file, Problem *problem)
     return good;
 }
 
-/* The numbers of a shape, or -1: no shape, or more than a file can have. */
-static int64_t read_shape(const json_t *sizes, Shape *shape)
+int64_t shape_from_json(const json_t *sizes, Shape *shape)
 {
     const int ranks = (int)(sizeof shape->size / sizeof *shape->size);
     int64_t count = 1;
@@ -162,7 +166,7 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     *tensor = (SafeTensor){.name = name};
-    int64_t count = read_shape(json_object_get(entry, "shape"), &tensor->shape);
+    int64_t count = shape_from_json(json_object_get(entry, "shape"), &tensor->shape);
     if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
         !json_is_integer(end))
         return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),

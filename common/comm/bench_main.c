@@ -6,7 +6,6 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "base/run.h"
 #include "comm/comm.h"
 
 enum { SAMPLES = 9, LARGEST = 1 << 26 };

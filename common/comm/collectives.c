@@ -12,8 +12,7 @@ static void count(Group *group, Operation operation, int64_t numbers, double beg
     counter->seconds += MPI_Wtime() - begin;
 }
 
-/* This rank's share of the 2(n-1)N numbers that an all-reduce of N costs its group of n: the shares add up to
- * it. */
+/* This rank's share of the 2(n-1)N numbers that an all-reduce of N costs its group of n; shares add up. */
 static int64_t share_of_sum(const Group *group, int64_t numbers)
 {
     int64_t all = 2 * (group->size - 1) * numbers;

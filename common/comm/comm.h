@@ -2,7 +2,7 @@
  * Groups of ranks and what they exchange, over MPI. Every rank of a group calls a collective, in the same
  * order.
  *
- * Functions with `comm_` work on plain memory and know no tensor; the words of balise.h stand on them. Counts
+ * Functions with `comm_` work on plain memory and know no tensor; those of balise.h stand on them. Counts
  * may exceed 2^31 (the pieces that MPI gets do not). An error of MPI ends the run (MPI_ERRORS_ARE_FATAL).
  */
 #pragma once
@@ -24,10 +24,8 @@ typedef enum Operation {
 
 /** What operations of a kind have cost this rank. */
 typedef struct Counter {
-    int64_t calls; /**< how often it was called */
-    int64_t
-        bytes; /**< sent by this rank: its share of 2(n-1)N for an all-reduce of N, of (n-1)N for a
-                       gather, ... */
+    int64_t calls;  /**< how often it was called */
+    int64_t bytes;  /**< sent by this rank: of an all-reduce of N its share of 2(n-1)N, ... */
     double seconds; /**< spent waiting for and doing it */
 } Counter;
 
@@ -49,9 +47,8 @@ Counter group_total(const Group *group);
 /** All counters of the group are zero again; those of other groups stay. */
 void group_reset_counters(Group *group);
 
-/** Ends the run with the line in the student's file when a group that is to be made in a later balise is
- * used. */
-void group_must_exist(const Group *group, const char *word);
+/** Ends the run, with the line in the student's file, where a group of a later balise is used. */
+void group_must_exist(const Group *group, const char *function);
 
 /** The sum over the ranks of x [count], on every rank. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
@@ -63,8 +60,7 @@ void comm_any(Group *group, uint8_t *bits, int64_t bytes);
  * along the first dimension without a copy. result must not overlap x. */
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
-/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns], which must not
- * overlap x. */
+/** This rank's columns of the sum: x [rows, size·columns] -> result [rows, columns], which lies apart. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
 /** x [count] of rank `root` of the group, on every rank. */

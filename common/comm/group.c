@@ -30,13 +30,13 @@ void group_free(Group *group)
     free(group);
 }
 
-void group_must_exist(const Group *group, const char *word)
+void group_must_exist(const Group *group, const char *function)
 {
     if (!group)
         misuse(
             "balise 8 makes mesh->tp and balise 10 mesh->dp; until then the ranks that split the model are "
             "mesh->world",
-            "%s: this group does not exist yet", word);
+            "%s: this group does not exist yet", function);
 }
 
 static Group *child_of(Group *parent, MPI_Comm comm)
@@ -71,8 +71,8 @@ Group *group_split(Group *group, int color, int key)
 {
     MPI_Comm comm;
     group_must_exist(group, "group_split");
-    MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key,
-                   &comm); /* the others shall not wait */
+    /* The others shall not wait. */
+    MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (color < 0)
         misuse("every rank belongs to a group: give it a color from 0 on",
                "group_split: the color is %d, and none may be negative", color);

@@ -41,8 +41,7 @@ static void mpi_all_reduce(Group *group, const real *x, real *result, int64_t nu
     host_view_store(&to);
 }
 
-/* A matrix of `rows` rows of `columns` numbers in a wider one: MPI reads and writes it in place, whatever its
- * size. */
+/* A matrix within a wider one, which MPI reads and writes in place, whatever its size. */
 static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 {
     if (rows > INT_MAX || columns > INT_MAX)

@@ -1,3 +1,4 @@
+/* Batches of rows. */
 #include "data/internal.h"
 
 #include <assert.h>

@@ -1,5 +1,7 @@
+/* The token cache: a file of ids that all ranks of a node map. */
 #include "data/internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "base/replacement.h"
 
 /* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. */
 typedef struct Header {
@@ -22,6 +26,28 @@ typedef struct Header {
 static const char MAGIC[8] = "BALISE\r\n";
 enum { FORMAT = 1 }; /* to be raised whenever the file or the tokenizer changes */
 
+/* Makes `folder` and the folders above it. */
+static bool folder_make(const char *folder, Problem *problem)
+{
+    char *path = strcpy(allocate(strlen(folder) + 1), folder);
+    for (char *at = path; *at; at++) {
+        if (*at != '/' || at == path)
+            continue;
+        *at = '\0';
+        mkdir(path, 0777); /* the last one's result says it all */
+        *at = '/';
+    }
+    free(path);
+    struct stat status;
+    if (mkdir(folder, 0777) == 0)
+        return true;
+    int error = errno;
+    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+        return true;
+    return problem_set(problem, folder, "give a folder that can be written",
+                       "the cache folder cannot be made: %s", strerror(error));
+}
+
 static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
 {
     XXH128_hash_t csv_hash = XXH3_128bits(csv.bytes, csv.length);
@@ -30,6 +56,12 @@ static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
                         vocabulary_hash.high64, (uint64_t)seq,   FORMAT};
     return XXH3_128bits(parts, sizeof parts);
 }
+
+/* One piece of the file. */
+typedef struct FilePart {
+    const void *bytes;
+    size_t length;
+} FilePart;
 
 static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, int count)
 {
@@ -140,7 +172,13 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
         {ids, (size_t)begin[rows] * sizeof *ids},
     };
     header.checksum = checksum_of(&header, parts + 1, 3);
-    bool ok = file_replace(path, parts, 4, problem);
+    const char *hint = N_("free some space, or give another cache folder");
+    Replacement *file =
+        replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
+    for (int i = 0; file && i < 4; i++)
+        replacement_put(file, parts[i].bytes, parts[i].length);
+    bool ok =
+        file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
     free(ids);
     free(begin);
     return ok;

@@ -1,3 +1,4 @@
+/* The reviews of a CSV file, by libcsv. */
 #include "data/internal.h"
 
 #include <csv.h>
@@ -33,8 +34,7 @@ static void fail(Parse *parse, const char *hint, const char *sentence)
 
 static int is_no_space(unsigned char byte)
 {
-    (void)byte; /* RFC 4180, 2.4: blanks are part of a field */
-    return 0;
+    return 0; /* RFC 4180, 2.4: blanks are part of a field */
 }
 
 static void on_field(void *field, size_t length, void *context)
@@ -122,7 +122,6 @@ static void data_row_end(Parse *parse)
 
 static void on_row_end(int terminator, void *context)
 {
-    (void)terminator;
     Parse *parse = context;
     if (parse->failed)
         return;

@@ -12,12 +12,8 @@
 
 #include "base/problem.h"
 
-/** The least and the greatest SEQ: [CLS] and [SEP] must fit; beyond the greatest a row's ids are no text any
- * more. */
-enum {
-    SEQ_MIN = 2,       /**< [CLS] and [SEP] */
-    SEQ_MAX = 1 << 20, /**< about a million ids */
-};
+enum { SEQ_MIN = 2 };       /**< the least SEQ: [CLS] and [SEP] must fit */
+enum { SEQ_MAX = 1 << 20 }; /**< the greatest: a row of more ids is no text any more */
 
 /* ---- WordPiece ---- */
 
@@ -25,9 +21,7 @@ enum {
  * its default settings. A tokenizer is not changed by use, so threads may share one. */
 typedef struct Tokenizer Tokenizer;
 
-/** Reads a vocabulary: UTF-8, one token a line, the line's number from 0 is the id.
- *  @param vocabulary its path
- *  @param problem what is wrong, where NULL is returned
+/** Reads the vocabulary at this path: UTF-8, one token a line, the line's number from 0 is the id.
  *  @return NULL and a problem when it cannot be read, lacks [UNK], [CLS], [SEP] or [PAD], or holds a token
  * twice, an empty line or invalid UTF-8; otherwise the caller's, to be freed with tokenizer_free */
 Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem);
@@ -40,12 +34,8 @@ int32_t tokenizer_vocabulary(const Tokenizer *tokenizer);
 /** The id of [PAD]. */
 int32_t tokenizer_pad(const Tokenizer *tokenizer);
 
-/** Writes the ids of `text`: [CLS], the text's pieces, [SEP], cut to `seq` ids, not padded.
- *  @param tokenizer whose vocabulary
- *  @param text valid UTF-8 (utf8_valid_length says so), zero bytes allowed
- *  @param length bytes of `text`
- *  @param seq from SEQ_MIN to SEQ_MAX
- *  @param ids room for [seq]
+/** Writes the ids of `text` [length], valid UTF-8 (see utf8_valid_length), zero bytes allowed: [CLS], the text's
+ *  pieces, [SEP], cut to `seq` ids (SEQ_MIN to SEQ_MAX), not padded, into `ids`, which has room for [seq].
  *  @return how many ids were written, 2..seq */
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
                          int32_t *ids);
@@ -68,16 +58,12 @@ typedef struct ReviewSet {
     size_t map_size;       /**< bytes of it */
 } ReviewSet;
 
-/** Opens the tokens of a CSV file through the cache in `cache_folder`, which is made where it is missing.
+/** Opens the tokens of a CSV file, `seq` (SEQ_MIN..SEQ_MAX) of a row at most, through the cache in `cache_folder`, which is made where it is missing.
  *
  *  The cache file's name comes from the contents of both files, SEQ and the format, so a change of any of
  * them makes a new one; a damaged file is made anew. It is written beside and renamed, so ranks may open the
  * same set at once.
- *  @param csv a path; header `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos
- *  @param vocabulary a path, see tokenizer_new()
- *  @param seq SEQ_MIN..SEQ_MAX: a longer row is cut
- *  @param cache_folder a path
- *  @param problem what is wrong, where NULL is returned
+ *  The CSV file: header `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos.
  *  @return NULL and a problem with file, row and line on bad input, or when the cache cannot be written;
  * otherwise the caller's, to be freed with review_set_close */
 ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
@@ -103,11 +89,7 @@ Batch *batch_new(int64_t capacity, int64_t seq);
 /** Frees the batch and its arrays. NULL is allowed. */
 void batch_free(Batch *batch);
 
-/** Fills `batch` with `count` rows of `set`.
- *  @param set with the batch's seq
- *  @param rows [count] row numbers, 0..set->rows-1; repeats are allowed
- *  @param count 0..batch->capacity
- *  @param batch is filled from its first row on */
+/** Fills `batch` with rows [count] of `set`, which has the batch's seq; repeats are allowed. count: 0..batch->capacity. */
 void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
 /* permutation(), the order of an epoch, stands in balise.h, as a lab calls it too. */

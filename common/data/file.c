@@ -1,4 +1,4 @@
-/* Files and folders: read, made, replaced. */
+/* Memory, whole files, and places in them. */
 #include "data/internal.h"
 
 #include <errno.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/replacement.h"
 
 void *reallocate(void *memory, size_t bytes)
 {
@@ -57,8 +55,7 @@ static bool read_all(int fd, FileBytes *file)
     size_t capacity = 1 << 16;
     struct stat status;
     if (fstat(fd, &status) == 0 && status.st_size > 0)
-        capacity =
-            (size_t)status.st_size + 1; /* one more, so that the end is met without growing */
+        capacity = (size_t)status.st_size + 1; /* so that the end is met without growing */
     file->bytes = allocate(capacity);
     for (file->length = 0;;) {
         if (file->length == capacity)
@@ -89,36 +86,4 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
     }
     close(fd);
     return ok;
-}
-
-bool folder_make(const char *folder, Problem *problem)
-{
-    char *path = strcpy(allocate(strlen(folder) + 1), folder);
-    for (char *at = path; *at; at++) {
-        if (*at != '/' || at == path)
-            continue;
-        *at = '\0';
-        mkdir(path, 0777); /* the last one's result says it all */
-        *at = '/';
-    }
-    free(path);
-    struct stat status;
-    if (mkdir(folder, 0777) == 0)
-        return true;
-    int error = errno;
-    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
-        return true;
-    return problem_set(problem, folder, "give a folder that can be written",
-                       "the cache folder cannot be made: %s", strerror(error));
-}
-
-bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem)
-{
-    const char *hint = N_("free some space, or give another cache folder");
-    Replacement *file =
-        replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
-    for (int i = 0; file && i < count; i++)
-        replacement_put(file, parts[i].bytes, parts[i].length);
-    return file &&
-           replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
 }

@@ -24,19 +24,6 @@ typedef struct FileBytes {
 bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
                Problem *problem);
 
-/** Makes `folder` and the folders above it. */
-bool folder_make(const char *folder, Problem *problem);
-
-/** One piece of a file to be written. */
-typedef struct FilePart {
-    const void *bytes; /**< the caller's */
-    size_t length;     /**< in bytes */
-} FilePart;
-
-/** Writes the parts to a new file beside `path`, and renames it to `path` once all of it is on the disk. On
- * failure nothing is left behind. */
-bool file_replace(const char *path, const FilePart *parts, int count, Problem *problem);
-
 /** Memory, or the end of the program with a sentence: what the room allocates is small beside the files it
  * has read, so there is nothing sensible left to do. */
 void *allocate(size_t bytes);
@@ -46,9 +33,7 @@ void *reallocate(void *memory, size_t bytes);
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
 
-enum {
-    PLACE_SIZE = sizeof((Problem){0}.where)
-}; /**< bytes of a place in a message, its end included */
+enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< of a place in a message, its end included */
 
 /** `path`, and where in it; a long path loses its beginning, not the place. `row` is left out when it is 0.
  *  `place` has room for [PLACE_SIZE]. */
@@ -82,10 +67,8 @@ typedef enum Special {
     SPECIALS,  /**< how many there are */
 } Special;
 
-enum {
-    WORD_CHARACTERS = 100,            /**< a longer word is [UNK] */
-    WORD_BYTES = 4 * WORD_CHARACTERS, /**< that such a word may take */
-};
+enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
+enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< that such a word may take */
 
 /** A place of the vocabulary's hash table. */
 typedef struct Slot {
@@ -106,8 +89,8 @@ typedef struct Vocabulary {
     int32_t special[SPECIALS]; /**< id, or -1 */
 } Vocabulary;
 
-/** The spelling of a special token. */
-const char *special_token(Special special);
+/** The spelling of the special tokens. */
+extern const char *const special_token[SPECIALS];
 
 /** Takes over file.bytes, on failure too. */
 bool vocabulary_parse(Vocabulary *vocabulary, const char *path, FileBytes file, Problem *problem);

@@ -1,5 +1,7 @@
+/* Unicode as BERT's tokenizer knows it, by utf8proc. */
 #include "data/internal.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -7,9 +9,8 @@ typedef struct Range {
     int32_t first, last;
 } Range;
 
-/* Hugging Face's categories are those of Unicode 8, its decompositions those of Unicode 9; utf8proc's are
- * newer. Later accents, punctuation, format characters and compositions lie in these ranges, and are plain
- * letters there. */
+/* Hugging Face's categories are those of Unicode 8, its decompositions those of Unicode 9. Later accents,
+ * punctuation, format characters and compositions lie in these ranges, and are plain letters there. */
 static const Range plain[] = {
     {0x5C8, 0x5C9},     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},
     {0x9FD, 0x9FE},     {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB53, 0xB55},
@@ -52,31 +53,18 @@ static bool in_ranges(const Range *ranges, size_t count, int32_t c)
 
 static CharacterClass class_of_category(int32_t c)
 {
-    switch (utf8proc_category(c)) {
-    case UTF8PROC_CATEGORY_CC:
+    const char *category = utf8proc_category_string(c); /* "Lu", "Po", ... */
+    if (!strcmp(category, "Cc"))
         return c == '\t' || c == '\n' || c == '\r' ? SPACE : REMOVED;
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CO:
+    if (!strcmp(category, "Cf") || !strcmp(category, "Co"))
         return REMOVED;
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
+    if (category[0] == 'Z')
         return SPACE;
-    case UTF8PROC_CATEGORY_MN:
+    if (!strcmp(category, "Mn"))
         return ACCENT;
-    case UTF8PROC_CATEGORY_PC:
-    case UTF8PROC_CATEGORY_PD:
-    case UTF8PROC_CATEGORY_PS:
-    case UTF8PROC_CATEGORY_PE:
-    case UTF8PROC_CATEGORY_PI:
-    case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO:
-        return PUNCTUATION;
-    default: /* all other visible ASCII is punctuation to BERT: $ + < = > ^ ` | ~ */
-        return c < 0x80 && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-                   ? PUNCTUATION
-                   : LETTER;
-    }
+    /* All other visible ASCII is punctuation to BERT: $ + < = > ^ ` | ~ */
+    const bool other = c < 0x80 && !isalnum(c);
+    return category[0] == 'P' || other ? PUNCTUATION : LETTER;
 }
 
 CharacterClass character_class(int32_t c)

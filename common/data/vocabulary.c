@@ -1,3 +1,4 @@
+/* The vocabulary as a hash table. */
 #include "data/internal.h"
 
 #include <stdlib.h>
@@ -6,11 +7,7 @@
 #define VOCABULARY_HINT                                                                            \
     N_("give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines")
 
-const char *special_token(Special special)
-{
-    static const char *const spelling[SPECIALS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
-    return spelling[special];
-}
+const char *const special_token[SPECIALS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
 
 static uint64_t hash_of(const char *token, int length, bool continues)
 {
@@ -80,7 +77,7 @@ static bool add_token(Vocabulary *vocabulary, const char *path, const char *toke
 static bool find_specials(Vocabulary *vocabulary, const char *path, Problem *problem)
 {
     for (int special = 0; special < SPECIALS; special++) {
-        const char *token = special_token(special);
+        const char *token = special_token[special];
         int length = (int)strlen(token);
         int32_t id = vocabulary_find(vocabulary, hash_of(token, length, false), token, length);
         vocabulary->special[special] = id;

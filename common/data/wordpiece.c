@@ -1,3 +1,4 @@
+/* WordPiece: from text to ids. */
 #include "data/internal.h"
 
 #include <stdlib.h>
@@ -28,8 +29,7 @@ static void put(Writer *writer, int32_t id)
     writer->count++;
 }
 
-/* The longest piece of the vocabulary that the word has at `from`. @return its length in bytes, 0 when none
- * fits */
+/* The longest piece of the vocabulary that the word has at `from`. @return its bytes, 0 when none fits */
 static int longest_piece(const Writer *writer, int from, int32_t *id)
 {
     const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
@@ -143,9 +143,9 @@ static int add_special(Writer *writer, const char *text, const char *end)
 {
     for (int special = 0; special < SPECIALS; special++) {
         int32_t id = writer->tokenizer->vocabulary.special[special];
-        size_t length = strlen(special_token(special));
+        size_t length = strlen(special_token[special]);
         if (id >= 0 && (size_t)(end - text) >= length &&
-            memcmp(text, special_token(special), length) == 0) {
+            memcmp(text, special_token[special], length) == 0) {
             end_word(writer);
             put(writer, id);
             return (int)length;
@@ -154,8 +154,7 @@ static int add_special(Writer *writer, const char *text, const char *end)
     return 0;
 }
 
-/* The letters and digits that `text` begins with, lower-cased, at the table's speed. @return how many bytes
- */
+/* The letters and digits that `text` begins with, lower-cased, by table. @return how many bytes */
 static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 {
     const Tokenizer *tokenizer = writer->tokenizer;

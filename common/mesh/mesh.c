@@ -1,3 +1,4 @@
+/* The grid of ranks. */
 #include "mesh/mesh.h"
 
 void mesh_open(Mesh *mesh, Group *world, int tp)

@@ -1,9 +1,9 @@
+/* The lab's BERT, assembled. */
 #include "model/bert.h"
 
 #include <stdio.h>
 
 #include "autograd/operations.h"
-#include "backend/backend.h"
 
 struct Bert {
     Embedding *embedding;

@@ -23,6 +23,5 @@ bool bert_check(const BertConfig *config, int tp, Problem *problem);
 /** The layers of a BERT of these sizes, which belong to the builder's model. Sizes must have passed bert_check(). */
 Bert *bert_new(Builder *b, const BertConfig *config);
 
-/** ids [B,S], mask [B,S] (1 where a token is) -> logits [B,classes], whole. Values that no backward needs are
- * released a block at a time. */
+/** ids [B,S], mask [B,S] (1: a token) -> logits [B,classes], whole. Values are released a block at a time. */
 Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh);

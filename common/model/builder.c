@@ -68,7 +68,6 @@ Placement undecided(int balise)
 
 static void check_parameter(const Model *model, const char *name, Shape shape, Placement placement)
 {
-    char text[64];
     if (placement.kind == UNDECIDED)
         run_todo(placement.dim, name, callsite());
     must_be_making(model, "parameter ", name);
@@ -78,7 +77,7 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
     for (int i = 0; i < shape.rank; i++)
         if (shape.size[i] < 1)
             misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",
-                   name, shape_text(shape, text));
+                   name, SHAPE_TEXT(shape));
     for (const Parameter *p = model->first; p; p = p->next)
         if (!strcmp(p->name, name))
             misuse("use within(b, \"...\") for each of several layers",

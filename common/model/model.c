@@ -1,3 +1,4 @@
+/* A model's arenas, and the initial values in them. */
 #include "model/model.h"
 
 #include <math.h>

@@ -30,8 +30,7 @@ typedef struct Parameter {
 /** All parameters and layers of a model on this rank. */
 typedef struct Model Model;
 
-/** A model without layers yet. Its tensors come from `pool`; `seed` gives the initial values.
- *  `mesh` must outlive the model. */
+/** A model without layers yet. Tensors come from `pool`, initial values from `seed`; `mesh` must outlive it. */
 Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
 /** Frees the model with all its layers, parameters and builders. */
 void model_free(Model *model);
@@ -52,13 +51,12 @@ const char *builder_path(Builder *b);
 /** Ends the making of layers: allocates the arenas and draws the initial values. */
 void model_finish(Model *model);
 
-/** The words of the next forward pass that begin with a parameter find `tape` by it. */
+/** The operations of the next forward pass that begin with a parameter find `tape` by it. */
 void model_use_tape(Model *model, Tape *tape);
 
 /** The first parameter, in the order of making. */
 Parameter *model_parameters(Model *model);
-Parameter *model_parameter(Model *model,
-                           const char *name); /**< NULL if there is none of this name */
+Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none */
 
 /** Numbers held on this rank. */
 int64_t model_held(const Model *model);

@@ -1,4 +1,5 @@
-#include "optim/optimizer.h"
+/* The optimisers: one pass over the arena of the weights. */
+#include "optim/optim.h"
 
 #include <stdlib.h>
 #include <string.h>

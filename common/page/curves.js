@@ -33,7 +33,7 @@ const memory = (section, data) => {
         const seen = row.points.slice(Math.max(0, (from < 0 ? row.points.length : from) - 1), to < 0 ? row.points.length : to + 1), base = seen.map(() => 0);
         data.kinds.forEach((kind, k) => {
             let upper = "", lower = [];
-            seen.forEach((p, i) => { // what was held since the word before
+            seen.forEach((p, i) => { // what was held since the operation before
                 const begin = x(clamp(i ? seen[i - 1][0] : view[0], ...view)).toFixed(1), end = x(clamp(p[0], ...view)).toFixed(1), top = y(base[i] + p[k + 1]).toFixed(1);
                 upper += `${i ? "L" : "M"}${begin} ${top}L${end} ${top}`;
                 lower.push(`L${end} ${y(base[i]).toFixed(1)}L${begin} ${y(base[i]).toFixed(1)}`);

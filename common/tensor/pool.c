@@ -1,3 +1,4 @@
+/* Buffers, handed out and kept by size. */
 #include "tensor/pool.h"
 
 #include <stdlib.h>

@@ -55,5 +55,4 @@ Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
 Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
-void buffer_release(
-    Buffer *buffer); /**< one less; at none the memory goes back to the pool. NULL is allowed. */
+void buffer_release(Buffer *buffer); /**< one less; the last gives it back. NULL is allowed. */

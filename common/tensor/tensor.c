@@ -1,3 +1,4 @@
+/* Shapes, placements, and how they are written. */
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -32,13 +33,12 @@ Shape shape_with(Shape shape, int dim, int64_t size)
     return shape;
 }
 
-int shape_dim(const char *word, Shape shape, int dim)
+int shape_dim(const char *function, Shape shape, int dim)
 {
-    char text[64];
     int from_front = dim < 0 ? dim + shape.rank : dim;
     if (from_front < 0 || from_front >= shape.rank)
         misuse("dimensions count from 0; LAST is the last one",
-               "%s: there is no dimension %d in a tensor %s", word, dim, shape_text(shape, text));
+               "%s: there is no dimension %d in a tensor %s", function, dim, SHAPE_TEXT(shape));
     return from_front;
 }
 
@@ -74,14 +74,13 @@ static bool is_intact(const Tensor *x)
 
 const char *tensor_text(const Tensor *x, char text[96])
 {
-    char shape[64], placement[32];
+    char placement[32];
     if (!is_intact(x)) {
         snprintf(text, 96, "%s",
                  _("a tensor that was written over: its numbers are at tensor_data(x), not at x"));
         return text;
     }
-    snprintf(text, 96, "%s %s", shape_text(x->shape, shape),
-             _(placement_text(x->placement, placement)));
+    snprintf(text, 96, "%s %s", SHAPE_TEXT(x->shape), _(placement_text(x->placement, placement)));
     return text;
 }
 

@@ -24,7 +24,7 @@ typedef enum PlacementKind {
     COPIED,  /**< the same on every rank, after f: its gradient is a partial sum        */
     SHARD,   /**< this rank's part along `dim`; its gradient is this part's             */
     PARTIAL, /**< one addend of a sum over the ranks; its gradient is the same everywhere */
-    UNKNOWN, /**< touched by tensor_data() or apply(): the next word that needs to know says what it is */
+    UNKNOWN, /**< touched by tensor_data() or apply(): the next operation that needs to know says what it is */
     UNDECIDED, /**< a skeleton's parameter                                                */
 } PlacementKind;
 
@@ -34,53 +34,52 @@ struct Parameter;
 
 /** Belongs to its tape, or as a parameter to its model; holds one reference on its buffer. */
 struct Tensor {
-    Buffer *buffer; /**< NULL: not computed yet (see tape_later()), or released */
-    void *
-        data; /**< the first number, in `buffer` or in a part of it; NULL as long as there are none */
-    DType dtype;                 /**< of its numbers */
-    Shape shape;                 /**< of what this rank holds */
-    Placement placement;         /**< what it is to the ranks of the tp group */
-    struct Tape *tape;           /**< NULL for a parameter */
-    struct Node *producer;       /**< the operation on the tape that made it, or NULL */
+    Buffer *buffer;        /**< NULL: not computed yet (see tape_later()), or released */
+    void *data;            /**< the first number, within `buffer`; NULL as long as there are none */
+    DType dtype;           /**< of its numbers */
+    Shape shape;           /**< of what this rank holds */
+    Placement placement;   /**< what it is to the ranks of the tp group */
+    struct Tape *tape;     /**< NULL for a parameter */
+    struct Node *producer; /**< the operation on the tape that made it, or NULL */
     struct Parameter *parameter; /**< what it is the value of, or NULL */
     int64_t undivided;   /**< of a parameter's shard: the size of the whole along placement.dim */
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
-    bool
-        kept; /**< a gradient, what an operation keeps for its backward pass, or what was changed in place */
-    int uses; /**< of a parameter: recorded operations that have not added to its gradient yet */
+    bool kept; /**< a gradient, what a backward pass will read, or what was changed in place */
+    int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
     struct CommRequest *sum; /**< what group_all_reduce_start() has started */
     void *
-        summing; /**< from group_all_reduce_start() on, whose line it is, until pending_wait(): MPI writes into it */
-    bool gradient_set; /**< of a parameter: its gradient holds numbers of this step */
+        summing; /**< the line of the group_all_reduce_start() that is not waited for yet, or NULL */
+    bool gradient_set;   /**< of a parameter: its gradient holds numbers of this step */
+    bool is_table;       /**< of a parameter: rows of it were looked up; few may have a gradient */
+    bool gradient_zeros; /**< of a parameter: its gradient is zeros, nothing was added to them */
     bool
-        is_table; /**< of a parameter: rows of it were looked up, so that few may have a gradient */
-    bool
-        gradient_zeros; /**< of a parameter: its gradient is zeros, and nothing has been added to them */
-    bool
-        may_be_shared; /**< handed to a backward function, or summed over a group of one: another tensor may have its buffer, which is
-                          copied before it is written */
+        may_be_shared; /**< another tensor may have its buffer, which is copied before it is written */
     bool reached;      /**< tensor_data() has given a pointer to its numbers */
 };
 
 int64_t shape_count(Shape shape);   /**< how many numbers: 1 for rank 0 */
 bool shape_equal(Shape a, Shape b); /**< the same rank and sizes */
 int64_t shape_last(Shape shape);    /**< the size of the last dimension; 1 for rank 0 */
-Shape shape_with(Shape shape, int dim,
-                 int64_t size); /**< the same, but for the size of one dimension */
+Shape shape_with(Shape shape, int dim, int64_t size); /**< with another size of one dimension */
 
-/** dim, with LAST and other negative ones counted from the end; ends the run when the tensor has no such
- * dimension. */
-int shape_dim(const char *word, Shape shape, int dim);
+/** dim, negative ones (LAST) counted from the end; ends the run where there is no such dimension. */
+int shape_dim(const char *function, Shape shape, int dim);
 
 /** "[2,3,24]" */
 const char *shape_text(Shape shape, char text[64]);
+
+/** The same in memory of the block that this stands in, for messages. */
+#define SHAPE_TEXT(shape) shape_text((shape), (char[64]){0})
 
 /** "whole", "copied", "shard(2)", "partial sum", "unknown" */
 const char *placement_text(Placement placement, char text[32]);
 
 /** "[2,3,24] shard(2)": for messages */
 const char *tensor_text(const Tensor *x, char text[96]);
+
+/** The same in memory of the block that this stands in. */
+#define TENSOR_TEXT(x) tensor_text((x), (char[96]){0})
 
 /** Of the same kind and, where they are shards, along the same dimension. */
 bool placement_equal(Placement a, Placement b);
@@ -97,8 +96,7 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** One of `parts` parts of 0..size-1, cut as torch.chunk cuts: parts of ceil(size/parts), the last ones short
- * or empty. */
+/** One of `parts` parts of 0..size-1, as torch.chunk cuts: ceil(size/parts) each, the last short or empty. */
 typedef struct Range {
     int64_t begin, end; /**< begin is part of it, end is the first that is not */
 } Range;

@@ -17,8 +17,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients are the model's. */
 void bucket_set_free(BucketSet *set);
 
-/** The next backward pass on `tape` gives full buckets to bucket_ready(), the same ones in the same order on
- * every rank. */
+/** The next backward pass on `tape` gives full buckets to bucket_ready(), in the same order on every rank. */
 void bucket_set_begin(BucketSet *set, Tape *tape);
 
 /** After the backward pass: gives out the buckets of parameters that no operation used, and calls
@@ -28,3 +27,25 @@ double bucket_set_finish(BucketSet *set, Tape *tape);
 
 /** Back to `gradients`, which the optimiser reads; where balise 11 has put another tensor in its place that is said. */
 void bucket_hold(Bucket *bucket, Tensor *gradients);
+
+/* ---- of a table the rows in use ---- */
+
+/** A table whose gradient is packed and unpacked, and which rows of it are in use: of the gradient of an embedding table, of which a step
+ *  touches few rows, those that any replica has touched are brought to the front, so that they alone are summed over the replicas. The sum is
+ *  the same: all others are zeros everywhere. */
+typedef struct TableRows TableRows;
+
+/** Is the gradient of this parameter one of which it pays to send some rows only? Tables have rows looked up, and many of them. */
+bool has_table_rows(const Tensor *parameter);
+
+/** For a parameter that has_table_rows(), which must outlive it; to be freed with table_rows_free(). */
+TableRows *table_rows_new(Tensor *parameter);
+/** Frees it; the parameter stays. NULL is allowed. */
+void table_rows_free(TableRows *t);
+
+/** Brings together the rows of the parameter's gradient that are not zeros on some rank of the group. Collective.
+ *  @return how many numbers the gradient has in front now; all that it has, where most rows are in use: nothing moved then */
+int64_t table_rows_pack(TableRows *t, Group *group);
+
+/** Puts the rows where they were; what lies between them is zeros again. */
+void table_rows_unpack(TableRows *t);

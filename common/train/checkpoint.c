@@ -1,5 +1,5 @@
 /* Saving and resuming a run. */
-#include "train/checkpoint.h"
+#include "train/trainer.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -10,8 +10,7 @@
 
 #include "backend/host_view.h"
 #include "base/language.h"
-#include "train/agree.h"
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 /* ---- the folders --------------------------------------------------------------------------------------- */
 
@@ -25,10 +24,9 @@ static bool same_folder(const char *a, const char *b)
 static bool check_save_folder(const Trainer *t, Problem *problem)
 {
     const char *save = t->config->save;
-    int64_t newest = checkpoint_newest(save);
-    char *there = checkpoint_path(save, newest, false);
-    bool good = newest < 0 || (t->resumed && same_folder(there, t->resumed));
-    free(there);
+    int64_t newest = checkpoint_newest(save, INT64_MAX);
+    bool good =
+        newest < 0 || same_folder(checkpoint_path(save, newest, false).text, t->resumed.text);
     return good || problem_set(problem, save, "go on from it with RESUME, or name an empty folder",
                                "the SAVE folder holds a checkpoint of step %" PRId64
                                " that this run does not go on from",
@@ -40,7 +38,7 @@ static bool find_checkpoint(Trainer *t, Problem *problem)
     const TrainConfig *c = t->config;
     if (c->resume)
         t->resumed = checkpoint_find(c->resume);
-    if (c->resume && !t->resumed && !(c->save && same_folder(c->save, c->resume)))
+    if (c->resume && !t->resumed.text[0] && !(c->save && same_folder(c->save, c->resume)))
         return problem_set(
             problem, c->resume,
             "a folder that a run with SAVE=DIR has written; with SAVE and RESUME of one "
@@ -60,12 +58,7 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
     if (!agree(t->world, good, problem))
         return false;
     /* The others take what rank 0 has found, even where a newer one comes up meanwhile. */
-    char path[PATH_MAX] = "";
-    if (t->resumed)
-        snprintf(path, sizeof path, "%s", t->resumed);
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, group_comm(t->world));
-    if (path[0] && !t->resumed)
-        t->resumed = strdup(path);
+    MPI_Bcast(t->resumed.text, sizeof t->resumed.text, MPI_CHAR, 0, group_comm(t->world));
     return true;
 }
 
@@ -73,14 +66,13 @@ void checkpoint_close(Trainer *t)
 {
     if (t->save_lock)
         fclose(t->save_lock);
-    free(t->resumed);
 }
 
 void checkpoint_describe(const Trainer *t)
 {
     const TrainConfig *c = t->config;
-    if (t->resumed)
-        printf(_("resume    %s: goes on after step %" PRId64 "\n"), t->resumed, t->first_step);
+    if (t->resumed.text[0])
+        printf(_("resume    %s: goes on after step %" PRId64 "\n"), t->resumed.text, t->first_step);
     else if (c->resume)
         printf(_("resume    %s holds no checkpoint yet: starts from scratch\n"), c->resume);
     if (c->save && c->save_every)
@@ -174,7 +166,7 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder,
                         Problem *problem)
 {
-    char step[32], *path = shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree);
+    char step[32];
     snprintf(step, sizeof step, "%" PRId64, t->step);
     const char *const metadata[] = {"step", step, NULL};
     int states = saved_states(index), count = 0;
@@ -183,7 +175,9 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
         for (const Parameter *p = model_parameters(t->model); p; p = p->next)
             if (is_written(t, p))
                 tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
-    SafetensorsWriter *writer = safetensors_begin(path, tensors, count, metadata, problem);
+    SafetensorsWriter *writer =
+        safetensors_begin(shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree).text, tensors,
+                          count, metadata, problem);
     for (int state = 0; writer && state < states; state++)
         for (const Parameter *p = model_parameters(t->model); p; p = p->next)
             if (is_written(t, p))
@@ -191,7 +185,6 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     while (count > 0)
         free((char *)tensors[--count].name);
     free(tensors);
-    free(path);
     return writer && safetensors_end(writer, problem);
 }
 
@@ -204,16 +197,15 @@ static bool save(Trainer *t, Problem *problem)
     if (t->report)
         report_sync(t->report); /* who resumes from it finds the metrics up to it */
     CheckpointIndex index = index_of(t);
-    char *partial = checkpoint_path(folder, t->step, true);
-    bool good = agree(t->world, !writes || write_shard(t, &index, partial, problem), problem);
+    const Path partial = checkpoint_path(folder, t->step, true);
+    bool good = agree(t->world, !writes || write_shard(t, &index, partial.text, problem), problem);
     if (good)
         good = agree(t->world,
-                     !first || (checkpoint_index_write(&index, partial, problem) &&
+                     !first || (checkpoint_index_write(&index, partial.text, problem) &&
                                 checkpoint_commit(folder, t->step, problem)),
                      problem);
     if (!good && first)
         checkpoint_abandon(folder, t->step);
-    free(partial);
     free(index.parameters);
     t->saved_step = t->step;
     return good;
@@ -234,14 +226,13 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
     const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
     const char *hint =
         N_("name a checkpoint of this model: checkpoint info DIR lists what one holds");
-    char there[64], here[64];
     if (!found)
-        return problem_set(problem, t->resumed, hint, "the checkpoint has no parameter %s",
+        return problem_set(problem, t->resumed.text, hint, "the checkpoint has no parameter %s",
                            p->name);
     if (!shape_equal(found->shape, p->shape))
-        return problem_set(problem, t->resumed, hint,
+        return problem_set(problem, t->resumed.text, hint,
                            "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
-                           shape_text(found->shape, there), shape_text(p->shape, here));
+                           SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
     bool divided = p->placement.kind == SHARD, good = true;
     int dim = divided ? p->placement.dim : 0;
     Range held = divided ? p->held : (Range){0, p->shape.size[0]};
@@ -255,17 +246,17 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
 
 static bool read_checkpoint(Trainer *t, Problem *problem)
 {
-    SavedModel *saved = saved_model_open(t->resumed, problem);
+    SavedModel *saved = saved_model_open(t->resumed.text, problem);
     if (!saved)
         return false;
     CheckpointIndex run = index_of(t);
-    bool good = checkpoint_index_fits(&saved->index, &run, t->resumed, problem);
+    bool good = checkpoint_index_fits(&saved->index, &run, t->resumed.text, problem);
     if (good && saved->index.step > t->steps)
-        good = problem_set(problem, t->resumed, "choose more EPOCHS or STEPS",
+        good = problem_set(problem, t->resumed.text, "choose more EPOCHS or STEPS",
                            "the checkpoint is of step %" PRId64 ", this run ends at step %" PRId64,
                            saved->index.step, t->steps);
     if (good && saved->index.count != run.count)
-        good = problem_set(problem, t->resumed, "name a checkpoint of this model",
+        good = problem_set(problem, t->resumed.text, "name a checkpoint of this model",
                            "the checkpoint has %d parameters, this run's model has %d",
                            saved->index.count, run.count);
     for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
@@ -287,7 +278,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
 
 bool checkpoint_resume(Trainer *t, Problem *problem)
 {
-    if (!t->resumed)
+    if (!t->resumed.text[0])
         return true;
     if (!agree(t->world, read_checkpoint(t, problem), problem))
         return false;

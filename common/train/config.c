@@ -1,8 +1,8 @@
+/* The options of a run: reading them, and whether they fit together. */
 #include "train/config.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/language.h"
-#include "mesh/mesh.h"
 #include "train/trace.h"
 
 typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, AMP } Kind;

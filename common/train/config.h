@@ -4,8 +4,7 @@
 #pragma once
 
 #include "model/bert.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
+#include "optim/optim.h"
 
 /** The options of a run, each checked by itself. Texts are the arguments', which outlive it. */
 typedef struct TrainConfig {
@@ -25,10 +24,9 @@ typedef struct TrainConfig {
     int map;                /**< print who sits where */
     int profile;            /**< print where the time goes */
     int accumulate;         /**< micro-batches a step */
-    uint64_t
-        perturb; /**< not 0: initial weights are moved by one unit in the last place, up or down by this
-                         seed. How far such runs drift apart is the measure of what rounding may do (tests of
-                         layouts). */
+    /** not 0: initial weights are moved by one unit in the last place, up or down by this seed. How far such
+     *  runs drift apart is the measure of what rounding may do (tests of layouts). */
+    uint64_t perturb;
     Precision amp;             /**< of matrix products; all else is FP32 */
     OptimizerConfig optimizer; /**< which one, and its numbers */
     BertConfig bert;           /**< the model's sizes */
@@ -40,8 +38,7 @@ typedef struct TrainConfig {
  * value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Do ranks, model and batch fit together, and can the metrics file be written? Otherwise false with
- * `problem`. */
+/** Do ranks, model and batch fit, and can the metrics be written? Otherwise false with `problem`. */
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
 
 /** The same before any rank is started, for config->ranks of them; and can the data be read? */

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 
 #include "backend/host_view.h"
-#include "train/agree.h"
-#include "train/checkpoint.h"
+#include "train/trainer.h"
 
-/* Rank 0 makes the token cache, if it has to be made; the others then find it, and a problem is everybody's.
- */
+/* Rank 0 makes the token cache if need be; the others then find it, and a problem is everybody's. */
 static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
 {
     const TrainConfig *c = t->config;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/comm.h"
-
 enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
 
 /* Those over the ranks that split a model, and those over the replicas. */

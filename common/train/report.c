@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/language.h"
 #include "base/replacement.h"
@@ -30,7 +29,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->first = first;
     report->steps = steps;
     report->terminal =
-        getenv("BALISE_PROGRESS") != NULL; /* mpirun gives every rank a terminal of its own */
+        getenv("BALISE_PROGRESS"); /* mpirun gives every rank a terminal of its own */
     report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a file that can be written",

@@ -14,35 +14,31 @@
 typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
-    /** the mean loss over the step's rows, the part of them that is right, the learning rate, how long the
-     *  step took */
+    /** means over the step's rows; the learning rate; of the step */
     double loss, accuracy, rate, seconds, tokens_per_second;
     int64_t comm_bytes_tp,
-        comm_bytes_dp;   /**< those over the ranks that split a model, and over the replicas */
-    int64_t comm_bytes;  /**< sent by this rank in this step */
-    double comm_seconds; /**< in exchanges, of this rank in this step */
-    double
-        wait_seconds; /**< of the reduction over the replicas, what the backward pass did not hide */
+        comm_bytes_dp;    /**< over the ranks that split a model; over the replicas */
+    int64_t comm_bytes;   /**< sent by this rank in this step */
+    double comm_seconds;  /**< in exchanges, of this rank in this step */
+    double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
-    double scale;         /**< of the loss, in fp16 (see optim/scaler.h); otherwise 0 */
+    double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
     int64_t left_out;     /**< steps so far in which a gradient became infinite */
 } StepReport;
 
 /** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */
 typedef struct RankReport {
-    double loss,
-        accuracy;      /**< on the test set, or of the last epoch's training where there is none */
-    double parameters; /**< held */
-    double peak_bytes; /**< of tensors */
+    double loss, accuracy; /**< on the test set, or of the last epoch's training */
+    double parameters;     /**< held */
+    double peak_bytes;     /**< of tensors */
     double weights, gradients, optimiser, activations; /**< bytes, at the peak */
     double step_seconds;                               /**< median */
     /** as comm_bytes, over the ranks that split a model and over the replicas */
     double comm_bytes_tp, comm_bytes_dp;
     double comm_bytes, comm_seconds; /**< of all steps */
+    double wait_seconds; /**< of a median step's reduction what the backward pass did not hide */
     double
-        wait_seconds; /**< of a median step's reduction over the replicas, what the backward pass did not hide */
-    double
-        resident_bytes; /**< the most that the process ever had in memory: tensors, libraries, MPI's buffers */
+        resident_bytes; /**< the most that the process ever had in memory, with libraries and MPI */
 } RankReport;
 
 /** What rank 0 writes to: the terminal and the metrics file. */
@@ -78,7 +74,6 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 /** The table, a row a rank, and the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
-/** Drops what a run that goes on after `step` will write again: steps beyond it, evaluations that did not
- * come before it, summaries, and a line that was cut short. What remains replaces the file at once. A file
- * that is not there is left so. */
+/** Drops what a run that goes on after `step` will write again: steps beyond it, later evaluations, summaries, and a
+ * line that was cut short. The rest replaces the file at once. A missing file stays missing. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

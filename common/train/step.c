@@ -1,12 +1,11 @@
-/* One step of training, and the evaluation. */
-#include "backend/backend.h"
+/* One step of training, the line about a run in which nothing moves, and the evaluation. */
+#include <string.h>
+#include <unistd.h>
+
 #include "backend/host_view.h"
-#include "base/language.h"
-#include "base/spans.h"
-#include "optim/clip.h"
-#include "train/parts.h"
+#include "base/clock.h"
+#include "train/trainer.h"
 #include "train/profile.h"
-#include "train/stall.h"
 #include "train/trace.h"
 
 static Tensor *logits_of(Trainer *t, bool training)
@@ -76,9 +75,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         backend_range("forward");
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         backend_range_end();
-        if (i + 1 ==
-            config
-                ->accumulate) /* one reduction a step: the last backward pass completes the gradients */
+        /* One reduction a step: the last backward pass completes the gradients. */
+        if (i + 1 == config->accumulate)
             bucket_set_begin(t->buckets, t->tape);
         backend_range("backward");
         tape_backward(t->tape, loss, scaled_one(t));
@@ -98,6 +96,43 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         trace_step_ends();
     return report;
 }
+
+/* ---- a run in which nothing moves ----------------------------------------------------------------------- */
+
+static volatile sig_atomic_t said;
+static double longest, since;
+static const char *line; /* in the reader's language */
+
+/* Whatever the rank is in: only what POSIX allows in a handler of signals. */
+static void say(int signal)
+{
+    if (!said && write(STDERR_FILENO, line, strlen(line)) > 0)
+        said = 1;
+}
+
+void stall_moved(int patience)
+{
+    double time = clock_now(), took = since > 0 ? time - since : 0;
+    line = _(
+        "\nno step has ended for a while. Either one takes that long here, or the ranks wait for each "
+        "other for "
+        "ever: then Ctrl-C, twice, ends this\n  HINT: make grade says which lab does not make the calls "
+        "that the "
+        "others make, make trace LAB=n shows them\n");
+    struct sigaction action = {.sa_handler = say, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    longest = took > longest ? took : longest;
+    since = time;
+    alarm((unsigned)(10 * longest > patience ? 10 * longest : patience));
+}
+
+void stall_end(void)
+{
+    alarm(0);
+    longest = since = 0;
+}
+
+/* ---- the evaluation -------------------------------------------------------------------------------------- */
 
 void trainer_moved(const Trainer *t)
 {

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/spans.h"
-#include "comm/comm.h"
-#include "train/trace_parts.h"
 #include "train/profile.h"
 
 enum { WARM_UP = 2 };
@@ -68,8 +65,8 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     kept = calloc(1, sizeof *kept);
     *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
-    memset(kept->span, 1,
-           TRACED_SPANS * sizeof *kept->span); /* its pages are there before a step is timed */
+    /* Its pages are there before a step is timed. */
+    memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span);
     spans_listen(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
         MPI_Barrier(group_comm(mesh->world));
@@ -137,7 +134,7 @@ static void keep_common_steps(Trace *t)
     t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
 }
 
-void trace_compare(Trace *t)
+static void compare_all(Trace *t)
 {
     keep_common_steps(t);
     if (t->mesh->tp_degree > 1)
@@ -148,6 +145,6 @@ void trace_compare(Trace *t)
 
 bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem)
 {
-    trace_compare(kept);
+    compare_all(kept);
     return trace_file_write(kept, path, first, problem);
 }

@@ -12,8 +12,7 @@
 #include "mesh/mesh.h"
 #include "tensor/pool.h"
 
-/** Sets the clocks, and listens to the spans from now on. Collective. `steps` are those that this run will make;
- *  of very few all are kept. */
+/** Sets the clocks, and listens to the spans of `steps` steps to come; of very few all are kept. Collective. */
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
 
 /** Step `done` of this run (from 0) begins; spans count as its spans until trace_step_ends(). */
@@ -31,3 +30,57 @@ void trace_close(void);
 
 /** Could a trace be written there? Nothing is left behind. Otherwise false with `problem`. */
 bool trace_can_be_written(const char *path, Problem *problem);
+
+/* ---- trace.c keeps the spans of one rank, trace_file.c writes the file of all ranks ---- */
+
+enum {
+    TRACED_STEPS = 10,      /**< that are kept, at most */
+    TRACED_SPANS = 1 << 16, /**< of all of them together */
+};
+
+/** What a span is spent on. */
+typedef enum SpanKind {
+    SPAN_FORWARD,   /**< an operation of the forward pass */
+    SPAN_BACKWARD,  /**< an operation of the backward pass */
+    SPAN_TP,        /**< an exchange of the ranks that split a model */
+    SPAN_DP,        /**< the reduction over the replicas, where a rank waits for it */
+    SPAN_UNDER_WAY, /**< letting MPI move it, between two operations */
+    SPAN_OPTIMISER, /**< clipping and the weights' step */
+    SPAN_READING,   /**< the batch */
+    SPAN_KINDS,     /**< how many there are */
+} SpanKind;
+
+/** A span, and when it was. */
+typedef struct Span {
+    const char *what;         /**< the span's name, a text that stays */
+    SpanKind kind;            /**< in which row of the rank it is drawn */
+    double begin, seconds;    /**< seconds since the ranks have set their clocks; how long */
+    double waited;            /**< of `seconds`, its first part; 0 where that is not known */
+    int64_t sent_tp, sent_dp; /**< bytes of this rank's share */
+    int64_t held[CATEGORIES]; /**< bytes of tensors at its end */
+} Span;
+
+/** A step that was kept. */
+typedef struct TracedStep {
+    int64_t done;      /**< steps of this run before it */
+    double begin, end; /**< seconds since the ranks have set their clocks */
+    int spans;         /**< up to its end, from the first step's on */
+} TracedStep;
+
+/** Of this rank. */
+typedef struct Trace {
+    const Mesh *mesh;              /**< the caller's */
+    const Pool *pool;              /**< whose use is noted; the caller's */
+    Span *span;                    /**< [TRACED_SPANS], of which `spans` are filled */
+    int spans, steps;              /**< kept so far */
+    TracedStep step[TRACED_STEPS]; /**< the first `steps` are filled */
+    int64_t warm_up;               /**< the first step that is kept */
+    double zero, last;             /**< on the clock of this machine; the end of the last span */
+    Counter tp, dp;                /**< sent until then */
+    bool within;                   /**< a step that is kept */
+    /** the ranks of a tp group, or of a dp group, made different numbers of exchanges: no waiting is known */
+    bool unlike[2];
+} Trace;
+
+/** The file, on rank 0. Collective. */
+bool trace_file_write(const Trace *trace, const char *path, int64_t first, Problem *problem);

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "backend/backend.h"
 #include "base/language.h"
 #include "base/replacement.h"
-#include "comm/comm.h"
-#include "train/agree.h"
-#include "train/trace_parts.h"
+#include "train/trainer.h"
+#include "train/trace.h"
 
 enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 
@@ -169,8 +167,7 @@ static const char hint[] = N_("TRACE names a file in a folder that exists and ca
 bool trace_can_be_written(const char *path, Problem *problem)
 {
     struct stat there;
-    if (stat(path, &there) == 0 &&
-        !S_ISREG(there.st_mode)) /* a rename would put a file where a device was */
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a device would become a file */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: that is no ordinary file");
     Replacement *file = replacement_begin(path, hint, what, problem);

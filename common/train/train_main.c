@@ -1,5 +1,4 @@
-/* build/train: trains the lab's BERT. Exit status: 0, or 2 on bad input or misuse. `make train` starts it
- * under mpirun. */
+/* build/train: trains the lab's BERT, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +6,6 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "train/agree.h"
 #include "train/trainer.h"
 
 enum { BAD_INPUT = 2 };
@@ -62,7 +60,6 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
-    (void)comm;
     MPI_Error_string(*code, text, &length);
     misuse(
         "does each rank call the same collectives, in the same order and sizes? make grade says which lab "
@@ -94,8 +91,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(mpi_failed, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD,
-                            handler); /* and of all groups, which are made from it */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups, made from it */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
     Group *world = group_of(MPI_COMM_WORLD, "world");
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&

@@ -3,17 +3,9 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "mesh/mesh.h"
-#include "train/agree.h"
-#include "train/checkpoint.h"
-#include "train/equal.h"
-#include "train/map.h"
-#include "train/parts.h"
 #include "train/profile.h"
-#include "train/stall.h"
 #include "train/trace.h"
 
 /* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */

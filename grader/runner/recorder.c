@@ -258,5 +258,5 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
 
 void values_watch(Tape *tape, Rings *rings)
 {
-    tape_witness(tape, (Witness){see, rings});
+    tape_observe(tape, (Observer){see, rings});
 }

@@ -3,7 +3,7 @@
 
 Suite *suite(void);
 
-static Tensor *itself(Tensor *x, const PairCall *call)
+static Tensor *itself(Tensor *x, const Mesh *with)
 {
     return x;
 }
@@ -11,7 +11,7 @@ static Tensor *itself(Tensor *x, const PairCall *call)
 /* As f does it. */
 static Tensor *passed_on(Tensor *x)
 {
-    return call_pair((PairCall){"passed on", itself, itself, .mesh = &mesh}, x, whole());
+    return call_pair((PairCall){.op = {"passed on", itself, itself}, .mesh = &mesh}, x, whole());
 }
 
 static Tensor *gain, *shift, *weight; /* a layer's, that is made before the pass */

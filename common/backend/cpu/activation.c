@@ -1,9 +1,7 @@
 /* GELU and dropout, one pass over both where they follow each other. */
-#include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
 KERNEL static void gelu_part(int64_t count, const real *x, real *y)
@@ -33,19 +31,17 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
 }
 
 enum {
-    COLUMNS_AT_ONCE =
-        256, /**< whose random numbers are drawn before they are used, in the L1 cache */
-    BLOCKS_AT_ONCE = 16, /**< counters that are worked on together; each gives four numbers */
-};
+    COLUMNS_AT_ONCE = 256
+};                            /**< whose numbers are drawn before they are used, in the L1 cache */
+enum { BLOCKS_AT_ONCE = 16 }; /**< counters that are worked on together, of four numbers each */
 
 /** The number of a row, and of its first block of four columns, in the words of philox. */
 typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;
 
-/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE. This is philox() of
- * many blocks; each word lies in the low half of 64 bits, where the products arise, so that nothing is moved
- * between the lanes. */
+/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE: philox() of many blocks. Each word
+ * lies in the low half of 64 bits, where the products arise, so that nothing is moved between the lanes. */
 KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
 {
     const uint64_t low = 0xFFFFFFFFu;

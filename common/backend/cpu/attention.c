@@ -1,9 +1,8 @@
+/* Attention, a tile of queries at a time. */
 #include <cblas.h>
-#include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
 #include "backend/cpu/vector_math.h"
 
 /* Scores are made for a tile of queries at a time, against every key that may be seen. The backward pass makes them again
@@ -138,8 +137,7 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
     }
 }
 
-/** Zeros for positions begin..end-1 of one head: what flows back to a key that nobody sees, or to a query of which nothing
- *  depends. */
+/** Zeros for positions begin..end-1 of one head: of a key that nobody sees, or a query of which nothing depends. */
 static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, real *dx)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;

@@ -1,10 +1,10 @@
+/* What the library of products is, its threads, and whether it knows this machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/blas.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
@@ -42,14 +42,11 @@ const char *backend_description(void)
 /** The bits of the vectors that OpenBLAS's kernels for `core` use; 128 for those it does not speed up. */
 static int vector_bits_of_core(const char *core)
 {
-    static const char *const with_512[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-    static const char *const with_256[] = {"Haswell", "Zen", "Excavator"};
-    for (size_t i = 0; i < sizeof with_512 / sizeof *with_512; i++)
-        if (strcasecmp(core, with_512[i]) == 0)
-            return 512;
-    for (size_t i = 0; i < sizeof with_256 / sizeof *with_256; i++)
-        if (strcasecmp(core, with_256[i]) == 0)
-            return 256;
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids",
+                                       "Haswell",  "Zen",        "Excavator"};
+    for (int i = 0; i < 6; i++)
+        if (strcasecmp(core, wide[i]) == 0)
+            return i < 3 ? 512 : 256;
     return 128;
 }
 
@@ -67,8 +64,8 @@ void backend_start(char **argv)
     const int bits = vector_bits_of_machine();
     if (bits == 128 || vector_bits_of_core(openblas_get_corename()) >= 256)
         return;
-    setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell",
-           1); /* read when the library is loaded */
+    /* Read when the library is loaded. */
+    setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell", 1);
     execv("/proc/self/exe", argv);
     unsetenv("OPENBLAS_CORETYPE"); /* backend_check will say it */
 }
@@ -100,12 +97,10 @@ bool backend_check(Problem *problem)
 #else
 void backend_start(char **argv)
 {
-    (void)argv;
 }
 
 bool backend_check(Problem *problem)
 {
-    return products_check(
-        problem); /* OpenBLAS picks its kernels by the machine's own feature flags here */
+    return products_check(problem); /* here OpenBLAS goes by the machine's feature flags */
 }
 #endif

@@ -6,11 +6,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-enum {
-    PRODUCTS_OF_A_NUMBER =
-        64, /**< multiply-adds that take as long as one number of a pass over memory */
-    ALIGNMENT = 64,
-};
+enum { ALIGNMENT = 64 };
+enum { PRODUCTS_OF_A_NUMBER = 64 }; /**< multiply-adds in the time of a number from memory */
 
 /* ---- rounding ------------------------------------------------------------------------------------------ */
 

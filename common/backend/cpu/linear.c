@@ -6,11 +6,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-enum {
-    PRODUCTS_OF_A_NUMBER =
-        32, /**< multiply-adds that take as long as one number of a pass over memory */
-    ROWS_OF_A_BLOCK = 16, /**< of the result, as the library's kernels take them */
-};
+enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of a number from memory */
+enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels take them */
 
 /** c [rows,columns] = a · b, each transposed by its flag; added to c if `accumulate`, to `bias` in each row
  * if not NULL. The threads share the rows of c, and the library multiplies with one thread in each: two kinds
@@ -68,8 +65,7 @@ void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const 
     multiply(CblasTrans, CblasNoTrans, out, in, rows, dy, x, NULL, accumulate, dweight);
 }
 
-/** Adds the column sums of dy to dbias, for columns begin..end-1; four rows at a time, to touch dbias less
- * often. */
+/** Adds the column sums of dy to dbias, for columns begin..end-1, four rows at a time. */
 KERNEL static void add_column_sums(int64_t rows, int64_t out, int64_t begin, int64_t end,
                                    const real *dy, real *dbias)
 {

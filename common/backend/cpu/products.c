@@ -1,3 +1,4 @@
+/* Which library multiplies, and how oneDNN is opened. */
 #include "backend/cpu/products.h"
 
 #include <dlfcn.h>

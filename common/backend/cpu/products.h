@@ -26,3 +26,12 @@ bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner);
 
 /** The product (whose `threads` are chosen here) of matrices that are rounded to bf16 before. */
 void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c);
+
+/* ---- what is peculiar to OpenBLAS, as weak symbols: with another CBLAS these are NULL ---- */
+
+/** The machine that OpenBLAS takes this one for: "SkylakeX". Belongs to OpenBLAS. */
+extern char *openblas_get_corename(void) __attribute__((weak));
+/** Its version and how it was built. Belongs to OpenBLAS. */
+extern char *openblas_get_config(void) __attribute__((weak));
+/** How many threads products use from now on. */
+extern void openblas_set_num_threads(int threads) __attribute__((weak));

@@ -1,7 +1,7 @@
-/* Operations on each number by itself, sums of squares, copies. */
+/* Operations on each number by itself, sums of squares, copies; rows of a table; the steps of the optimisers. */
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/adamw.h"
 #include "backend/cpu/kernel.h"
 
 KERNEL static void fill(int64_t count, real value, real *y)
@@ -81,4 +81,143 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
     FOR_PARTS(rows * columns, rows, 1)
     for (int64_t r = begin; r < end; r++)
         memcpy(y + r * y_stride, x + r * x_stride, (size_t)columns * sizeof *y);
+}
+
+/* ---- rows of a table --------------------------------------------------------------------------------- */
+
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y)
+{
+    const int threads = threads_for(count * columns);
+    const size_t bytes = (size_t)columns * sizeof *y;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < count; i++) {
+        if (ids[i] == NO_ID)
+            memset(y + i * columns, 0, bytes);
+        else
+            memcpy(y + i * columns, table + ids[i] * columns, bytes);
+    }
+}
+
+/** Columns begin..end-1: the threads share the columns, so that each table row is summed in order. */
+KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end,
+                            const int32_t *ids, const real *dy, real *dtable)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (ids[i] == NO_ID)
+            continue;
+        real *row = dtable + ids[i] * columns;
+#pragma omp simd
+        for (int64_t c = begin; c < end; c++)
+            row[c] += dy[i * columns + c];
+    }
+}
+
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable)
+{
+    FOR_PARTS(count * columns, columns, CACHE_LINE)
+    add_rows(count, columns, begin, end, ids, dy, dtable);
+}
+
+/** Are some rows zeros? A few of them tell, the last of the tensor among them: padding comes at the end of a text. */
+static bool some_are_zero(int64_t rows, int64_t columns, const real *x)
+{
+    enum { LOOKS = 32 };
+    for (int64_t i = 1; i <= LOOKS && rows > 0; i++)
+        if (is_zero(columns, x + (i * rows + LOOKS - 1) / LOOKS * columns - columns))
+            return true;
+    return false;
+}
+
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+{
+    int64_t count = 0;
+    if (!some_are_zero(rows, columns, x))
+        return rows;
+    for (int64_t r = 0; r < rows; r++)
+        if (!is_zero(columns, x + r * columns))
+            index[count++] = (int32_t)r;
+    return 4 * count < 3 * rows ? count : rows; /* they are copied, and the result is */
+}
+
+/* ---- optimisers -------------------------------------------------------------------------------------- */
+
+KERNEL static void sgd_part(int64_t count, real *w, const real *g, real rate, real weight_decay)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        w[i] -= rate * (g[i] + weight_decay * w[i]);
+}
+
+void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay)
+{
+    FOR_PARTS(count, count, CACHE_LINE)
+    sgd_part(end - begin, w + begin, g + begin, (real)rate, (real)weight_decay);
+}
+
+KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, real *v,
+                               AdamWFactors f)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        /* All is read before anything is written: stores hold up loads a multiple of 4 KiB away from them. */
+        const real w_i = w[i], g_i = g[i];
+        const real m_i = f.beta1 * m[i] + f.rest1 * g_i;
+        const real v_i = f.beta2 * v[i] + f.rest2 * g_i * g_i;
+        m[i] = m_i;
+        v[i] = v_i;
+        w[i] = f.kept * w_i - f.rate * m_i / (sqrtf(v_i) * f.root + f.epsilon);
+    }
+}
+
+/* A number that is no number is not zero either. */
+KERNEL_HELPER bool all_are_zero(int64_t count, const real *g)
+{
+    int others = 0;
+#pragma omp simd reduction(+ : others)
+    for (int64_t i = 0; i < count; i++)
+        others += !(g[i] == 0);
+    return others == 0;
+}
+
+/** What a step does where m and v are zero and stay so: m̂ / (√v̂ + epsilon) is zero. */
+KERNEL_HELPER void only_decay(int64_t count, real *w, real kept)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        w[i] *= kept;
+}
+
+KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, real *v,
+                              const AdamWFactors *factors, uint8_t *seen)
+{
+    const AdamWFactors f = *factors;
+    int64_t begin = 0, end;
+    for (; begin < count; begin = end) {
+        /* As many blocks as are alike: a loop is worth its beginning then. */
+        bool skip = false;
+        for (end = begin; end < count; end += ADAMW_BLOCK) {
+            const int64_t size = count - end < ADAMW_BLOCK ? count - end : ADAMW_BLOCK;
+            const bool unseen = seen && !seen[end / ADAMW_BLOCK] && all_are_zero(size, g + end);
+            if (end > begin && unseen != skip)
+                break;
+            skip = unseen;
+            if (seen && !unseen)
+                seen[end / ADAMW_BLOCK] = 1;
+        }
+        end = end < count ? end : count;
+        if (skip)
+            only_decay(end - begin, w + begin, f.kept);
+        else
+            adamw_block(end - begin, w + begin, g + begin, m + begin, v + begin, f);
+    }
+}
+
+void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw)
+{
+    const AdamWFactors factors = adamw_factors(adamw);
+    FOR_PARTS(count, count, ADAMW_BLOCK)
+    adamw_part(end - begin, w + begin, g + begin, m + begin, v + begin, &factors,
+               adamw->seen ? adamw->seen + begin / ADAMW_BLOCK : NULL);
 }

@@ -24,8 +24,7 @@ KERNEL_HELPER float times_power_of_2(float p, float shifted)
     return p * power;
 }
 
-/** exp(x) for x <= 0, with a relative error below 1.2e-7; zero where exp(x) is not a normal number; NaN stays
- * NaN. */
+/** exp(x) for x <= 0, with a relative error below 1.2e-7; zero below normal numbers; NaN stays NaN. */
 KERNEL_HELPER float exp_nonpositive(float x)
 {
     const float shifted = x * 1.44269504f + ROUNDER;
@@ -87,9 +86,8 @@ typedef struct Normal {
     float density; /**< φ(x) */
 } Normal;
 
-/** Φ(-a) = exp(-a²/2) M(a), where M is smooth (Mills' ratio) and a polynomial of degree 12 gives it with an
- * error of Φ below 2e-8 / max(1, a). Taking the tail keeps small values exact, which 1 + erf(x/√2) would
- * cancel.
+/** Φ(-a) = exp(-a²/2) M(a): M is smooth (Mills' ratio), and a polynomial of degree 12 gives it with an error of Φ below
+ * 2e-8 / max(1, a). The tail keeps small values exact, which 1 + erf(x/√2) would cancel.
  *  @param a |x|, cut at FAR */
 KERNEL_HELPER Normal normal_at(float a)
 {
@@ -130,8 +128,7 @@ KERNEL_HELPER float gelu(float x)
     return (0.0f > x ? 0.0f : x) - a * normal_at(a).tail;
 }
 
-/** gelu'(x) = Φ(x) + x φ(x). With a = |x| and t = Φ(-a) - a φ(a): t for negative x, and 1 - t for the others.
- */
+/** gelu'(x) = Φ(x) + x φ(x). With a = |x|, t = Φ(-a) - a φ(a): t for negative x, 1 - t for the others. */
 KERNEL_HELPER float gelu_slope(float x)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);

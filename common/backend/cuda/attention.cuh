@@ -32,8 +32,7 @@ typedef struct Arguments {
     real *y, *highest, *sums, *dq, *dk, *dv, *work;
 } Arguments;
 
-/** Attention with products in 16 bits, on tensor cores. Returns false, nothing done, where it is not for that precision or that size of
- * heads. */
+/** Attention with products on tensor cores. False, nothing done, where it is not for that precision or head size. */
 bool attention_16_bits(const Arguments &arguments, bool backward, Precision precision);
 
 /* Where head blockIdx.y lies: `first` of q, k, v and y, whose rows lie `width` numbers apart; `row` of what is kept a row. */

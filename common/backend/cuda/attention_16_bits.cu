@@ -9,8 +9,7 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which is what a lane reads at once; a tile's rows lie that much further apart than they are long, so that eight of them are
- * read from different banks. */
+/* Eight numbers, which a lane reads at once. A tile's rows lie APART further, so that eight are read from different banks. */
 struct Line {
     alignas(16) uint16_t number[8];
 };
@@ -238,7 +237,7 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     load_rows<FP16, SIZE>(shape, head, NULL, first, q, queries);
     const bool any = load_rows<FP16, SIZE>(shape, head, NULL, first, dy, gradients);
     const bool used =
-        __syncthreads_or(any); /* of the last block of a classifier one query has a gradient */
+        __syncthreads_or(any); /* a classifier's last block has one query with a gradient */
     Query row[2] = {query_at(shape, head, first + row_of_lane(0), highest, sums, NULL),
                     query_at(shape, head, first + row_of_lane(1), highest, sums, NULL)};
     Results<SIZE> share = {};

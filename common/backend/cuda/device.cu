@@ -71,7 +71,7 @@ static bool count_gpus(int *count, Problem *problem)
         visible);
 }
 
-static bool open_device(Problem *problem)
+bool backend_ready(Problem *problem)
 {
     int count = 0;
     if (device.open)
@@ -95,8 +95,7 @@ static bool open_device(Problem *problem)
 cudaStream_t device_stream(void)
 {
     Problem problem;
-    if (!open_device(
-            &problem)) { /* of a program that has not asked backend_ready(): perhaps before MPI is there */
+    if (!backend_ready(&problem)) { /* the program has not asked, and MPI may not be there */
         if (local_rank() == 0)
             problem_print(stderr, &problem);
         exit(2);
@@ -207,19 +206,12 @@ void *device_work(int64_t bytes)
     return device_room(&work, bytes);
 }
 
-/* ---- the header's words ---------------------------------------------------------------------------------- */
+/* ---- the functions of backend.h -------------------------------------------------------------------------- */
 
 void backend_start(char **argv)
 {
     Problem problem;
-    (void)argv;
-    open_device(
-        &problem); /* before MPI_Init, so that an MPI that knows of GPUs finds this one; backend_ready() tells of it */
-}
-
-bool backend_ready(Problem *problem)
-{
-    return open_device(problem);
+    backend_ready(&problem); /* before MPI_Init, which may look for it; the next call tells of it */
 }
 
 const char *backend_device(void)
@@ -233,8 +225,7 @@ const char *backend_device(void)
 
 bool backend_check(Problem *problem)
 {
-    (void)problem; /* cuBLAS knows every GPU that its toolkit knows */
-    return true;
+    return true; /* cuBLAS knows every GPU that its toolkit knows */
 }
 
 const char *backend_description(void)
@@ -250,7 +241,7 @@ const char *backend_description(void)
 
 void backend_set_threads(int threads)
 {
-    (void)threads; /* of the host: it starts kernels, which takes one */
+    /* of the host: it starts kernels, which takes one */
 }
 
 bool backend_looks_for_zeros(void)

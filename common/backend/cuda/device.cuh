@@ -19,8 +19,7 @@ cudaStream_t device_stream(void);
 /** Ends the run where `error` is one, and names what was done. */
 void device_check(cudaError_t error, const char *what);
 
-/** From now on backend_wait() calls `look` while it waits (`begins` the first time): for whoever has to end the run if what is waited
- *  for never comes. */
+/** From now on backend_wait() calls `look` while it waits (`begins` the first time), to end the run if need be. */
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Lives as long as the host is within a call of CUDA that may not return: a stream takes no more where what is on it waits for ever. Another
@@ -60,6 +59,14 @@ void *device_room(DeviceRoom *room, int64_t bytes);
 /** Memory of the device for one kernel and those that read its result, up to the next call of this function: kernels on one
  *  stream take turns with it. It grows in the first step of a training run. */
 void *device_work(int64_t bytes);
+
+/** x [count], or where it lies in the host's pinned memory a copy of it in the device's: a batch's ids, and the mask, which each layer reads
+ *  twice. The copy stands on the stream, as a kernel that is called now will; it is made anew only if the host has waited since, and may have
+ *  written. */
+const int32_t *brought_near(const int32_t *x, int64_t count);
+
+/** sums [columns] += the column sums of x [rows,columns], in the same order each time: of a chunk of rows first, then of the chunks. */
+void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
 
 /** The precision of matrix products, as backend_set_products() has set it. */
 Precision products_precision(void);

@@ -8,8 +8,7 @@
 
 bool backend_ready(Problem *problem)
 {
-    (void)problem; /* it always is */
-    return true;
+    return true; /* it always is */
 }
 
 const char *backend_device(void)
@@ -19,13 +18,11 @@ const char *backend_device(void)
 
 const char *backend_memory_place(MemoryKind kind)
 {
-    (void)kind;
     return _("what this machine has");
 }
 
 void backend_range(const char *name)
 {
-    (void)name;
 }
 
 void backend_range_end(void)
@@ -38,7 +35,6 @@ enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 void *backend_memory(int64_t bytes, MemoryKind kind)
 {
-    (void)kind;
     void *memory = NULL;
     size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
     if (posix_memalign(&memory, alignment, bytes ? (size_t)bytes : 1) != 0)
@@ -50,7 +46,6 @@ void *backend_memory(int64_t bytes, MemoryKind kind)
 
 void backend_memory_free(void *memory, MemoryKind kind)
 {
-    (void)kind;
     free(memory);
 }
 
@@ -65,7 +60,7 @@ void backend_wait(void)
 
 void backend_wait_always(bool always)
 {
-    (void)always; /* they always do */
+    /* they always do */
 }
 
 void *backend_on_host(void *memory)

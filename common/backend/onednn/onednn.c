@@ -1,3 +1,4 @@
+/* Matrix products by oneDNN, versions 2 and 3. */
 #include "backend/onednn/onednn.h"
 
 #include <dnnl.h>

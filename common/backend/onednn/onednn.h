@@ -34,8 +34,7 @@ typedef struct OneDnn {
     char version[16]; /**< "2.6.3" */
     /** Has this processor instructions for bf16 (FAST), others that oneDNN imitates them with (SLOW), or neither? To be called first. */
     Bf16Support (*start)(void);
-    /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares is kept for the next product that is alike
-     *  but for its sizes. */
+    /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares is kept for products of other sizes. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
     /** Is oneDNN's single precision better than a BLAS for large matrices here? */

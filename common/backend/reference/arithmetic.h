@@ -9,8 +9,7 @@
 
 #include "base/real.h"
 
-/** Process-wide, since no kernel takes it as an argument: the judge switches it around whole runs of the same
- * model. */
+/** Process-wide, as no kernel takes it as an argument: the judge switches it around whole runs. */
 extern bool reference_rounds;
 
 /** x, as the precision at hand keeps it. Of two floats, + - * / and sqrt in double rounded to float are what
@@ -24,8 +23,7 @@ static inline real rounded(real x)
  * Math Functions"), by how much depends on y and on the run. */
 real reference_inexact(real y);
 
-/** The order in which a reduction takes its `count` terms: a walk through 0..count-1 by a stride that is
- * coprime to it. */
+/** The order of a reduction's `count` terms: a walk through 0..count-1 by a stride coprime to it. */
 typedef struct Order {
     /** how many terms, the first one's index, from one to the next (below count) */
     int64_t count, first, stride;
@@ -34,8 +32,7 @@ typedef struct Order {
 /** 0, 1, 2, ... in exact mode; a fresh permutation with each call otherwise. */
 Order reference_order(int64_t count);
 
-/** The index after `i`. Use: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i))
- */
+/** The index after `i`: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) */
 static inline int64_t order_next(Order order, int64_t i)
 {
     i += order.stride;

@@ -1,3 +1,4 @@
+/* Attention of a head at a time, as it is defined. */
 #include <math.h>
 
 #include "backend/backend.h"

@@ -1,7 +1,7 @@
+/* y = x W^T and its gradients, of matrices that are rounded as AMP has it. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 #include "backend/reference/rounding.h"
 

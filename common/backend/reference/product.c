@@ -1,3 +1,4 @@
+/* Products of matrices whose sums are taken in a given order. */
 #include "backend/reference/arithmetic.h"
 
 #include <stdlib.h>

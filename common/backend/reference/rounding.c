@@ -1,8 +1,9 @@
-#include <string.h>
+/* Rounding like single precision, in orders that are drawn. */
 #include "backend/reference/rounding.h"
 
+#include <string.h>
+
 #include "backend/reference/arithmetic.h"
-#include "base/philox.h"
 
 bool reference_rounds;
 static uint64_t seed, calls;

@@ -1,3 +1,6 @@
+/* Operations on each number by itself, rows of a table, and the steps of the optimisers, as they are defined. */
+#include <math.h>
+
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
@@ -44,4 +47,58 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 {
     for (int64_t r = 0; r < rows; r++)
         kernel_vector_copy(columns, x + r * x_stride, y + r * y_stride);
+}
+
+/* ---- rows of a table --------------------------------------------------------------------------------- */
+
+void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
+                           real *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t c = 0; c < columns; c++)
+            y[i * columns + c] = ids[i] == NO_ID ? 0 : table[ids[i] * columns + c];
+}
+
+void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
+                            real *dtable)
+{
+    const Order order = reference_order(count);
+    for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) {
+        if (ids[i] == NO_ID)
+            continue;
+        real *row = dtable + ids[i] * columns;
+        for (int64_t c = 0; c < columns; c++)
+            row[c] = rounded(row[c] + dy[i * columns + c]);
+    }
+}
+
+int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
+{
+    return rows;
+}
+
+/* ---- optimisers -------------------------------------------------------------------------------------- */
+
+void kernel_sgd_step(int64_t count, real *w, const real *g, double rate, double weight_decay)
+{
+    for (int64_t i = 0; i < count; i++) {
+        real decayed = rounded(g[i] + rounded(rounded(weight_decay) * w[i]));
+        w[i] = rounded(w[i] - rounded(rounded(rate) * decayed));
+    }
+}
+
+void kernel_adamw_step(int64_t count, real *w, const real *g, real *m, real *v, const AdamW *adamw)
+{
+    const real beta1 = rounded(adamw->beta1), beta2 = rounded(adamw->beta2);
+    const real rest1 = rounded(1 - adamw->beta1), rest2 = rounded(1 - adamw->beta2);
+    const real correction1 = rounded(1 - pow(adamw->beta1, (double)adamw->step));
+    const real correction2 = rounded(1 - pow(adamw->beta2, (double)adamw->step));
+    const real kept = rounded(1 - adamw->rate * adamw->weight_decay);
+    for (int64_t i = 0; i < count; i++) {
+        m[i] = rounded(rounded(beta1 * m[i]) + rounded(rest1 * g[i]));
+        v[i] = rounded(rounded(beta2 * v[i]) + rounded(rest2 * rounded(g[i] * g[i])));
+        real m_hat = rounded(m[i] / correction1), v_hat = rounded(v[i] / correction2);
+        real move = rounded(m_hat / rounded(rounded(sqrt(v_hat)) + rounded(adamw->epsilon)));
+        w[i] = rounded(rounded(w[i] * kept) - rounded(rounded(adamw->rate) * move));
+    }
 }

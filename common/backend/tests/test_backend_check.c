@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/blas.h"
+#include "backend/cpu/products.h"
 
 static const char CHILD[] = "BALISE_TEST_BACKEND_CHILD";
 

@@ -1,3 +1,4 @@
+/* What went wrong is said in three lines. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint/checkpoint_parts.h"
+#include "checkpoint/checkpoint.h"
 
 enum { RANKS = 4, PARAMETERS = 4 };
 
@@ -74,15 +74,14 @@ static void write_rank(const CheckpointIndex *index, int rank)
                              .shape = shape_with(p->shape, dim, held.end - held.begin)};
         }
     Problem problem;
-    char *path = shard_path(folder, rank, index->tp);
+    const Path path = shard_path(folder, rank, index->tp);
     const char *const metadata[] = {"step", "3", NULL};
-    SafetensorsWriter *writer = safetensors_begin(path, tensors, count, metadata, &problem);
+    SafetensorsWriter *writer = safetensors_begin(path.text, tensors, count, metadata, &problem);
     for (int i = 0; i < count; i++) {
         safetensors_put(writer, values[i], shape_count(tensors[i].shape));
         free((char *)tensors[i].name);
     }
     ck_assert(safetensors_end(writer, &problem));
-    free(path);
 }
 
 static void write_all(int tp)
@@ -103,20 +102,15 @@ static void begin(void)
 
 static void remove_in(const char *name)
 {
-    char *path = path_in(folder, name);
-    unlink(path);
-    free(path);
+    unlink(path_in(folder, name).text);
 }
 
 static void end(void)
 {
     remove_in("index.json");
     for (int tp = 1; tp <= RANKS; tp++)
-        for (int rank = 0; rank < tp; rank++) {
-            char *path = shard_path(folder, rank, tp);
-            unlink(path);
-            free(path);
-        }
+        for (int rank = 0; rank < tp; rank++)
+            unlink(shard_path(folder, rank, tp).text);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 

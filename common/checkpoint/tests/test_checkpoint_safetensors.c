@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/checkpoint.h"
 
 static const real numbers[] = {1, 2, 3, 4, 5, 6, -1, 0.5};
 static char path[64];

@@ -163,7 +163,7 @@ static void nccl_wait(CommRequest *request)
 
 static void nccl_poke(Group *group)
 {
-    (void)group; /* NCCL moves by itself */
+    /* NCCL moves by itself */
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------- */

@@ -1,3 +1,4 @@
+/* Batches hold the rows that they were filled with. */
 #include "balise.h"
 #include "tests/run_for_tests.h"
 #include "data/data.h"

@@ -1,3 +1,4 @@
+/* The token cache: made once, opened by many, made anew where it is damaged. */
 #include "data/internal.h"
 #include "temporary.h"
 

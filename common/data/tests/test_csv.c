@@ -1,3 +1,4 @@
+/* Reviews in CSV: what is read, and what is refused. */
 #include "data/internal.h"
 #include "temporary.h"
 

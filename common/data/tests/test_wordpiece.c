@@ -1,3 +1,4 @@
+/* Ids of texts, as Hugging Face's tokenizer gives them. */
 #include "data/internal.h"
 #include "temporary.h"
 

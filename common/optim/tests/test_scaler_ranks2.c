@@ -4,7 +4,7 @@
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
 #include "model/bert.h"
-#include "optim/scaler.h"
+#include "optim/optim.h"
 
 Suite *suite(void);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/tests/fixture.h"
-#include "optim/optimizer.h"
+#include "optim/optim.h"
 
 Suite *suite(void);
 

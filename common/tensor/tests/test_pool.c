@@ -1,3 +1,4 @@
+/* Buffers come and go, and are counted. */
 #include <check.h>
 #include <math.h>
 

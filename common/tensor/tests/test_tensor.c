@@ -1,3 +1,4 @@
+/* Shapes, placements and their texts. */
 #include <check.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
+/* Weights that differ between ranks are found. */
 #include <check.h>
 #include <string.h>
 
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
-#include "train/equal.h"
+#include "train/trainer.h"
 
 static Model *model_of_two(const Mesh *mesh, Pool *pool)
 {

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "train/stall.h"
+#include "train/trainer.h"
 
 Suite *suite(void);
 

@@ -4,7 +4,7 @@
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
 #include "model/model.h"
-#include "train/table_rows.h"
+#include "train/buckets.h"
 
 enum { ROWS = 2100, COLUMNS = 512, COUNT = ROWS * COLUMNS };
 

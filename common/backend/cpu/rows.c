@@ -1,9 +1,11 @@
-/* Layer norm, forward and backward. */
+/* Layer norm and cross entropy, which go row by row. */
 #include <math.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/vector_math.h"
+
+/* ---- layer norm -------------------------------------------------------------------------------------- */
 
 KERNEL static void rows_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
                                 const real *bias, real epsilon, real *y, real *mean, real *rstd)
@@ -34,8 +36,7 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
                  y + begin * columns, mean + begin, rstd + begin);
 }
 
-/** With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias
- * += dy. */
+/** n = (x - mean) rstd, g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias += dy. */
 KERNEL static void rows_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
                                  const real *weight, const real *mean, const real *rstd, real *dx,
                                  bool accumulate, real *dweight, real *dbias)
@@ -98,4 +99,35 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
             kernel_vector_accumulate(columns, sums[1], dbias);
         }
     }
+}
+
+/* ---- cross entropy ----------------------------------------------------------------------------------- */
+
+KERNEL static void rows_of_cross_entropy(int64_t rows, int64_t classes, const real *logits,
+                                         const int32_t *labels, real *losses, real *dlogits)
+{
+    for (int64_t r = 0; r < rows; r++, logits += classes, dlogits += classes) {
+        const real highest = highest_of(classes, logits);
+        real sum = 0;
+        losses[r] = highest - logits[labels[r]]; /* before dlogits, which may lie over logits */
+#pragma omp simd reduction(+ : sum)
+        for (int64_t c = 0; c < classes; c++) {
+            dlogits[c] = exp_nonpositive(logits[c] - highest);
+            sum += dlogits[c];
+        }
+        losses[r] += logf(sum);
+        const real inverse = 1 / sum;
+#pragma omp simd
+        for (int64_t c = 0; c < classes; c++)
+            dlogits[c] *= inverse;
+        dlogits[labels[r]] -= 1;
+    }
+}
+
+void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
+                          real *losses, real *dlogits)
+{
+    FOR_PARTS(rows * classes, rows, 1)
+    rows_of_cross_entropy(end - begin, classes, logits + begin * classes, labels + begin,
+                          losses + begin, dlogits + begin * classes);
 }

@@ -9,7 +9,74 @@
  */
 #pragma once
 
-#include "checkpoint/safetensors.h"
+#include <limits.h>
+
+#include "base/replacement.h"
+#include "tensor/tensor.h"
+
+/* ---- safetensors.c: writing ---------------------------------------------------------------------------- */
+
+/** One tensor of a file in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch's world reads:
+ *
+ *     8 bytes    N, little-endian
+ *     N bytes    JSON: {"__metadata__": {"key": "text"},
+ *                       "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...},
+ *                padded with blanks so that the data begin at a multiple of 8
+ *     the rest   the tensors' numbers, row by row, little-endian, one tensor after the other without gaps
+ *
+ * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only. */
+typedef struct SafeTensor {
+    const char *name; /**< "weight/blocks.0.norm.weight" */
+    Shape shape;      /**< of the tensor in this file */
+    int64_t begin;    /**< its place behind the header, in bytes; not looked at in writing */
+} SafeTensor;
+
+/** A file that is being written. */
+typedef Replacement SafetensorsWriter;
+
+/** Begins a file for `path`, and writes the header.
+ *  `tensors` [count] stand in the order in which their numbers will come; `metadata` is key, text, key, text, ..., NULL.
+ *  @return NULL with `problem` when it cannot be created; otherwise to be ended with safetensors_end */
+SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
+                                     const char *const *metadata, Problem *problem);
+
+/** Appends the numbers of the next tensor. What goes wrong is said by safetensors_end. */
+void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
+
+/** Gives the file its name once it is on the disk, and frees the writer. On failure, now or before, what stood at the path stays. */
+bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
+
+/* ---- safetensors.c: reading ---------------------------------------------------------------------------- */
+
+/** An open file, its header checked. */
+typedef struct Safetensors Safetensors;
+
+/** Opens a file and checks its header against the format and the file's size: a file that was cut short,
+ * tensors that overlap or lie outside, other types of numbers, names that come twice are a problem.
+ *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
+Safetensors *safetensors_open(const char *path, Problem *problem);
+/** Closes the file and frees what belongs to it. */
+void safetensors_close(Safetensors *file);
+
+/** The path that it was opened with. Belongs to the file. */
+const char *safetensors_path(const Safetensors *file);
+/** How many tensors it has. */
+int safetensors_count(const Safetensors *file);
+
+/** NULL if there is no tensor of this name. It belongs to the file. */
+const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
+
+/** The text of this key in __metadata__, or NULL. */
+const char *safetensors_metadata(const Safetensors *file, const char *key);
+
+/** Reads the numbers of a tensor of this file; `values` has room for all of them. */
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
+                      Problem *problem);
+
+/** A shape as JSON has it, [2,3]; the caller's. */
+struct json_t *shape_to_json(Shape shape);
+/** Reads one. @return how many numbers it has, or -1: it is no shape, or more than a file can have */
+int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
 
 /* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
 
@@ -60,8 +127,7 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
 /** Frees what the index holds, not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false with both
- * values. */
+/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem);
 
@@ -70,21 +136,25 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- checkpoint_folder.c: folders that come and go whole ----------------------------------------------- */
 
-/** FOLDER/NAME, the caller's. */
-char *path_in(const char *folder, const char *name);
+/** A path, by value; one that was too long is so still, and nothing is found there. */
+typedef struct Path {
+    char text[PATH_MAX + 1]; /**< "" for none */
+} Path;
 
-/** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial; the caller's. */
-char *checkpoint_path(const char *folder, int64_t step, bool partial);
+/** FOLDER/NAME. */
+Path path_in(const char *folder, const char *name);
 
-/** The step of the newest complete checkpoint in FOLDER, or -1. */
-int64_t checkpoint_newest(const char *folder);
+/** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial. */
+Path checkpoint_path(const char *folder, int64_t step, bool partial);
 
-/** The checkpoint that FOLDER means: the newest in it, or FOLDER itself where it is one; NULL if there is
- * none. The caller's. */
-char *checkpoint_find(const char *folder);
+/** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
+int64_t checkpoint_newest(const char *folder, int64_t limit);
 
-/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or NULL. The caller's. */
-char *checkpoint_before(const char *checkpoint);
+/** The newest checkpoint in FOLDER, or FOLDER itself where it is one, or an empty path. */
+Path checkpoint_find(const char *folder);
+
+/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty path. */
+Path checkpoint_before(const char *checkpoint);
 
 /** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed
  * run left half-written.
@@ -94,8 +164,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 /** Makes the empty partial folder of this step. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Gives the partial folder of this step its name, and then removes all complete checkpoints but the newest
- * two. */
+/** Gives the partial folder of this step its name; then removes all complete ones but the newest two. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
 /** Removes the partial folder of this step, if it is there. */
@@ -112,8 +181,7 @@ typedef struct SavedModel {
     Safetensors **file;    /**< [index.tp] */
 } SavedModel;
 
-/** The states of a parameter: what its tensors' names begin with in the files. The first is "weight"; with
- * AdamW there are three. */
+/** What the names of a parameter's tensors begin with in the files: "weight"; with AdamW there are three. */
 enum { SAVED_STATES = 3 }; /**< at most */
 /** "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
@@ -123,8 +191,8 @@ char *saved_name(int state, const char *parameter);
 /** How many states a parameter of this checkpoint has: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors, the caller's. */
-char *shard_path(const char *folder, int rank, int tp);
+/** FOLDER/rank-0-of-2.safetensors. */
+Path shard_path(const char *folder, int rank, int tp);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must add up to what the index says.
  *  @return NULL with `problem`, whose hint names an older checkpoint beside it that is whole; otherwise the
@@ -133,7 +201,6 @@ SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);
 
-/** Reads the part `held` along `dim` of a parameter's state, all of it in the other dimensions. `values` has room for that part, row
- * by row. */
+/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row. */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);
