@@ -87,7 +87,30 @@ clangd_finds_nothing() {
     done
 }
 
+one_width() { # .clang-format, .editorconfig, and the prose of READMEs: no tables, no code, no links
+    local width
+    width=$(sed -n 's/^ColumnLimit: //p' .clang-format)
+    grep -qx "max_line_length = $width" .editorconfig || return
+    python3 - "$width" << 'PYTHON'
+import glob, re, sys
+wide = []
+for path in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *glob.glob("*/**/*.md", recursive=True)]:
+    if path.startswith(("build/", "common/setup/docs/")): # these are for Doxygen, with figures
+        continue
+    text = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), open(path).read(), flags=re.S | re.M)
+    wide += [f"{path}:{number}" for number, line in enumerate(text.splitlines(), 1)
+             if len(line) > int(sys.argv[1]) and not re.match(r" {4,}|\||#|<|\S+$|`[^`]*`$|\s*[-*]? ?!?\[", line)]
+sys.exit("\n".join(wide) or 0)
+PYTHON
+}
+makefiles_can_be_read() {
+    [ "$(wc -l < Makefile)" -le 250 ] || { echo "Makefile has $(wc -l < Makefile) lines" && return 1; }
+    ! files | grep -E '(^|/)Makefile$|\.mk$' | xargs grep -nE '^.{121}'
+}
+
 check "the top level is as agreed" top_level
+check "the formatter, editors and READMEs agree on one width" one_width
+check "the Makefile has at most 250 lines, and no makefile more than 120 columns" makefiles_can_be_read
 check "LICENSE is Apache-2.0, word for word" license
 check "the files for editors can be read" reads_json
 check "what workflows, editors and CONTRIBUTING run are commands of the kit" targets_exist
