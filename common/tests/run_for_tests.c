@@ -1,3 +1,4 @@
+/* What a test expects to end the program, and a child that runs it. */
 #include "tests/run_for_tests.h"
 
 Expectation expectation;
