@@ -34,6 +34,7 @@ LDFLAGS = -no-pie -fopenmp $(SANITIZE)
 LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
 SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer
 
+.DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDEXPANSION:

@@ -52,6 +52,9 @@ targets_exist() {
         }
     done
 }
+make_alone_helps() {
+    make -n 2> /dev/null | tail -n 1 | grep -qx common/setup/help.sh
+}
 tasks_know_the_labs() {
     python3 - << 'PYTHON'
 import json, re
@@ -114,6 +117,7 @@ check "the Makefile has at most 250 lines, and no makefile more than 120 columns
 check "LICENSE is Apache-2.0, word for word" license
 check "the files for editors can be read" reads_json
 check "what workflows, editors and CONTRIBUTING run are commands of the kit" targets_exist
+check "make alone builds the kit and says what there is" make_alone_helps
 check "an editor offers the labs that there are" tasks_know_the_labs
 check "the table of labs in the README has the files of grader/labs.mk" readme_lists_the_labs
 check "compile_commands.json describes every lab, and files that there are" describes_every_lab
