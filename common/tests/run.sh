@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh fast|slow|gpu [NAME]: runs the tests whose path has NAME in it (gpu: those that a GPU can run, with BACKEND), two at a time, and
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path has NAME in it (gpu: those that a GPU can run, with BACKEND), two at a time,
+# and those that mostly wait beside them, and
 # reports them: a line a test with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats the failures
 # and lists the ten slowest tests. What a test printed stays in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #
@@ -241,24 +242,45 @@ report() {
     fi
 }
 
-# Two at a time, each reported when it has ended.
+# Tests that need a tenth to a third of a core: they run one after another, beside the two that need a whole one.
+mostly_wait=(
+    common/train/tests/slow_slurm_{train,grade,refused,doctor}.py common/train/tests/slow_emulated_gpu_lacks.py
+    grader/tests/slow_gradebook.sh
+)
+
+# Two at a time, and those that mostly wait; each is reported when it has ended.
 run_side_by_side() {
-    local running=() test
+    local running=() waiting=() test
     for test; do
+        [[ " ${mostly_wait[*]} " != *" ${test#* } "* ]] || waiting+=("$test")
+    done
+    for test in "${waiting[@]}"; do
+        # shellcheck disable=SC2086 # two words
+        run_test $test
+    done &
+    for test; do
+        [[ " ${mostly_wait[*]} " != *" ${test#* } "* ]] || continue
         # shellcheck disable=SC2086 # two words
         run_test $test &
         running+=("$test")
         while ((${#running[@]} == 2)); do finish_any; done
     done
-    while ((${#running[@]})); do finish_any; done
+    while ((${#running[@]} + ${#waiting[@]})); do finish_any; done
 }
 
-# Waits until some test of the array running has ended, and takes out all that have.
+# Waits until some test has ended, and takes those that have out of the arrays running and waiting.
 finish_any() {
+    local status=0
+    wait -n || status=$?
+    ((status != 127)) || left_alone
+    report_ended running
+    report_ended waiting
+}
+
+report_ended() {
+    local -n among=$1
     local test left=()
-    wait -n
-    (($? != 127)) || left_alone
-    for test in "${running[@]}"; do
+    for test in "${among[@]}"; do
         if [[ -e $logs/${test/ //}.log.result ]]; then
             # shellcheck disable=SC2086 # two words
             report $test
@@ -266,13 +288,13 @@ finish_any() {
             left+=("$test")
         fi
     done
-    running=("${left[@]}")
+    among=("${left[@]}")
 }
 
 # Nobody is left to wait for, and these never said how they went: they were killed together with who watched them.
 left_alone() {
     local test result
-    for test in "${running[@]}"; do
+    for test in "${running[@]}" "${waiting[@]}"; do
         result=$logs/${test/ //}.log.result
         [[ -e $result ]] || echo '0 -1 0 137 0.0 0.0' >"$result"
     done
