@@ -97,7 +97,7 @@ static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void
         departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
     if (c->flow == TO_ROOT && !at_root)
         return out;
-    return lands(call, out, extent_of(received, comm), received->type);
+    return lands(call, out, extent_of(received, comm), received->type, false);
 }
 
 /* What an all-reduce of `count` numbers sends, this rank's share. */
