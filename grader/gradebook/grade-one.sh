@@ -2,6 +2,7 @@
 # grade-one.sh BUILD LAB AREA SEED SANDBOX [CASES]: one student's lab, compiled, linked and judged in a folder of its own. AREA/labs holds
 # the student's files; AREA gets the object, the runner, report.txt and verdict.json. The runtime's objects are those of BUILD.
 set -euo pipefail
+exec < /dev/null > "$3/errors" 2>&1
 build=$1 lab=$2 area=$3 seed=$4 sandbox=$5 cases=${6:-}
 # shellcheck source=/dev/null # made by make
 . "$build/generated/grading.sh"
@@ -18,5 +19,6 @@ grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable
 [ ! -e "$object.failed" ] || sed -i "s,$area/labs/,labs/,g" "$object.failed"
 # shellcheck disable=SC2046 # a list of files
 grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS)
-exec "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" --short-lived \
+# No lab takes a hundredth of half an hour; it is there so that one student cannot hold up all others for ever.
+exec timeout -k 10 30m "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" --short-lived \
     ${sandbox:+--sandbox "$sandbox"} ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

@@ -59,9 +59,9 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    enum { DIR_, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, OPTIONS };
+    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, OPTIONS };
     static const struct option known[] = {
-        {"dir", required_argument, NULL, DIR_},        {"out", required_argument, NULL, OUT},
+        {"dir", required_argument, NULL, FOLDER},      {"out", required_argument, NULL, OUT},
         {"jobs", required_argument, NULL, JOBS},       {"seed", required_argument, NULL, SEED},
         {"build", required_argument, NULL, BUILD},     {"cases", required_argument, NULL, CASES},
         {"sandbox", required_argument, NULL, SANDBOX}, {0}};
@@ -73,7 +73,7 @@ static Book options_of(int argc, char **argv)
         given[option] = optarg;
     }
     Book book = {
-        .folder = given[DIR_],
+        .folder = given[FOLDER],
         .out = given[OUT],
         .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
         .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,

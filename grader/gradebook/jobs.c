@@ -1,6 +1,5 @@
 /* Grades the units that have no verdict, several at a time. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,14 +69,12 @@ static void end_progress(void)
 
 /* ---- a process a unit ----------------------------------------------------------------------------------------------- */
 
-/* No lab takes a hundredth of it; it is there so that one student cannot hold up all others for ever. */
-enum { LONGEST_SECONDS = 30 * 60 };
+/* What `timeout` ends with in grade-one.sh. */
+enum { TOO_LONG = 124, KILLED = 137 };
 
 typedef struct Job {
     pid_t pid;
     int unit;
-    time_t begin;
-    bool stopped; /* it took too long */
 } Job;
 
 /* Returns how many bytes these are, or -1. They may lie on two disks. */
@@ -114,18 +111,13 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
 static _Noreturn void become_grader(const Book *book, const Unit *unit, const char *area,
                                     pid_t parent)
 {
-    char number[16], seed[32], errors[PLACE_SIZE + 16];
+    char number[16], seed[32];
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(1);
     snprintf(number, sizeof number, "%d", lab_at(unit->lab)->number);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)book->seed);
-    snprintf(errors, sizeof errors, "%s/errors", area);
-    int log = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-    dup2(log, STDERR_FILENO);
-    dup2(log, STDOUT_FILENO);
     execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
           book->sandbox, book->cases ? book->cases : "", (char *)NULL);
     _exit(126);
@@ -135,7 +127,7 @@ static Job start(const Book *book, int number)
 {
     char area[PLACE_SIZE];
     Unit *unit = &book->units[number];
-    Job job = {.unit = number, .begin = time(NULL)};
+    Job job = {.unit = number};
     if (!lay_out(book, unit, area)) {
         snprintf(unit->trouble, sizeof unit->trouble, _("its files could not be written: %s"),
                  strerror(errno));
@@ -158,9 +150,10 @@ static void read_trouble(const Book *book, const Job *job, int status)
 {
     char place[PLACE_SIZE], line[256];
     Unit *unit = &book->units[job->unit];
-    const char *why = job->stopped          ? _("it took longer than half an hour")
-                      : WIFSIGNALED(status) ? _("the grader was stopped")
-                                            : _("the grader gave no verdict");
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    const char *why = code == TOO_LONG || code == KILLED ? _("it took longer than half an hour")
+                      : WIFSIGNALED(status)              ? _("the grader was stopped")
+                                                         : _("the grader gave no verdict");
     snprintf(unit->trouble, sizeof unit->trouble, "%s", why);
     place_in(book->work, place, "%s/errors", unit->key);
     FILE *file = fopen(place, "r");
@@ -180,7 +173,7 @@ static void finish(const Book *book, const Job *job, int status)
 {
     char from[PLACE_SIZE], to[PLACE_SIZE];
     Unit *unit = &book->units[job->unit];
-    bool good = !job->stopped && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) <= 1;
     place_in(book->work, from, "%s/report.txt", unit->key);
     place_in(book->state, to, "verdicts/%s.txt", unit->key);
     good = good && copy_file(from, to) > 0;
@@ -207,15 +200,6 @@ static void unit_ended(Book *book, int unit, int *students_done)
             if (submission->unit[lab] == unit && --submission->pending == 0)
                 submission_ended(book, i, students_done);
     }
-}
-
-static void stop_what_takes_too_long(Job *jobs, int running)
-{
-    for (int i = 0; i < running; i++)
-        if (!jobs[i].stopped && time(NULL) - jobs[i].begin > LONGEST_SECONDS) {
-            jobs[i].stopped = true;
-            kill(-jobs[i].pid, SIGKILL);
-        }
 }
 
 static volatile sig_atomic_t interrupted;
@@ -266,7 +250,6 @@ static Job wait_for_one(const Book *book, Job *jobs, int *running, int *status)
                 jobs[i] = jobs[--*running];
                 return ended;
             }
-        stop_what_takes_too_long(jobs, *running);
         nanosleep(&(struct timespec){0, 20000000}, NULL);
     }
 }

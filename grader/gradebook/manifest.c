@@ -17,17 +17,9 @@ void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE])
 
 static bool is_letter_or_digit(utf8proc_int32_t c)
 {
-    switch (utf8proc_category(c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_ND:
-        return true;
-    default:
-        return false;
-    }
+    utf8proc_category_t category = utf8proc_category(c);
+    return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+           category == UTF8PROC_CATEGORY_ND;
 }
 
 static bool may_stand_between(utf8proc_int32_t c)

@@ -20,7 +20,8 @@ static bool has_check_that_is(const json_t *verdict, const char *status)
     const json_t *check;
     json_array_foreach(json_object_get(verdict, "checks"), i, check)
     {
-        if (!strcmp(json_string_value(json_object_get(check, "status")), status))
+        const char *found = json_string_value(json_object_get(check, "status"));
+        if (found && !strcmp(found, status))
             return true;
     }
     return false;
@@ -56,7 +57,8 @@ void add_up(Book *book, Submission *submission)
             const Unit *unit = unit_of_lab(book, submission, lab);
             if (endings[i].status ? unit && has_check_that_is(unit->lab_verdict, endings[i].status)
                                   : !unit)
-                used += (size_t)sprintf(labs + used, "%s%d", used ? ", " : "", lab_at(lab)->number);
+                used += (size_t)snprintf(labs + used, sizeof labs - used, "%s%d", used ? ", " : "",
+                                         lab_at(lab)->number);
         }
         if (used)
             add_remark(submission, _("%s: lab %s"), _(endings[i].remark), labs);

@@ -21,11 +21,10 @@ put() { # put FILE...: at its own place
 }
 
 put_runtime() {
-    local file
-    while read -r file; do
-        put "$file"
-    done < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name 'help*.txt' -o -path common/setup/packages \) \
+    local file files
+    mapfile -t files < <(find common/ -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.mk' -o -name 'help*.txt' -o -path common/setup/packages \) \
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
+    put "${files[@]}"
     put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
     # What is not there is left out, and a heading below which nothing stands.
     for file in common/setup/help.txt common/setup/help.*.txt; do

@@ -70,33 +70,27 @@ static void deal_text(const Label *l, char text[LABEL_SIZE])
 /* What has a sentence of its own. */
 static bool whole_text(const Label *l, char text[LABEL_SIZE])
 {
-    switch (l->of) {
-    case A_BUCKET:
-        snprintf(text, LABEL_SIZE,
-                 l->what == START_OF ? _("bucket_ready, bucket %d, round %d")
-                                     : _("gradients in bucket %d, round %d"),
-                 l->index, l->step + 1);
-        return true;
-    case A_ROUND:
-        snprintf(text, LABEL_SIZE,
-                 l->what == END_OF ? _("buckets_finish, round %d") : _("gradients, round %d"),
-                 l->step + 1);
-        return true;
-    case METRICS_OF:
-        snprintf(text, LABEL_SIZE,
-                 l->what == CALL_OF ? _("metrics_synchronise, evaluation %d")
-                                    : _("loss sum, correct, count of evaluation %d"),
-                 l->step + 1);
-        return true;
-    case THE_MODEL:
-        snprintf(text, LABEL_SIZE,
-                 l->what == LOSS_OF ? _("loss of step %d of the whole model")
-                                    : _("step %d of the whole model"),
-                 l->step + 1);
-        return true;
-    default:
-        return false;
-    }
+    static const struct {
+        int of, what;
+        const char *then, *otherwise; /* of another What */
+    } sentences[] = {
+        {A_BUCKET, START_OF, N_("bucket_ready, bucket %d, round %d"),
+         N_("gradients in bucket %d, round %d")},
+        {A_ROUND, END_OF, N_("buckets_finish, round %d"), N_("gradients, round %d")},
+        {METRICS_OF, CALL_OF, N_("metrics_synchronise, evaluation %d"),
+         N_("loss sum, correct, count of evaluation %d")},
+        {THE_MODEL, LOSS_OF, N_("loss of step %d of the whole model"),
+         N_("step %d of the whole model")},
+    };
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
+        if (sentences[i].of == l->of) {
+            const char *format =
+                _(l->what == sentences[i].what ? sentences[i].then : sentences[i].otherwise);
+            snprintf(text, LABEL_SIZE, format, l->of == A_BUCKET ? l->index : l->step + 1,
+                     l->step + 1);
+            return true;
+        }
+    return false;
 }
 
 static void thing_text(const Label *l, char text[LABEL_SIZE])

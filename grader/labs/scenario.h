@@ -152,8 +152,10 @@ extern const char *const layer_names[LAYERS]; /**< "first", "second", as paramet
 /** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
 void run_layers(Scenario *run, const LayerScenario *layer);
 
-/** Inner width and width of the output of labs 5 and 6, in one of two layers. */
-int inner_of(const Case *c, int which), out_of(const Case *c, int which);
+/** The inner width of labs 5 and 6, in one of two layers. */
+int inner_of(const Case *c, int which);
+/** The width of their output. */
+int out_of(const Case *c, int which);
 /** LayerScenario.sizes of these. */
 void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 

@@ -97,7 +97,7 @@ static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void
         departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
     if (c->flow == TO_ROOT && !at_root)
         return out;
-    return lands(call, out, extent_of(received, comm), received->type);
+    return lands(call, out, extent_of(received, comm), received->type, false);
 }
 
 /* What an all-reduce of `count` numbers sends, this rank's share. */
@@ -141,6 +141,12 @@ static double sum_of(MPI_Comm comm, const int counts[])
         .buffer = b, .type = t, .each = true, .counts = n, .displs = d                             \
     }
 
+#define REDUCED   const void *in, void *out, int count, MPI_Datatype type, MPI_Op op
+#define IN        const void *in, int count, MPI_Datatype type
+#define IN_PARTS  const void *in, const int counts[], const int displs[], MPI_Datatype type
+#define OUT       void *out, int out_count, MPI_Datatype out_type
+#define OUT_PARTS void *out, const int counts[], const int displs[], MPI_Datatype out_type
+
 #define UNPACKED(...) __VA_ARGS__
 
 /* MPI_<name> and MPI_<started>, which take `parameters` before the communicator. `share` of `type` is what this rank is charged with;
@@ -170,31 +176,25 @@ static double sum_of(MPI_Comm comm, const int counts[])
         return leave(request_started(call, result, comm, *request));                               \
     }
 
-COLLECTIVE(Allreduce, Iallreduce,
-           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
-           (in, out, count, type, op), all_reduce_share(comm, count), type, "all_reduce", REDUCTION,
-           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = AMONG_ALL, .op = op)
+COLLECTIVE(Allreduce, Iallreduce, (REDUCED), (in, out, count, type, op),
+           all_reduce_share(comm, count), type, "all_reduce", REDUCTION, ONE_PART(in, count, type),
+           ONE_PART(out, count, type), .flow = AMONG_ALL, .op = op)
 
-COLLECTIVE(Reduce, Ireduce,
-           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root),
-           (in, out, count, type, op, root), gather_share(comm, count), type, "reduce", REDUCTION,
-           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = TO_ROOT, .op = op,
-           .root = root)
+COLLECTIVE(Reduce, Ireduce, (REDUCED, int root), (in, out, count, type, op, root),
+           gather_share(comm, count), type, "reduce", REDUCTION, ONE_PART(in, count, type),
+           ONE_PART(out, count, type), .flow = TO_ROOT, .op = op, .root = root)
 
-COLLECTIVE(Scan, Iscan, (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
-           (in, out, count, type, op), gather_share(comm, count), type, "scan", REDUCTION,
-           ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = BY_RANK, .op = op)
+COLLECTIVE(Scan, Iscan, (REDUCED), (in, out, count, type, op), gather_share(comm, count), type,
+           "scan", REDUCTION, ONE_PART(in, count, type), ONE_PART(out, count, type),
+           .flow = BY_RANK, .op = op)
 
-COLLECTIVE(Exscan, Iexscan, (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
-           (in, out, count, type, op), gather_share(comm, count), type, N_("exclusive scan"),
-           REDUCTION, ONE_PART(in, count, type), ONE_PART(out, count, type), .flow = BY_RANK,
-           .op = op)
+COLLECTIVE(Exscan, Iexscan, (REDUCED), (in, out, count, type, op), gather_share(comm, count), type,
+           N_("exclusive scan"), REDUCTION, ONE_PART(in, count, type), ONE_PART(out, count, type),
+           .flow = BY_RANK, .op = op)
 
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
-           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op),
-           (in, out, count, type, op), share_of_each(comm, count), type, "reduce_scatter",
-           REDUCTION, EACH_PART(in, count, type), ONE_PART(out, count, type), .flow = AMONG_ALL,
-           .op = op)
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (REDUCED), (in, out, count, type, op),
+           share_of_each(comm, count), type, "reduce_scatter", REDUCTION,
+           EACH_PART(in, count, type), ONE_PART(out, count, type), .flow = AMONG_ALL, .op = op)
 
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            (const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op),
@@ -208,59 +208,42 @@ COLLECTIVE(Bcast, Ibcast, (void *out, int count, MPI_Datatype type, int root),
            ONE_PART(out, count, type), ONE_PART(out, rank_in(comm) == root ? 0 : count, type),
            .flow = FROM_ROOT, .root = root)
 
-COLLECTIVE(Allgather, Iallgather,
-           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
-            MPI_Datatype out_type),
-           (in, count, type, out, out_count, out_type), share_of_each(comm, out_count), out_type,
-           "all_gather", EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
-           .flow = AMONG_ALL)
+COLLECTIVE(Allgather, Iallgather, (IN, OUT), (in, count, type, out, out_count, out_type),
+           share_of_each(comm, out_count), out_type, "all_gather", EXCHANGE,
+           ONE_PART(in, count, type), EACH_PART(out, out_count, out_type), .flow = AMONG_ALL)
 
-COLLECTIVE(Allgatherv, Iallgatherv,
-           (const void *in, int count, MPI_Datatype type, void *out, const int counts[],
-            const int displs[], MPI_Datatype out_type),
+COLLECTIVE(Allgatherv, Iallgatherv, (IN, OUT_PARTS),
            (in, count, type, out, counts, displs, out_type),
            gather_share(comm, sum_of(comm, counts)), out_type, N_("all_gather of parts"), EXCHANGE,
            ONE_PART(in, count, type), PARTS(out, counts, displs, out_type), .flow = AMONG_ALL)
 
-COLLECTIVE(Gather, Igather,
-           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
-            MPI_Datatype out_type, int root),
-           (in, count, type, out, out_count, out_type, root), gather_share(comm, count), type,
-           "gather", EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
-           .flow = TO_ROOT, .root = root)
+COLLECTIVE(Gather, Igather, (IN, OUT, int root), (in, count, type, out, out_count, out_type, root),
+           gather_share(comm, count), type, "gather", EXCHANGE, ONE_PART(in, count, type),
+           EACH_PART(out, out_count, out_type), .flow = TO_ROOT, .root = root)
 
-COLLECTIVE(Gatherv, Igatherv,
-           (const void *in, int count, MPI_Datatype type, void *out, const int counts[],
-            const int displs[], MPI_Datatype out_type, int root),
+COLLECTIVE(Gatherv, Igatherv, (IN, OUT_PARTS, int root),
            (in, count, type, out, counts, displs, out_type, root), gather_share(comm, count), type,
            N_("gather of parts"), EXCHANGE, ONE_PART(in, count, type),
            PARTS(out, counts, displs, out_type), .flow = TO_ROOT, .root = root)
 
-COLLECTIVE(Scatter, Iscatter,
-           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
-            MPI_Datatype out_type, int root),
+COLLECTIVE(Scatter, Iscatter, (IN, OUT, int root),
            (in, count, type, out, out_count, out_type, root), gather_share(comm, out_count),
            out_type, "scatter", EXCHANGE, EACH_PART(in, count, type),
            ONE_PART(out, out_count, out_type), .flow = FROM_ROOT, .root = root)
 
-COLLECTIVE(Scatterv, Iscatterv,
-           (const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
-            int out_count, MPI_Datatype out_type, int root),
+COLLECTIVE(Scatterv, Iscatterv, (IN_PARTS, OUT, int root),
            (in, counts, displs, type, out, out_count, out_type, root),
            gather_share(comm, out_count), out_type, N_("scatter of parts"), EXCHANGE,
            PARTS(in, counts, displs, type), ONE_PART(out, out_count, out_type), .flow = FROM_ROOT,
            .root = root)
 
-COLLECTIVE(Alltoall, Ialltoall,
-           (const void *in, int count, MPI_Datatype type, void *out, int out_count,
-            MPI_Datatype out_type),
-           (in, count, type, out, out_count, out_type), share_of_each(comm, out_count), out_type,
-           "all_to_all", EXCHANGE, EACH_PART(in, count, type), EACH_PART(out, out_count, out_type),
-           .flow = AMONG_ALL)
+COLLECTIVE(Alltoall, Ialltoall, (IN, OUT), (in, count, type, out, out_count, out_type),
+           share_of_each(comm, out_count), out_type, "all_to_all", EXCHANGE,
+           EACH_PART(in, count, type), EACH_PART(out, out_count, out_type), .flow = AMONG_ALL)
 
 COLLECTIVE(Alltoallv, Ialltoallv,
-           (const void *in, const int counts[], const int displs[], MPI_Datatype type, void *out,
-            const int out_counts[], const int out_displs[], MPI_Datatype out_type),
+           (IN_PARTS, void *out, const int out_counts[], const int out_displs[],
+            MPI_Datatype out_type),
            (in, counts, displs, type, out, out_counts, out_displs, out_type),
            sum_of(comm, in == MPI_IN_PLACE ? out_counts : counts) -
                (in == MPI_IN_PLACE ? out_counts : counts)[rank_in(comm)],

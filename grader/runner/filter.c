@@ -75,33 +75,24 @@ static void answer_call(Program *p, uint32_t number, uint32_t result)
     answer(p, result);
 }
 
-/* Allows the call where, of its argument, the bits in `mask` are `value`. */
-static void allow_call_if(Program *p, uint32_t number, int argument, uint32_t mask, uint32_t value)
+/* `result` where, of the call's argument, the bits in `mask` are `value`; no other such call is allowed. */
+static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t mask, uint32_t value,
+                           uint32_t result)
 {
     emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5);
     load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)argument);
     emit(p, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
     emit(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-    answer(p, SECCOMP_RET_ALLOW);
-    answer(p, SECCOMP_RET_TRAP);
-}
-
-/* Reading is what the C library tries now and then, and does without; nothing that is to be read is a lab's business. */
-static void answer_open(Program *p, uint32_t number, int flags_argument, bool devices)
-{
-    const uint32_t writes = (uint32_t)(O_WRONLY | O_CREAT | O_TRUNC | (devices ? 0 : O_RDWR));
-    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5);
-    load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)flags_argument);
-    emit(p, BPF_ALU | BPF_AND | BPF_K, writes, 0, 0);
-    emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
-    answer(p, devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES);
+    answer(p, result);
     answer(p, SECCOMP_RET_TRAP);
 }
 
 bool filter_begin(bool devices)
 {
-    static const uint32_t whole = 0xffffffff;
-    uint32_t self = (uint32_t)getpid();
+    /* Reading is what the C library tries now and then, and does without; nothing that is to be read is a lab's business. */
+    const uint32_t opened = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES;
+    const uint32_t writes = (uint32_t)(O_WRONLY | O_CREAT | O_TRUNC | (devices ? 0 : O_RDWR));
+    const uint32_t whole = 0xffffffff, self = (uint32_t)getpid();
     Program p = {.length = 0};
     load(&p, offsetof(struct seccomp_data, arch));
     emit(&p, BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0);
@@ -116,12 +107,12 @@ bool filter_begin(bool devices)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
     /* its flags are out of sight; the C library then asks clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    allow_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
-    allow_call_if(&p, SYS_kill, 0, whole, self);
-    allow_call_if(&p, SYS_tgkill, 0, whole, self);
-    answer_open(&p, SYS_openat, 2, devices);
+    answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_kill, 0, whole, self, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_tgkill, 0, whole, self, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_openat, 2, writes, 0, opened);
 #ifdef SYS_open
-    answer_open(&p, SYS_open, 1, devices);
+    answer_call_if(&p, SYS_open, 1, writes, 0, opened);
 #endif
     answer(&p, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {(unsigned short)p.length, p.code};

@@ -121,7 +121,7 @@ int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm
     comm = substituted(comm);
     Call *call = begins(call_of("receive", comm, MESSAGE));
     receives(call, comm, from, tag, count, type);
-    x = lands_message(call, x, count, type);
+    x = lands(call, x, count, type, true);
     enter(call);
     int result = PMPI_Irecv(x, count, type, from, tag, comm, request);
     return leave(request_started(call, result, comm, *request));

@@ -12,7 +12,7 @@
 /* What takes a few calls when done well takes a few thousand number by number. */
 enum { MANY_CALLS = 20000 };
 
-static struct {
+typedef struct Recorder {
     RankHeader *header;
     Rings *rings;
     MPI_Comm world;
@@ -20,20 +20,16 @@ static struct {
     int64_t calls;
     Call *current;
     int depth; /* MPI_Allreduce of ROMIO and the like call MPI themselves: count the outermost only */
-} recorder;
+} Recorder;
+
+static Recorder recorder;
 
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number)
 {
     atomic_store(&rings->calls, 0);
     atomic_store(&rings->values, 0);
     atomic_store(&rings->number, number);
-    recorder.header = header;
-    recorder.rings = rings;
-    recorder.world = world;
-    recorder.traffic = (Traffic){0};
-    recorder.calls = 0;
-    recorder.current = NULL;
-    recorder.depth = 0;
+    recorder = (Recorder){.header = header, .rings = rings, .world = world};
     names_begin(world, number);
     requests_begin();
     objects_begin();

@@ -117,10 +117,9 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 /** The call that is about to start sends `count` numbers from `in`: they must not change before it is complete (MPI 4.0, 3.7.2 and 6.12).
  *  Does nothing for a call of NULL, an empty buffer, MPI_IN_PLACE and types with gaps; as lands() does. */
 void departs(const Call *call, const void *in, double count, MPI_Datatype type);
-/** And receives as many into `out`. Returns the buffer that MPI is to be given: until it is complete `out` holds marks. */
-void *lands(const Call *call, void *out, double count, MPI_Datatype type);
-/** Of one message: it may be shorter than that. */
-void *lands_message(const Call *call, void *out, int count, MPI_Datatype type);
+/** And receives as many into `out`, or, of a message, up to as many. Returns the buffer that MPI is to be given: until it is complete `out`
+ *  holds marks. */
+void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message);
 
 /** A message from anybody came from somebody. */
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status);

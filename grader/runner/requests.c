@@ -58,33 +58,22 @@ static bool overlap(const Flight *f)
     return in && in < out + f->bytes && out < in + f->sent_bytes;
 }
 
-static void *lands_with(const Call *call, void *out, size_t bytes, size_t marked)
+/* The room for a message may be said to be longer than it is, as long as no message fills it: its first number alone is marked. */
+void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
 {
+    size_t bytes = call && out != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
     if (!bytes)
         return out;
     next.received = out;
     next.bytes = bytes;
-    next.marked = marked;
+    next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
     if (overlap(&next))
         misuse("MPI_IN_PLACE says that the result takes the place of what is sent",
                "%s: what is sent and what is received lie in the same memory", call->name);
     next.landing = malloc(bytes);
-    memcpy(next.landing, out, marked);
-    mark(out, marked);
+    memcpy(next.landing, out, next.marked);
+    mark(out, next.marked);
     return next.landing;
-}
-
-void *lands(const Call *call, void *out, double count, MPI_Datatype type)
-{
-    size_t bytes = call && out != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
-    return lands_with(call, out, bytes, bytes);
-}
-
-/* The room for it may be said to be longer than it is, as long as no message fills it. */
-void *lands_message(const Call *call, void *out, int count, MPI_Datatype type)
-{
-    size_t bytes = call ? bytes_side_by_side(count, type) : 0;
-    return lands_with(call, out, bytes, bytes ? bytes_side_by_side(1, type) : 0);
 }
 
 static size_t bytes_arrived(const Flight *f, const MPI_Status *status)

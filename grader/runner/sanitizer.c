@@ -24,15 +24,7 @@ bool sanitizer_has_found(void)
     return watch.spoke;
 }
 
-#ifndef __SANITIZE_ADDRESS__
-
-void sanitizer_watch(void (*found)(const Problem *problem, void *address))
-{
-    watch.found = found;
-}
-
-#else
-
+#ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 
 #include "base/language.h"
@@ -192,10 +184,12 @@ void __ubsan_on_report(void)
     say(&problem, NULL);
 }
 
+#endif
+
 void sanitizer_watch(void (*found)(const Problem *problem, void *address))
 {
     watch.found = found;
+#ifdef __SANITIZE_ADDRESS__
     __asan_set_error_report_callback(address_report);
-}
-
 #endif
+}
