@@ -171,8 +171,8 @@ Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *me
 typedef struct ColRowLinearPair ColRowLinearPair;
 /** in, inner and out numbers a row; p of dropout. */
 ColRowLinearPair *col_row_linear_pair_new(Builder *b, int in, int inner, int out, float p);
-Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x,
-                                    const Mesh *mesh); /**< [..,in] -> [..,out] */
+/** [..,in] -> [..,out] */
+Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, const Mesh *mesh);
 
 /** Balise 7: a block of BERT: attention and feed-forward, each behind a norm and with a residual. */
 typedef struct Block Block;

@@ -170,9 +170,6 @@ bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 /** Removes the partial folder of this step, if it is there. */
 void checkpoint_abandon(const char *folder, int64_t step);
 
-/** Waits until the names in FOLDER are on the disk. */
-bool folder_sync(const char *folder);
-
 /* ---- checkpoint_read.c: parts of tensors, out of the files that hold them ------------------------------ */
 
 /** An open checkpoint. */

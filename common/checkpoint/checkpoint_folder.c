@@ -31,7 +31,8 @@ Path checkpoint_path(const char *folder, int64_t step, bool partial)
     return path_in(folder, name);
 }
 
-bool folder_sync(const char *folder)
+/* Waits until the names in FOLDER are on the disk. */
+static bool folder_sync(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = fd >= 0 && fsync(fd) == 0;

@@ -35,17 +35,10 @@ Group *group_of(MPI_Comm comm, const char *name);
 /** Frees the group and those that were split from it. Collective. */
 void group_free(Group *group);
 
-/** What it is called in tables and messages: "world", "tp". It belongs to the group. */
-const char *group_name(const Group *group);
-/** Copies `name`, of which 31 bytes are kept. */
+/** Copies the name for tables and messages ("tp"), of which 31 bytes are kept. */
 void group_rename(Group *group, const char *name);
-/** What this operation has cost since the group was made or its counters were reset. */
-Counter group_counter(const Group *group, Operation operation);
-
-/** All operations together. */
+/** What all operations have cost since the group was made. */
 Counter group_total(const Group *group);
-/** All counters of the group are zero again; those of other groups stay. */
-void group_reset_counters(Group *group);
 
 /** Ends the run, with the line in the student's file, where a group of a later balise is used. */
 void group_must_exist(const Group *group, const char *function);

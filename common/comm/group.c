@@ -1,7 +1,6 @@
 /* Groups: how they come about, what they are called, what they have counted; and what goes through MPI whatever the transport. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/run.h"
 #include "comm/parts.h"
@@ -100,19 +99,9 @@ MPI_Comm group_comm(const Group *group)
     return group->comm;
 }
 
-const char *group_name(const Group *group)
-{
-    return group->name;
-}
-
 void group_rename(Group *group, const char *name)
 {
     snprintf(group->name, sizeof group->name, "%s", name);
-}
-
-Counter group_counter(const Group *group, Operation operation)
-{
-    return group->counter[operation];
 }
 
 Counter group_total(const Group *group)
@@ -124,9 +113,4 @@ Counter group_total(const Group *group)
         total.seconds += group->counter[i].seconds;
     }
     return total;
-}
-
-void group_reset_counters(Group *group)
-{
-    memset(group->counter, 0, sizeof group->counter);
 }

@@ -48,14 +48,12 @@ struct Tensor {
     bool kept; /**< a gradient, what a backward pass will read, or what was changed in place */
     int uses;  /**< of a parameter: recorded operations that have not added to its gradient yet */
     struct CommRequest *sum; /**< what group_all_reduce_start() has started */
-    void *
-        summing; /**< the line of the group_all_reduce_start() that is not waited for yet, or NULL */
+    void *summing;       /**< the line of a group_all_reduce_start() not waited for yet, or NULL */
     bool gradient_set;   /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;       /**< of a parameter: rows of it were looked up; few may have a gradient */
     bool gradient_zeros; /**< of a parameter: its gradient is zeros, nothing was added to them */
-    bool
-        may_be_shared; /**< another tensor may have its buffer, which is copied before it is written */
-    bool reached;      /**< tensor_data() has given a pointer to its numbers */
+    bool may_be_shared;  /**< its buffer may be another's too; it is copied before it is written */
+    bool reached;        /**< tensor_data() has given a pointer to its numbers */
 };
 
 int64_t shape_count(Shape shape);   /**< how many numbers: 1 for rank 0 */

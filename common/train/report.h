@@ -16,10 +16,9 @@ typedef struct StepReport {
     int epoch;    /**< from 1 */
     /** means over the step's rows; the learning rate; of the step */
     double loss, accuracy, rate, seconds, tokens_per_second;
-    int64_t comm_bytes_tp,
-        comm_bytes_dp;    /**< over the ranks that split a model; over the replicas */
-    int64_t comm_bytes;   /**< sent by this rank in this step */
-    double comm_seconds;  /**< in exchanges, of this rank in this step */
+    int64_t comm_bytes_tp, comm_bytes_dp; /**< of these, those over tp and over the replicas */
+    int64_t comm_bytes;                   /**< sent by this rank in this step */
+    double comm_seconds;                  /**< in exchanges, of this rank in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
     double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
@@ -36,9 +35,8 @@ typedef struct RankReport {
     /** as comm_bytes, over the ranks that split a model and over the replicas */
     double comm_bytes_tp, comm_bytes_dp;
     double comm_bytes, comm_seconds; /**< of all steps */
-    double wait_seconds; /**< of a median step's reduction what the backward pass did not hide */
-    double
-        resident_bytes; /**< the most that the process ever had in memory, with libraries and MPI */
+    double wait_seconds;   /**< of a median step's reduction what the backward pass did not hide */
+    double resident_bytes; /**< the most that the process had in memory, with libraries and MPI */
 } RankReport;
 
 /** What rank 0 writes to: the terminal and the metrics file. */

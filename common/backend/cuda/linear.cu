@@ -52,8 +52,10 @@ Precision products_precision(void)
     return precision;
 }
 
-/* ---- matrices in 16 bits: of the weights, which are rounded once a step, and of the last few others -- */
-/* A product of the same x follows soon, as a rule: x is multiplied with the weights of q, k and v, dy by W and by x. */
+/* ---- matrices in 16 bits -------------------------------------------------------------------------------- */
+
+/* Weights are rounded once a step. Of other matrices copies stay: a product of the same x follows soon, as a rule, since x is
+ * multiplied with the weights of q, k and v, dy by W and by x. */
 
 static struct {
     const real *begin, *end;
@@ -68,10 +70,7 @@ typedef struct Copy {
     uint64_t good_at, waited, used;
 } Copy;
 
-enum {
-    COPIES = 3,
-    ALIGNED = 128
-}; /* numbers: tensor cores want rows to begin at lines of memory */
+enum { COPIES = 3, ALIGNED = 128 }; /* numbers: tensor cores want rows at lines of memory */
 static struct {
     DeviceRoom room;
     int64_t each; /* numbers between two copies in it */

@@ -7,10 +7,26 @@
 #pragma once
 
 #include <check.h>
+#include <string.h>
 
-#include "comm/comm.h"
+#include "comm/parts.h"
 
 static Group *world;
+
+static inline const char *group_name(const Group *group)
+{
+    return group->name;
+}
+
+static inline Counter group_counter(const Group *group, Operation operation)
+{
+    return group->counter[operation];
+}
+
+static inline void group_reset_counters(Group *group)
+{
+    memset(group->counter, 0, sizeof group->counter);
+}
 
 static inline void ranks_up(void)
 {
