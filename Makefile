@@ -69,7 +69,7 @@ RUNTIME := $(call sources_in,$(addprefix common/,$(RUNTIME_ROOMS)))
 SERIAL := $(call sources_in,common/model/serial)
 DOUBLE := $(filter-out $(patsubst %,common/autograd/%.c,pairs raw collectives), \
             $(call sources_in,$(addprefix common/,$(DOUBLE_ROOMS)))) \
-          $(wildcard common/train/buckets.c common/train/table_rows.c common/data/permutation.c)
+          $(wildcard common/train/buckets.c common/data/permutation.c)
 
 float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
