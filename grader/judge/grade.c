@@ -66,11 +66,10 @@ static void append_why_not_alone(CheckResult *r, int lab)
                  "perhaps (each case has groups of its own)"));
     else
         append(r->reason, sizeof r->reason,
-               _("\n"
-                 "This case passes alone: something is kept from one case to the next, in a static "
-                 "variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for that), or "
-                 "it depends on which message comes first (MPI_ANY_SOURCE, a buffer that is used "
-                 "before its wait)"),
+               _("\nThis case passes alone: something is kept from one case to the next, in a "
+                 "static variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for "
+                 "that), or it depends on which message comes first (MPI_ANY_SOURCE, a buffer that "
+                 "is used before its wait)"),
                lab);
 }
 
@@ -270,9 +269,8 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
         append(result->stack, sizeof result->stack,
                _("on the reference for lab %s, which you have not started"), reference);
     if (broken[0])
-        append(
-            result->stack, sizeof result->stack,
-            _("\n"
-              "an earlier lab of yours does not pass its own checks, so look there first: lab %s"),
-            broken);
+        append(result->stack, sizeof result->stack,
+               _("\nan earlier lab of yours does not pass its own checks, so look there first: lab "
+                 "%s"),
+               broken);
 }
