@@ -218,18 +218,13 @@ void grade_lab(LabResult *result, const Options *o)
 
 /* ---- STACK=mine: a lab on the student's own earlier ones */
 
+/* Is the number one of "1 2 5"? */
 static bool lists(const char *numbers, int number)
 {
-    for (const char *at = numbers; *at;) {
-        char *end;
-        long value = strtol(at, &end, 10);
-        if (end == at)
-            return false;
-        if (value == number)
-            return true;
-        at = end;
-    }
-    return false;
+    char all[256], one[16];
+    snprintf(all, sizeof all, " %.250s ", numbers);
+    snprintf(one, sizeof one, " %d ", number);
+    return strstr(all, one);
 }
 
 static bool passes(int number, const Options *o, const LabResult *before, int count)
