@@ -1,3 +1,4 @@
+/* make debug: gdb on one rank of a case. */
 
 #include <signal.h>
 #include <stdlib.h>
@@ -31,20 +32,25 @@ static Script write_script(const Launcher *launcher, const char *stops)
     return script;
 }
 
+static void give_terminal_to(pid_t group)
+{
+    if (!isatty(STDIN_FILENO))
+        return;
+    signal(SIGTTOU, SIG_IGN);
+    tcsetpgrp(STDIN_FILENO, group);
+    signal(SIGTTOU, SIG_DFL);
+}
+
 /* In a process group of its own, which has the terminal: Ctrl-C is for gdb. */
 static pid_t start_gdb(const char *runner, int rank, const Script *script)
 {
     char process[16];
     snprintf(process, sizeof process, "%d", rank);
-    const bool terminal = isatty(STDIN_FILENO);
     pid_t gdb = fork();
     if (gdb == 0) {
-        if (terminal) {
+        if (isatty(STDIN_FILENO))
             setpgid(0, 0);
-            signal(SIGTTOU, SIG_IGN);
-            tcsetpgrp(STDIN_FILENO, getpid());
-            signal(SIGTTOU, SIG_DFL);
-        }
+        give_terminal_to(getpgrp());
         execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x", script->commands,
                (char *)NULL);
         _exit(127);
@@ -98,17 +104,14 @@ int debug_lab(const Options *o)
     if (!launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
                         sizeof why))
         give_up_with(N_("make doctor shows whether MPI starts"), "%s", why);
-    printf(_("gdb is on rank %d, and stops in the first function of the lab;\n"
-             "continue goes on, quit ends all ranks\n"),
+    printf(_("gdb is on rank %d, and stops in the first function of the lab;\ncontinue goes on, "
+             "quit ends all ranks\n"),
            o->debug);
     fflush(stdout);
     const Script script = write_script(&launcher, o->stops);
     signal(SIGINT, SIG_IGN);
     look_on(&launcher, c, start_gdb(runner, launcher.pid[o->debug], &script), &script);
-    if (isatty(STDIN_FILENO)) {
-        signal(SIGTTOU, SIG_IGN);
-        tcsetpgrp(STDIN_FILENO, getpgrp());
-    }
+    give_terminal_to(getpgrp());
     unlink(script.commands);
     unlink(script.ready);
     launcher_stop(&launcher);

@@ -189,15 +189,6 @@ static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int 
     return c;
 }
 
-/* Why a lab could not work with these sizes, or NULL. */
-static const char *what_does_not_fit(const Lab *lab, const Case *c)
-{
-    const char *why = lab->misfit(c);
-    return why                                     ? why
-           : (int64_t)c->B * c->S * c->H > 1 << 17 ? _("B times S times H may be up to 131072")
-                                                   : NULL;
-}
-
 /* At each layout that it is for, those included that a later line adds. */
 static bool check_shape(Reader *r, const LocalShape *shape)
 {
@@ -208,7 +199,9 @@ static bool check_shape(Reader *r, const LocalShape *shape)
         if (shape->world && (shape->world != world || shape->tp != tp))
             continue;
         Case c = case_of(shape, lab, 0, 0, world, tp);
-        const char *why = what_does_not_fit(lab, &c);
+        const char *why = lab->misfit(&c);
+        if (!why && (int64_t)c.B * c.S * c.H > 1 << 17)
+            why = _("B times S times H may be up to 131072");
         if (why)
             return refuse(r, _("choose other sizes, or one layout with AT="), _("at tp %d: %s"), tp,
                           why);

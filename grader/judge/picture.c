@@ -51,16 +51,15 @@ static const char *kind_of(const Call *call)
 static json_t *call_json(const Calls *calls, int rank, const Call *call)
 {
     char name[64], what[96], group[32], where[LABEL_SIZE];
-    call_name(call, name);
-    call_what(call, what);
-    const char *line = line_of(call->address);
     json_t *to = json_array();
     for (int other = 0; other < calls->ranks; other++)
         json_array_append_new(to, json_real(bytes_to(call, rank, other)));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name", picture_text(name),
-                     "kind", kind_of(call), "group", picture_text(group_text(call, group)), "what",
-                     picture_text(what), "where", picture_text(label_text(&call->where, where)),
-                     "line", picture_text(line), "begin", (json_int_t)call->time, "end",
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "name",
+                     picture_text(call_name(call, name)), "kind", kind_of(call), "group",
+                     picture_text(group_text(call, group)), "what",
+                     picture_text(call_what(call, what)), "where",
+                     picture_text(label_text(&call->where, where)), "line",
+                     picture_text(line_of(call->address)), "begin", (json_int_t)call->time, "end",
                      (json_int_t)(call->returned ? call->ended : 0), "to", to);
 }
 

@@ -13,13 +13,6 @@ static json_t *shape_json(Shape shape)
     return sizes;
 }
 
-static json_t *number_json(double number)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%.7g", number);
-    return json_string(text);
-}
-
 /* As the verdict finds them: values up to their tolerance, initial numbers of a parameter exactly. */
 static bool is_wrong(const Entry *want, double is, double right, double tolerance)
 {
@@ -36,9 +29,10 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
         const bool wrong =
             i < got->count && is_wrong(want, numbers_of(got)[i], numbers_of(want)[at], tolerance);
         if (wrong && count++ < ELEMENTS_TOLD)
-            json_array_append_new(first, json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
-                                                   number_json(numbers_of(got)[i]), "expected",
-                                                   number_json(numbers_of(want)[at])));
+            json_array_append_new(first,
+                                  json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
+                                            json_sprintf("%.7g", numbers_of(got)[i]), "expected",
+                                            json_sprintf("%.7g", numbers_of(want)[at])));
         if (length && (!wrong || at != begin + length)) {
             if (json_array_size(runs) < RUNS_SHOWN)
                 json_array_append_new(runs,

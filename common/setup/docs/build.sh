@@ -32,7 +32,7 @@ need_programs() {
 # is the cuda backend's own.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
-        -not -path grader/judge/diagnose/suspects.h -not -path grader/labs/mistakes.h -not -path grader/judge/compare/wrong_operations.h -not -path grader/judge/diagnose/evidence.h | sort
+        -not -path grader/labs/mistakes.h -not -path grader/judge/compare/wrong_operations.h -not -path grader/judge/diagnose/evidence.h | sort
 }
 
 # Read for who calls whom, shown nowhere. Of several that have the same functions, those of a training run: the kernels of the cpu backend. What

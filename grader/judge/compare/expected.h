@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/problem.h"
+#include "grader/judge/compare/stream.h"
 #include "grader/labs/lab.h"
 
 /** Ends with `problem` on stderr. Each program of the judge has one. */
@@ -11,12 +12,6 @@ _Noreturn void give_up(const Problem *problem);
 /** The same for a problem of these words; `format` is in the reader's language already, `hint` is not. */
 _Noreturn void give_up_with(const char *hint, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/** Entries that stand one behind the other: the bytes begin..end of a stream. */
-typedef struct Entries {
-    char *base;         /**< of the stream */
-    int64_t begin, end; /**< of these entries in it */
-} Entries;
 
 /** What a rank must write in a case. */
 typedef struct Expected {
@@ -41,15 +36,3 @@ void expect_ranks(void);
 
 /** The largest distance of a number in single precision from that in `exact`, an entry of `expected`. */
 double expected_spread(const Expected *expected, const Entry *exact);
-
-/** The entry that follows `last` (NULL: the first), or NULL at the end or where it makes no sense. */
-const Entry *next_entry(Entries in, const Entry *last);
-/** The first entry with this kind and label, or NULL. */
-const Entry *find_entry(Entries in, int kind, Label label);
-/** The first entry of this kind, or NULL. */
-const Entry *first_entry(Entries in, int kind);
-/** The numbers that follow an entry, entry->count of them. */
-static inline const double *numbers_of(const Entry *entry)
-{
-    return (const double *)(entry + 1);
-}

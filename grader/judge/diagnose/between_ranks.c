@@ -25,26 +25,22 @@ bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
     int first = e->trial->rank / c->tp * c->tp, right_on = -1;
-    bool everywhere = true, zeros = true; /* the sum without zeros is the other rank's own */
-    for (int64_t i = 0; i < e->count; i++)
-        zeros = zeros && e->is[i] == 0;
-    for (int rank = first; rank < first + c->tp && !zeros; rank++) {
+    bool everywhere = true;
+    if (e->zeros == e->count) /* the sum without zeros is the other rank's own */
+        return false;
+    for (int rank = first; rank < first + c->tp; rank++) {
         const Entry *one = as_seen_by(e, rank);
         everywhere = everywhere && one && close_to(numbers_of(one), e->is, 1, e->count, 0);
         if (right_on < 0 && one && close_to(numbers_of(one), e->right, 1, e->count, e->tolerance))
             right_on = rank;
     }
-    if (zeros)
-        return false;
     if (everywhere)
         return says(e, _("every rank holds what rank %d has brought, and nothing of the others"),
                     e->trial->rank);
-    if (right_on >= 0)
-        return says(e,
-                    _("rank %d has the sum, and this rank its own contribution only: all of them "
-                      "need the sum"),
-                    right_on);
-    return everywhere || right_on >= 0;
+    return right_on >= 0 && says(e,
+                                 _("rank %d has the sum, and this rank its own contribution only: "
+                                   "all of them need the sum"),
+                                 right_on);
 }
 
 static int64_t count_right(const double *is, const Evidence *e)
@@ -74,7 +70,7 @@ bool rest_is_not_shared(const Evidence *e)
     enum { ENOUGH = 8 };
     const Case *c = e->c;
     const Entry *first = as_seen_by(e, 0);
-    int64_t right = count_right(e->is, e), wrong = count_wrong(e, right);
+    const int64_t right = e->first_wrong, wrong = e->wrong;
     bool differ = false;
     if (right < ENOUGH || wrong == 0 || 2 * wrong < e->count - right)
         return false;

@@ -62,17 +62,9 @@ bool input_altered(const Evidence *e)
                 : _("the layer altered its input; another operation still needs the old values"));
 }
 
-static bool all_zero(const Evidence *e)
-{
-    for (int64_t i = 0; i < e->count; i++)
-        if (e->is[i] != 0)
-            return false;
-    return true;
-}
-
 bool nothing_flowed_back(const Evidence *e)
 {
-    if (e->want->check == FORWARD || e->count == 0 || !all_zero(e))
+    if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
     if (e->trial->result->lab->over_replicas)
         return says(e, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
@@ -165,7 +157,7 @@ bool gives(const Evidence *e, const double *whole)
 bool suspected(const Evidence *e)
 {
     if (alike_on_ranks(e->c) &&
-        all_zero(e)) /* many mistakes give zeros, when little is kept by dropout */
+        e->zeros == e->count) /* many mistakes give zeros, when little is kept by dropout */
         return false;
     for (int s = 0; s < MISTAKES; s++) {
         const Suspect *suspect = &suspects[s];
@@ -246,29 +238,16 @@ bool same_numbers_elsewhere(const Evidence *e)
 
 bool nearly_right(const Evidence *e)
 {
-    double error = 0, largest = 0;
-    int64_t wrong = 0, missing = 0, too_many = 0;
-    for (int64_t i = 0; i < e->count; i++) {
-        error = fmax(error, fabs(e->is[i] - e->right[i]));
-        largest = fmax(largest, fabs(e->right[i]));
-        if (!is_right(e, i)) {
-            wrong++;
-            missing += e->is[i] == 0;
-            too_many += e->right[i] == 0;
-        }
-    }
-    if (!(error < 0.004 * largest))
+    if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (missing == wrong || too_many == wrong) { /* no rounding makes these */
-        return says(
-            e, missing == wrong
-                   ? _("the numbers that are wrong are small, and each is zero where it should not "
-                       "be: a small part is missing")
-                   : _("the numbers that are wrong are small, and each should be zero: something "
-                       "small was added, or kept, that does not belong there"));
-    }
+    if (e->lost == e->wrong) /* no rounding makes these */
+        return says(e, _("the numbers that are wrong are small, and each is zero where it should "
+                         "not be: a small part is missing"));
+    if (e->extra == e->wrong)
+        return says(e, _("the numbers that are wrong are small, and each should be zero: something "
+                         "small was added, or kept, that does not belong there"));
     return says(e,
                 _("it is nearly right, to about %.0f digits: precision was lost on the way, in a "
                   "shorter number format or an approximation, or a small part is missing"),
-                floor(-log10(error / largest)));
+                floor(-log10(e->error / e->most_right)));
 }

@@ -16,6 +16,12 @@ typedef struct Evidence {
     double tolerance; /**< what an error of rounding may amount to */
     char *text;       /**< for the sentence that names the cause */
     size_t size;      /**< bytes of it */
+    /* What one walk over the numbers shows: see look_over(). */
+    int64_t wrong, first_wrong; /**< how many are wrong; the first of them, or `count` */
+    int64_t zeros;              /**< that came out */
+    int64_t lost, extra;        /**< wrong ones that are zero; that should be zero */
+    double error;               /**< the largest */
+    double most_is, most_right; /**< the largest number that came out; that should have */
 } Evidence;
 
 /** Is a[i] = factor * b[i] for all i, up to the tolerance? */
@@ -26,8 +32,8 @@ const Entry *input_of(const Evidence *e);
 
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
-/** How many numbers are wrong from `first` on. */
-int64_t count_wrong(const Evidence *e, int64_t first);
+/** Fills in what one walk over the numbers shows. */
+void look_over(Evidence *e);
 
 /** Do these numbers, of the undivided tensor, give what came out? */
 bool gives(const Evidence *e, const double *whole);

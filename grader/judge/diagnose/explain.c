@@ -148,8 +148,17 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         double *right = malloc((size_t)got->count * sizeof *right + 1);
         for (int64_t i = 0; i < got->count; i++)
             right[i] = numbers_of(want)[global_index(got, i)];
-        Evidence e = {t,     t->c,       got,       want, numbers_of(got),
-                      right, got->count, tolerance, text, size};
+        Evidence e = {.trial = t,
+                      .c = t->c,
+                      .got = got,
+                      .want = want,
+                      .is = numbers_of(got),
+                      .right = right,
+                      .count = got->count,
+                      .tolerance = tolerance,
+                      .text = text,
+                      .size = size};
+        look_over(&e);
         bool alone = other_bucket_is_right(&e);
         if (alone) {
             says(&e, _("not all of the buckets are treated alike; in this one: "));

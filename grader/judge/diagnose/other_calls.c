@@ -26,9 +26,8 @@ bool input_added(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
             return false;
-    return says(
-        e,
-        _("it is what should come out with x added to it once too often: a residual that is not asked for here"));
+    return says(e, _("it is what should come out with x added to it once too often: a residual "
+                     "that is not asked for here"));
 }
 
 /* Does it begin with what that call gives, of which there is less or more, and go on with what is right? */
@@ -57,9 +56,8 @@ bool of_another_call(const Evidence *e)
              begins_with(e, entry))) {
             if (is_input(entry))
                 return entry == input_of(e) &&
-                       says(
-                           e,
-                           _("what comes out is x as it went in: here the layer returns without having computed"));
+                       says(e, _("what comes out is x as it went in: here the layer returns "
+                                 "without having computed"));
             return says(e,
                         _("it is what another call gives (%s): results of separate calls share "
                           "storage, or are kept from one call to the next"),

@@ -8,12 +8,21 @@ bool is_right(const Evidence *e, int64_t i)
     return fabs(e->is[i] - e->right[i]) <= e->tolerance;
 }
 
-int64_t count_wrong(const Evidence *e, int64_t first)
+void look_over(Evidence *e)
 {
-    int64_t wrong = 0;
-    for (int64_t i = first; i < e->count; i++)
-        wrong += !is_right(e, i);
-    return wrong;
+    e->first_wrong = e->count;
+    for (int64_t i = e->count - 1; i >= 0; i--) {
+        e->zeros += e->is[i] == 0;
+        e->error = fmax(e->error, fabs(e->is[i] - e->right[i]));
+        e->most_is = fmax(e->most_is, fabs(e->is[i]));
+        e->most_right = fmax(e->most_right, fabs(e->right[i]));
+        if (is_right(e, i))
+            continue;
+        e->first_wrong = i;
+        e->wrong++;
+        e->lost += e->is[i] == 0;
+        e->extra += e->right[i] == 0;
+    }
 }
 
 /* Of what has several rows or samples along its first dimension, the numbers of one; or 0. */
@@ -29,13 +38,13 @@ static int64_t numbers_of_one(const Evidence *e)
 bool first_ones_right(const Evidence *e)
 {
     enum { ENOUGH = 8 };
-    int64_t first = 0, told = 0, one = numbers_of_one(e);
-    for (; first < e->count && is_right(e, first); first++)
-        told += e->right[first] != 0;
-    int64_t wrong = count_wrong(e, first);
+    const int64_t first = e->first_wrong, one = numbers_of_one(e);
+    int64_t told = 0;
+    for (int64_t i = 0; i < first; i++)
+        told += e->right[i] != 0;
     if (one > 0 && first % one == 0)
         return false; /* whole samples, or rows of a table, may be right for another reason */
-    if (told < ENOUGH || wrong < ENOUGH || wrong < (e->count - first) / 2)
+    if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
     return says(e,
                 _("the first %lld of %lld numbers are right, and those that follow are not: "
@@ -46,46 +55,34 @@ bool first_ones_right(const Evidence *e)
 /* Is all that should be beyond some number that number, and all else right? */
 static bool cut_off(const Evidence *e)
 {
-    double limit = 0;
-    int64_t cut = 0;
-    for (int64_t i = 0; i < e->count; i++)
-        limit = fmax(limit, fabs(e->is[i]));
-    for (int64_t i = 0; i < e->count; i++) {
-        if (is_right(e, i))
-            continue;
-        if (!(fabs(e->is[i]) == limit && e->is[i] * e->right[i] > 0 && fabs(e->right[i]) > limit))
+    const double limit = e->most_is;
+    for (int64_t i = e->first_wrong; i < e->count; i++)
+        if (!is_right(e, i) &&
+            !(fabs(e->is[i]) == limit && e->is[i] * e->right[i] > 0 && fabs(e->right[i]) > limit))
             return false;
-        cut++;
-    }
-    if (cut < 2)
-        return false;
-    return says(e, _("numbers beyond %g are cut off there, and come out as %g or its negative"),
+    return e->wrong >= 2 &&
+           says(e, _("numbers beyond %g are cut off there, and come out as %g or its negative"),
                 limit, limit);
 }
 
 /* Are the wrong ones that many times what they should be, and others right? */
 static bool some_times(const Evidence *e, double factor)
 {
-    int64_t first = -1, wrong = 0;
-    for (int64_t i = 0; i < e->count; i++) {
-        if (is_right(e, i))
-            continue;
-        if (!(fabs(e->is[i] - factor * e->right[i]) <= e->tolerance * fmax(1, factor)))
-            return false;
-        first = first < 0 ? i : first;
-        wrong++;
-    }
-    if (factor == 1 || wrong == 0 || wrong == e->count)
+    if (factor == 1 || e->wrong == 0 || e->wrong == e->count)
         return false;
+    for (int64_t i = e->first_wrong; i < e->count; i++)
+        if (!is_right(e, i) &&
+            !(fabs(e->is[i] - factor * e->right[i]) <= e->tolerance * fmax(1, factor)))
+            return false;
     int replicas = replicas_of(e->c);
     return says(
         e,
-        wrong > 1
+        e->wrong > 1
             ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as "
                 "expected%s")
             : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as "
                 "expected%s"),
-        (long long)wrong, (long long)e->count, (long long)first, factor,
+        (long long)e->wrong, (long long)e->count, (long long)e->first_wrong, factor,
         e->want->check != GRADIENT ? ""
         : factor == replicas       ? _(": the sum over the replicas is not divided there")
         : factor * replicas == 1   ? _(": there it is divided twice")
@@ -102,34 +99,23 @@ static bool some_scaled(const Evidence *e)
 /* In a case of very small numbers, or of very large ones: nothing is left of them. */
 static bool nothing_left(const Evidence *e)
 {
-    double largest = 0;
-    for (int64_t i = 0; i < e->count; i++) {
-        if (e->is[i] != 0)
-            return false;
-        largest = fmax(largest, fabs(e->right[i]));
-    }
-    if (e->c->exponent == 0 || largest == 0)
+    if (e->zeros < e->count || e->c->exponent == 0 || e->most_right == 0)
         return false;
     return says(e, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
-                largest,
+                e->most_right,
                 e->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
                                    : _("large ones are taken for an overflow, or cut off"));
 }
 
+/* Are the wrong ones those that should be negative, and zeros? */
 static bool negative_ones_lost(const Evidence *e)
 {
     enum { ENOUGH = 4 };
-    int64_t lost = 0;
-    for (int64_t i = 0; i < e->count; i++) {
-        bool is_lost = e->is[i] == 0 && e->right[i] < -e->tolerance;
-        if (!is_lost && !is_right(e, i))
-            return false;
-        if (!is_lost && e->right[i] < -e->tolerance)
-            return false;
-        lost += is_lost;
-    }
-    if (lost < ENOUGH)
+    if (e->wrong < ENOUGH || e->lost < e->wrong)
         return false;
+    for (int64_t i = 0; i < e->count; i++)
+        if (is_right(e, i) == (e->right[i] < -e->tolerance))
+            return false;
     return says(e, _("every negative number has become 0: of what the ranks hold the largest is "
                      "taken (MPI_MAX), and not the sum; or what is below 0 is cut off"));
 }

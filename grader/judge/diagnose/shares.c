@@ -42,10 +42,8 @@ static void compare_products(Trial *t, const Entry *want, int number)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
          number == ATTENTION_WORK
-             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n"
-                 "%s (%s)")
-             : _("rank %d multiplied %.1f times what its share takes: %s\n"
-                 "%s (%s)"),
+             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n%s (%s)")
+             : _("rank %d multiplied %.1f times what its share takes: %s\n%s (%s)"),
          b.rank, b.most / share,
          b.second <= slack * share   ? _("one rank does the work of others")
          : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
@@ -113,8 +111,7 @@ static void compare_memory(Trial *t, const Entry *want)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
          _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a "
-           "weight is brought together there, or more is kept than this pass needs\n"
-           "%s (%s)"),
+           "weight is brought together there, or more is kept than this pass needs\n%s (%s)"),
          b.rank, b.most, plain, entry_text(want), t->sizes);
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/diagnose/result.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/labs/labels.h"

@@ -62,12 +62,13 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                             : _("that of nothing: there is no such tensor"),
                  shape_text(want->shape, b));
     else
-        snprintf(
-            text, 480,
-            _("%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, allowed %.2g)"),
-            entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
-            numbers_of(got)[worst], numbers_of(want)[global_index(got, worst)],
-            fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]), tolerance);
+        snprintf(text, 480,
+                 _("%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, "
+                   "allowed %.2g)"),
+                 entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
+                 numbers_of(got)[worst], numbers_of(want)[global_index(got, worst)],
+                 fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]),
+                 tolerance);
 }
 
 /* The cause is looked for, unless this check has one already. */

@@ -102,13 +102,6 @@ static void listen(Launcher *launcher)
     }
 }
 
-static bool open_log(Launcher *launcher, const char *path)
-{
-    launcher->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    launcher->logged = launcher->log >= 0 ? lseek(launcher->log, 0, SEEK_END) : 0;
-    return launcher->log >= 0;
-}
-
 /* Forks the supervisor, and waits until mpirun runs or cannot. */
 static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_t size)
 {
@@ -148,16 +141,9 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-/* mpirun starts the ranks in their order, and nothing else; it is the supervisor's one child. */
-static void find_ranks(Launcher *launcher)
-{
-    memset(launcher->pid, 0, sizeof launcher->pid);
-    if (process_children(launcher->supervisor, &launcher->mpirun, 1) >= 1)
-        process_children(launcher->mpirun, launcher->pid, launcher->ranks);
-}
-
 enum { LOOKS = 300000 }; /* a minute at least: a machine that is asked too much starts slowly */
 
+/* mpirun starts the ranks in their order, and nothing else; it is the supervisor's one child. */
 static bool wait_for_ranks(Launcher *launcher)
 {
     for (int look = 0; look < LOOKS; look++) {
@@ -167,7 +153,8 @@ static bool wait_for_ranks(Launcher *launcher)
         if (launcher_has_ended(launcher))
             return false;
         if (idle == launcher->ranks) {
-            find_ranks(launcher);
+            if (process_children(launcher->supervisor, &launcher->mpirun, 1) >= 1)
+                process_children(launcher->mpirun, launcher->pid, launcher->ranks);
             return true;
         }
         nap(200);
@@ -202,12 +189,6 @@ static void give_back(Launcher *launcher)
     launcher->launch = NULL;
 }
 
-/* Root may have been left without the right to be others, in some containers. */
-static bool lend(const char *folder, const Place *place)
-{
-    return may_become_others() && chown(folder, place->user, place->group) == 0;
-}
-
 static bool prepare(Launcher *launcher, Start *start, const char *log, char *why, size_t size)
 {
     launcher->supervisor = 0;
@@ -215,13 +196,18 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     launcher->ended = false;
     launcher->launch = NULL;
     snprintf(launcher->folder, sizeof launcher->folder, "/dev/shm/balise.XXXXXX");
-    if (!mkdtemp(launcher->folder) || !open_log(launcher, log)) {
+    if (!mkdtemp(launcher->folder) ||
+        (launcher->log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0) {
         snprintf(why, size, _("%s or %s: %s"), launcher->folder, log, strerror(errno));
         return false;
     }
-    if (start->place.user != geteuid() && !lend(launcher->folder, &start->place)) {
-        start->place.user = geteuid();
-        start->place.group = getegid();
+    launcher->logged = lseek(launcher->log, 0, SEEK_END);
+    Place *place = &start->place;
+    /* Root may have been left without the right to be others, in some containers. */
+    if (place->user != geteuid() &&
+        (!may_become_others() || chown(launcher->folder, place->user, place->group) != 0)) {
+        place->user = geteuid();
+        place->group = getegid();
     }
     if (!start->place.sandboxed)
         start->already = process_count(start->place.user);
@@ -304,11 +290,11 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
                        size_t size)
 {
     int rank = launcher->ranks - 1;
-    while (rank >= 0 && launcher->pid[rank] != pid)
-        rank--;
     long long megabytes = (long long)(resident >> 20);
     if (resident <= launcher->memory)
         return false;
+    while (rank >= 0 && launcher->pid[rank] != pid)
+        rank--;
     if (pid == launcher->mpirun)
         snprintf(diagnosis, size,
                  _("the ranks print more than can be taken down: mpirun held %lld MB of it"),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "grader/judge/mpi/recorded.h"
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/processes.h"
 #include "grader/judge/launch/watch.h"
 

@@ -3,8 +3,9 @@
  */
 #pragma once
 
-#include "grader/judge/compare/expected.h"
+#include "grader/judge/compare/stream.h"
 #include "grader/judge/launch/launcher.h"
+#include "grader/labs/lab.h"
 
 /** How a case ended. */
 typedef enum Ending {

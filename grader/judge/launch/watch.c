@@ -1,4 +1,5 @@
 /* Are the ranks of a case blocked, does one compute for ever, how did one end? */
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/watch.h"
 
 #include <math.h>

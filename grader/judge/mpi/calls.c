@@ -131,15 +131,14 @@ static const char *reduction_name(int32_t reduction)
     return _(names[reduction]);
 }
 
-void call_what(const Call *call, char text[96])
+const char *call_what(const Call *call, char text[96])
 {
-    text[0] = '\0';
     const Signature *sent = largest(call->sent), *received = largest(call->received),
                     *shown = sent->count ? sent : received;
-    if (call->rule != REDUCTION && call->rule != EXCHANGE && call->rule != MESSAGE)
-        return;
-    if (call->probes)
-        return;
+    text[0] = '\0';
+    if ((call->rule != REDUCTION && call->rule != EXCHANGE && call->rule != MESSAGE) ||
+        call->probes)
+        return text;
     append(text, 96, "%lld", (long long)shown->count);
     if (shown->count)
         append_basic(text, shown);
@@ -147,6 +146,7 @@ void call_what(const Call *call, char text[96])
         append(text, 96, ", %s", reduction_name(call->reduction));
     if (call->root >= 0)
         append(text, 96, _(", root %d"), call->root);
+    return text;
 }
 
 const char *group_text(const Call *call, char text[32])
@@ -159,7 +159,7 @@ const char *group_text(const Call *call, char text[32])
     return text;
 }
 
-void call_name(const Call *call, char text[64])
+const char *call_name(const Call *call, char text[64])
 {
     snprintf(text, 64, call->starts ? _("start of %.40s") : "%.40s", _(call->name));
     if (call->number)
@@ -173,6 +173,7 @@ void call_name(const Call *call, char text[64])
     int tag = call->to >= 0 ? call->to_tag : call->from_tag;
     if ((call->rule == MESSAGE || call->rule == TOGETHER) && tag > 0)
         append(text, 64, _(" with tag %d"), tag);
+    return text;
 }
 
 static const Call *maker_of(const Calls *calls, uint64_t group)
@@ -210,16 +211,14 @@ static void append_call(const Calls *calls, const Call *call, bool same_group, c
                         size_t size)
 {
     char name[64], group[32], what[96];
-    call_name(call, name);
-    call_what(call, what);
-    append(text, size, "%s", name);
+    append(text, size, "%s", call_name(call, name));
     if (same_group && call->members) {
         append(text, size, "%s", _(" of the same group"));
     } else if (call->members) {
         append(text, size, _(" of %s"), group_text(call, group));
         append_maker(calls, call, text, size);
     }
-    if (what[0])
+    if (call_what(call, what)[0])
         append(text, size, " (%s)", what);
 }
 

@@ -96,11 +96,11 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
 /** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the start of ..." */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
-void call_name(const Call *call, char text[64]);
+const char *call_name(const Call *call, char text[64]);
 /** "{0,1}" */
 const char *group_text(const Call *call, char text[32]);
 /** "144 float, sum" */
-void call_what(const Call *call, char text[96]);
+const char *call_what(const Call *call, char text[96]);
 
 /** The runner whose lines are asked for from now on. */
 void lines_of(const char *runner);

@@ -81,10 +81,9 @@ static bool alongside(const Row *row, const Row *other)
 {
     const Call *a = first_of(row), *b = first_of(other);
     char one[96], two[96];
-    call_what(a, one);
-    call_what(b, two);
     return a->number && a->number == b->number && !(a->members & b->members) &&
-           same_operation(a, b) && label_equal(&a->where, &b->where) && !strcmp(one, two);
+           same_operation(a, b) && label_equal(&a->where, &b->where) &&
+           !strcmp(call_what(a, one), call_what(b, two));
 }
 
 static void add_those_alongside(const Table *t, Row *row)
@@ -149,22 +148,17 @@ static void append_groups(const Row *row, char text[LABEL])
 static void line_label(const Row *row, char text[LABEL])
 {
     char name[64], what[96];
-    call_name(first_of(row), name);
-    call_what(first_of(row), what);
-    snprintf(text, LABEL, "%s", name);
+    snprintf(text, LABEL, "%s", call_name(first_of(row), name));
     append_groups(row, text);
-    append(text, LABEL, "%s%s", what[0] ? ", " : "", what);
+    append(text, LABEL, "%s%s", call_what(first_of(row), what)[0] ? ", " : "", what);
 }
 
 /* How a call differs from that which gives its row the name. */
 static void append_other(const Call *first, const Call *call, char text[LABEL])
 {
     char name[64], what[96], first_name[64], first_what[96];
-    call_name(call, name);
-    call_what(call, what);
-    call_name(first, first_name);
-    call_what(first, first_what);
-    bool other_name = strcmp(name, first_name) != 0, other_what = strcmp(what, first_what) != 0;
+    bool other_name = strcmp(call_name(call, name), call_name(first, first_name)) != 0,
+         other_what = strcmp(call_what(call, what), call_what(first, first_what)) != 0;
     if (other_name || other_what)
         append(text, LABEL, ": %s%s%s", other_name ? name : "", other_name && what[0] ? ", " : "",
                what);
