@@ -27,9 +27,10 @@ real reference_inexact(real y);
 typedef struct Order {
     /** how many terms, the first one's index, from one to the next (below count) */
     int64_t count, first, stride;
+    bool fused; /**< a product is added to the sum with one rounding, as by fma() */
 } Order;
 
-/** 0, 1, 2, ... in exact mode; a fresh permutation with each call otherwise. */
+/** 0, 1, 2, ... in exact mode; a fresh permutation with each call otherwise, fused or not. */
 Order reference_order(int64_t count);
 
 /** The index after `i`: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) */
@@ -37,6 +38,12 @@ static inline int64_t order_next(Order order, int64_t i)
 {
     i += order.stride;
     return i < order.count ? i : i - order.count;
+}
+
+/** sum + a b. A product of two floats is exact in double. */
+static inline real plus_product(Order order, real sum, real a, real b)
+{
+    return rounded(sum + (order.fused ? a * b : rounded(a * b)));
 }
 
 /** sum over i of a[i·a_stride] · b[i·b_stride]. */

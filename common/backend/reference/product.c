@@ -13,10 +13,11 @@ static int64_t tiles_of(int64_t rows, int64_t high)
 }
 
 /* For floats and for doubles: single precision need not be emulated where numbers are floats already (see `rounded`).
+ * Floats multiplied in double and added to a float are a fused multiply-add. type: the factors', sum_type: the sums'.
  * pack_: the rows of a factor, `high` of them side by side, in the order of the sum; what is missing of the last is 0.
  * tile_: ROWS by COLUMNS sums. multiply_: all of them. */
-#define PRODUCT(type)                                                                              \
-    static type *pack_##type(Order order, Factor factor, int64_t high)                             \
+#define PRODUCT(name, type, sum_type)                                                              \
+    static type *pack_##name(Order order, Factor factor, int64_t high)                             \
     {                                                                                              \
         type *packed = malloc((size_t)(tiles_of(factor.rows, high) * high * order.count + 1) *     \
                               sizeof *packed);                                                     \
@@ -30,9 +31,10 @@ static int64_t tiles_of(int64_t rows, int64_t high)
         return packed;                                                                             \
     }                                                                                              \
                                                                                                    \
-    static void tile_##type(int64_t count, const type *a, const type *b, type sums[ROWS][COLUMNS]) \
+    static void tile_##name(int64_t count, const type *a, const type *b,                           \
+                            sum_type sums[ROWS][COLUMNS])                                          \
     {                                                                                              \
-        type sum[ROWS][COLUMNS] = {{0}}; /* in registers */                                        \
+        sum_type sum[ROWS][COLUMNS] = {{0}}; /* in registers */                                    \
         for (int64_t n = 0; n < count; n++, a += ROWS, b += COLUMNS)                               \
             for (int r = 0; r < ROWS; r++)                                                         \
                 for (int c = 0; c < COLUMNS; c++)                                                  \
@@ -40,13 +42,13 @@ static int64_t tiles_of(int64_t rows, int64_t high)
         memcpy(sums, sum, sizeof sum);                                                             \
     }                                                                                              \
                                                                                                    \
-    static void multiply_##type(Order order, Factor a, Factor b, real *y, int64_t y_next)          \
+    static void multiply_##name(Order order, Factor a, Factor b, real *y, int64_t y_next)          \
     {                                                                                              \
-        type *as = pack_##type(order, a, ROWS), *bs = pack_##type(order, b, COLUMNS),              \
-             sum[ROWS][COLUMNS];                                                                   \
+        type *as = pack_##name(order, a, ROWS), *bs = pack_##name(order, b, COLUMNS);              \
+        sum_type sum[ROWS][COLUMNS];                                                               \
         for (int64_t row = 0; row < a.rows; row += ROWS)                                           \
             for (int64_t column = 0; column < b.rows; column += COLUMNS) {                         \
-                tile_##type(order.count, as + row * order.count, bs + column * order.count, sum);  \
+                tile_##name(order.count, as + row * order.count, bs + column * order.count, sum);  \
                 for (int64_t r = row; r < a.rows && r < row + ROWS; r++)                           \
                     for (int64_t c = column; c < b.rows && c < column + COLUMNS; c++)              \
                         y[r * y_next + c] = sum[r - row][c - column];                              \
@@ -54,10 +56,13 @@ static int64_t tiles_of(int64_t rows, int64_t high)
         free(as);                                                                                  \
         free(bs);                                                                                  \
     }
-PRODUCT(float)
-PRODUCT(double)
+PRODUCT(float, float, float)
+PRODUCT(double, double, double)
+PRODUCT(fused, double, float)
 
 void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next)
 {
-    (reference_rounds ? multiply_float : multiply_double)(order, a, b, y, y_next);
+    (!reference_rounds ? multiply_double
+     : order.fused     ? multiply_fused
+                       : multiply_float)(order, a, b, y, y_next);
 }

@@ -41,11 +41,12 @@ real reference_inexact(real y)
 Order reference_order(int64_t count)
 {
     if (!reference_rounds || count < 2)
-        return (Order){count, 0, 1};
+        return (Order){count, 0, 1, false};
     const PhiloxKey key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
     const Philox4 drawn = philox(key, (uint32_t)calls, (uint32_t)(calls >> 32), 0, 0);
     calls++;
-    Order order = {count, drawn.word[0] % count, 1 + drawn.word[1] % (count - 1)};
+    Order order = {count, drawn.word[0] % count, 1 + drawn.word[1] % (count - 1),
+                   drawn.word[2] & 1};
     while (greatest_common_divisor(count, order.stride) != 1)
         order.stride++; /* ends at count - 1, which is coprime to count */
     return order;
@@ -55,6 +56,6 @@ real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, 
 {
     real sum = 0;
     for (int64_t n = 0, i = order.first; n < order.count; n++, i = order_next(order, i))
-        sum = rounded(sum + rounded(a[i * a_stride] * b[i * b_stride]));
+        sum = plus_product(order, sum, a[i * a_stride], b[i * b_stride]);
     return sum;
 }

@@ -17,7 +17,7 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
         mean[r] = rounded(sum / (real)columns);
         for (int64_t n = 0, c = order.first; n < columns; n++, c = order_next(order, c)) {
             real centred = rounded(x[c] - mean[r]);
-            squares = rounded(squares + rounded(centred * centred));
+            squares = plus_product(order, squares, centred, centred);
         }
         real variance = rounded(squares / (real)columns);
         rstd[r] = rounded(1 / rounded(sqrt(rounded(variance + rounded(epsilon)))));
@@ -38,7 +38,7 @@ static void row_backward(Order order, const real *dy, const real *x, const real 
         real normed = rounded(rounded(x[c] - mean) * rstd);
         real g = rounded(dy[c] * weight[c]);
         g_sum = rounded(g_sum + g);
-        gn_sum = rounded(gn_sum + rounded(g * normed));
+        gn_sum = plus_product(order, gn_sum, g, normed);
     }
     const real g_mean = rounded(g_sum / columns), gn_mean = rounded(gn_sum / columns);
     for (int64_t c = 0; c < order.count; c++) {
@@ -57,7 +57,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
     for (int64_t n = 0, r = by_row.first; n < rows; n++, r = order_next(by_row, r))
         for (int64_t c = 0; c < columns; c++) {
             real normed = rounded(rounded(x[r * columns + c] - mean[r]) * rstd[r]);
-            dweight[c] = rounded(dweight[c] + rounded(dy[r * columns + c] * normed));
+            dweight[c] = plus_product(by_row, dweight[c], dy[r * columns + c], normed);
             dbias[c] = rounded(dbias[c] + dy[r * columns + c]);
         }
     for (int64_t r = 0; r < rows; r++) /* last, since dx may lie over dy */

@@ -41,6 +41,23 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
+/* Two products that cancel but for the rounding of one: 1 + 2^-23 squared loses 2^-46, and 1 + 2^-22 nothing. */
+START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
+{
+    const double e = 0x1p-23, x[] = {1 + e, 1 + 2 * e}, w[] = {1 + e, -1};
+    bool fused[2] = {false, false};
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        double y;
+        reference_round_like_fp32(seed);
+        kernel_linear_forward(1, 2, 1, x, w, NULL, &y);
+        reference_round_like_fp32(0);
+        ck_assert(y == 0 || y == e * e);
+        fused[y != 0] = true;
+    }
+    ck_assert(fused[0] && fused[1]);
+}
+END_TEST
+
 /* Sums of small whole numbers are the same in every order and precision. */
 START_TEST(products_of_every_shape_are_whole_in_both_modes)
 {
@@ -130,6 +147,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("rounding");
     tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
     tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
+    tcase_add_test(tests, rounding_mode_rounds_products_that_are_added_or_fuses_them);
     tcase_add_test(tests, products_of_every_shape_are_whole_in_both_modes);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
     tcase_add_test(tests, products_in_bf16_round_to_the_nearest_and_ties_to_even);
