@@ -36,6 +36,6 @@ $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
 # The labs whose functions make train calls. Before such a lab, a layer of common/model/serial stands in, or else its
 # start file.
 TRAINED = 1 3 4 7 8 10 11
-SERIAL_LAYERS = 3:embedding 4:attention
+SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
 # After these labs the parts fit together, and make train STACK=mine goes on to them.
 STAGES = 5 7 9 11

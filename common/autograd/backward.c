@@ -1,5 +1,5 @@
 /* The backward pass, and where gradients are added up. */
-#include "autograd/parts.h"
+#include "autograd/tape_parts.h"
 #include "base/spans.h"
 
 void gradient_add(Tensor *x, Tensor *d)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/parts.h"
+#include "autograd/tape_parts.h"
 #include "base/spans.h"
 #include "base/run.h"
 

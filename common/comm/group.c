@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/run.h"
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 Group *group_of(MPI_Comm comm, const char *name)
 {

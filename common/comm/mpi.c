@@ -5,7 +5,7 @@
 
 #include "backend/host_view.h"
 #include "base/run.h"
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 #ifdef BALISE_DOUBLE
 #define MPI_REAL_TYPE MPI_DOUBLE

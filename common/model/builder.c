@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/run.h"
-#include "model/parts.h"
+#include "model/model_parts.h"
 
 /* What stands behind the Builder of balise.h. */
 typedef struct NamedBuilder {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/host_view.h"
-#include "model/parts.h"
+#include "model/model_parts.h"
 
 enum { PADDING = 16 };
 

@@ -1,5 +1,5 @@
 /* Lab 1, Duplication and AllReduce: f and g of Megatron-LM, over the world. */
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 
 #ifndef BALISE_DOUBLE
 void scenario_01(Scenario *run)
@@ -7,7 +7,7 @@ void scenario_01(Scenario *run)
     run_operations(run);
 }
 #else
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     Case *c = cases;
     *c++ = usual_case(lab, d, world);
@@ -31,7 +31,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return (int)(c - cases);
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_01(const Case *c)
 {
     return NULL;
 }
@@ -46,7 +46,7 @@ Lab lab_01 = {
               [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,
-    .cases = cases_at,
-    .misfit = misfit,
+    .cases = cases_01,
+    .misfit = misfit_01,
 };
 #endif

@@ -6,38 +6,38 @@ static int columns_of(const Case *c, int which)
     return which ? 2 * c->out : c->out;
 }
 
-static void *make(Builder *b, const Case *c, int which, int H)
+static void *make_02(Builder *b, const Case *c, int which, int H)
 {
     return col_wise_linear_new(b, H, columns_of(c, which));
 }
 
-static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *forward_02(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     return col_wise_linear_forward(layer, x, mesh);
 }
 
-static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
+static void sizes_beside_02(const Scenario *run, int which, Sizes *sizes)
 {
     sizes->OUT = columns_of(&run->c, which);
 }
 
 void scenario_02(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = sizes_beside});
+    run_layers(run, &(LayerScenario){make_02, forward_02, .wider = 1, .sizes = sizes_beside_02});
 }
 
 #ifdef BALISE_DOUBLE
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_02(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_gather(n, z->B * z->S * z->OUT), 1};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_02(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_02(const Case *c)
 {
     return c->out % c->tp ? _("tp must divide OUT") : NULL;
 }
@@ -59,9 +59,9 @@ Lab lab_02 = {
     .cuts = {{"weight", CUT_0}},
     .kinds = {{.scenario = scenario_02,
                .mistakes = IN_INPUT_GRADIENTS | IN_KEPT_WEIGHTS | IN_GATHERED_PARTS}},
-    .forward = sent_forward,
-    .backward = sent_backward,
+    .forward = sent_forward_02,
+    .backward = sent_backward_02,
     .cases = layer_cases,
-    .misfit = misfit,
+    .misfit = misfit_02,
 };
 #endif

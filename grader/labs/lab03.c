@@ -1,17 +1,17 @@
 /* Lab 3, Embedding: a table that is cut by its columns or by its rows; both are right. */
 #include "grader/labs/lab.h"
 
-static void *make(Builder *b, const Case *c, int which, int H)
+static void *make_03(Builder *b, const Case *c, int which, int H)
 {
     return embedding_new(for_embedding(b), table_rows_of(c, which), H);
 }
 
-static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *forward_03(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     return embedding_forward(layer, x, mesh);
 }
 
-static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
+static void sizes_beside_03(const Scenario *run, int which, Sizes *sizes)
 {
     const Parameter *table = model_parameter(run->model, "first.weight");
     sizes->vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0;
@@ -19,25 +19,25 @@ static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
 
 void scenario_03(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.H, .takes_ids = true,
-                                     .sizes = sizes_beside});
+    run_layers(run, &(LayerScenario){make_03, forward_03, .wider = run->c.H, .takes_ids = true,
+                                     .sizes = sizes_beside_03});
 }
 
 #ifdef BALISE_DOUBLE
 /* A gather of columns, or a sum of rows. */
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_03(int64_t n, const Sizes *z)
 {
     int64_t count = z->B * z->S * z->H;
     return (Allowance){z->vocabulary ? sent_by_all_reduce(n, count) : sent_by_all_gather(n, count),
                        1};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_03(int64_t n, const Sizes *z)
 {
     return (Allowance){0, 0};
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_03(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = layer_cases(lab, d, world, tp, cases);
     if (world == 2) {
@@ -50,7 +50,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_03(const Case *c)
 {
     return c->H % c->tp ? _("tp must divide H") : NULL;
 }
@@ -69,9 +69,9 @@ Lab lab_03 = {
     .sizes = SIZES_BSH | SIZE_V,
     .cuts = {{"weight", CUT_0 | CUT_1}},
     .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
-    .forward = sent_forward,
-    .backward = sent_backward,
-    .cases = cases_at,
-    .misfit = misfit,
+    .forward = sent_forward_03,
+    .backward = sent_backward_03,
+    .cases = cases_03,
+    .misfit = misfit_03,
 };
 #endif

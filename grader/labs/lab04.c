@@ -6,19 +6,19 @@ static int heads_of(const Case *c, int which)
     return which && c->A / 2 > c->tp ? c->A / 2 : c->A;
 }
 
-static void *make(Builder *b, const Case *c, int which, int H)
+static void *make_04(Builder *b, const Case *c, int which, int H)
 {
     return attention_new(b, H, heads_of(c, which));
 }
 
-static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *forward_04(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     return attention_forward(layer, x, mask, mesh);
 }
 
 void scenario_04(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .wider = run->c.A, .takes_mask = true});
+    run_layers(run, &(LayerScenario){make_04, forward_04, .wider = run->c.A, .takes_mask = true});
 }
 
 #ifdef BALISE_DOUBLE
@@ -28,7 +28,7 @@ static Allowance sent(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_04(const Case *c)
 {
     for (int layer = 0; layer < 2; layer++)
         if (c->H % heads_of(c, layer) || heads_of(c, layer) % c->tp)
@@ -57,6 +57,6 @@ Lab lab_04 = {
     .forward = sent,
     .backward = sent,
     .cases = layer_cases,
-    .misfit = misfit,
+    .misfit = misfit_04,
 };
 #endif

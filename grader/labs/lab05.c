@@ -1,33 +1,33 @@
 /* Lab 5, FeedForwardBlock: two ColWiseLinears, each with its gather. */
 #include "grader/labs/lab.h"
 
-static void *make(Builder *b, const Case *c, int which, int H)
+static void *make_05(Builder *b, const Case *c, int which, int H)
 {
     return feed_forward_new(b, H, inner_of(c, which), out_of(c, which), (float)c->p);
 }
 
-static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *forward_05(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     return feed_forward_forward(layer, x, mesh);
 }
 
 void scenario_05(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = inner_and_out});
+    run_layers(run, &(LayerScenario){make_05, forward_05, .wider = 1, .sizes = inner_and_out});
 }
 
 #ifdef BALISE_DOUBLE
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_05(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_gather(n, z->B * z->S * (z->F + z->OUT)), 2};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_05(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * (z->H + z->F)), 2};
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_05(const Case *c)
 {
     return c->F % c->tp ? _("tp must divide F") : c->out % c->tp ? _("tp must divide OUT") : NULL;
 }
@@ -49,9 +49,9 @@ Lab lab_05 = {
     .starts_working = true,
     .cuts = {{"up.weight", CUT_0}, {"down.weight", CUT_0}},
     .kinds = {{.scenario = scenario_05, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
-    .forward = sent_forward,
-    .backward = sent_backward,
+    .forward = sent_forward_05,
+    .backward = sent_backward_05,
     .cases = layer_cases,
-    .misfit = misfit,
+    .misfit = misfit_05,
 };
 #endif

@@ -1,33 +1,33 @@
 /* Lab 6, ColRowLinearPair: the first linear is cut by rows of its weight, the second by columns; one sum in each pass. */
 #include "grader/labs/lab.h"
 
-static void *make(Builder *b, const Case *c, int which, int H)
+static void *make_06(Builder *b, const Case *c, int which, int H)
 {
     return col_row_linear_pair_new(b, H, inner_of(c, which), out_of(c, which), (float)c->p);
 }
 
-static Tensor *forward(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *forward_06(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     return col_row_linear_pair_forward(layer, x, mesh);
 }
 
 void scenario_06(Scenario *run)
 {
-    run_layers(run, &(LayerScenario){make, forward, .wider = 1, .sizes = inner_and_out});
+    run_layers(run, &(LayerScenario){make_06, forward_06, .wider = 1, .sizes = inner_and_out});
 }
 
 #ifdef BALISE_DOUBLE
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_06(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->OUT), 1};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_06(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1};
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_06(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = layer_cases(lab, d, world, tp, cases);
     cases[SINGLE_ROW].flat = 1; /* as a classifier has it */
@@ -36,7 +36,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_06(const Case *c)
 {
     return c->F % c->tp ? _("tp must divide F") : NULL;
 }
@@ -57,9 +57,9 @@ Lab lab_06 = {
     .any_width = true,
     .cuts = {{"up.weight", CUT_0}, {"down.weight", CUT_1}},
     .kinds = {{.scenario = scenario_06, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
-    .forward = sent_forward,
-    .backward = sent_backward,
-    .cases = cases_at,
-    .misfit = misfit,
+    .forward = sent_forward_06,
+    .backward = sent_backward_06,
+    .cases = cases_06,
+    .misfit = misfit_06,
 };
 #endif

@@ -23,7 +23,7 @@ static Tensor *forward_classifier(const void *layer, Tensor *x, Tensor *mask, co
     return classifier_forward(layer, x, mesh);
 }
 
-static void sizes_beside(const Scenario *run, int which, Sizes *sizes)
+static void sizes_beside_07(const Scenario *run, int which, Sizes *sizes)
 {
     sizes->C = which ? 3 : 2;
     sizes->part = run->c.kind;
@@ -36,18 +36,18 @@ void scenario_07(Scenario *run)
                                      .forward = block ? forward_block : forward_classifier,
                                      .wider = run->c.A,
                                      .takes_mask = block,
-                                     .sizes = sizes_beside});
+                                     .sizes = sizes_beside_07});
 }
 
 #ifdef BALISE_DOUBLE
 /* Of a block the attention and the pair send, each once; of a classifier the pair, on one row a sample. */
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_07(int64_t n, const Sizes *z)
 {
     return z->part == BLOCK ? (Allowance){2 * sent_by_all_reduce(n, z->B * z->S * z->H), 2}
                             : (Allowance){sent_by_all_reduce(n, z->B * z->C), 1};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_07(int64_t n, const Sizes *z)
 {
     return z->part == BLOCK ? (Allowance){2 * sent_by_all_reduce(n, z->B * z->S * z->H), 2}
                             : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
@@ -64,7 +64,7 @@ static Case classifier(Case c)
     return c;
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_07(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = layer_cases(lab, d, world, tp, cases);
     cases[count++] = classifier(usual_case(lab, d, world));
@@ -73,7 +73,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_07(const Case *c)
 {
     return c->H % c->A || c->A % c->tp ? _("tp must divide A, and A must divide H")
            : c->H % c->tp              ? _("tp must divide H: the second block has tp heads")
@@ -102,9 +102,9 @@ Lab lab_07 = {
              {"down.weight", CUT_1}},
     .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
               [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
-    .forward = sent_forward,
-    .backward = sent_backward,
-    .cases = cases_at,
-    .misfit = misfit,
+    .forward = sent_forward_07,
+    .backward = sent_backward_07,
+    .cases = cases_07,
+    .misfit = misfit_07,
 };
 #endif

@@ -1,5 +1,5 @@
 /* Lab 9, Collectives on the TP group: what lab 1 has, in worlds of several replicas. */
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 
 #ifndef BALISE_DOUBLE
 void scenario_09(Scenario *run)
@@ -8,16 +8,16 @@ void scenario_09(Scenario *run)
 }
 #else
 /* Small integers, zeros on one rank. */
-static Case usual(const Lab *lab, Draw *d, int world, int tp)
+static Case usual_09(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_replicas(lab, d, world, tp);
     c.integers = 1;
     return c;
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_09(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
-    cases[0] = usual(lab, d, world, tp);
+    cases[0] = usual_09(lab, d, world, tp);
     Case c = other_sizes(usual_replicas(lab, d, world, tp), d);
     c.exponent = 12;
     if (world == 4 && tp == 2) { /* thousands of numbers */
@@ -29,7 +29,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return 2;
 }
 
-static const char *misfit(const Case *c)
+static const char *misfit_09(const Case *c)
 {
     return NULL;
 }
@@ -46,8 +46,8 @@ Lab lab_09 = {
     .kinds = {{.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,
-    .usual = usual,
-    .cases = cases_at,
-    .misfit = misfit,
+    .usual = usual_09,
+    .cases = cases_09,
+    .misfit = misfit_09,
 };
 #endif

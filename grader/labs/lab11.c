@@ -241,18 +241,18 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
 
 /* ---- its record ------------------------------------------------------------------------------------------ */
 
-static Allowance sent_forward(int64_t n, const Sizes *z)
+static Allowance sent_forward_11(int64_t n, const Sizes *z)
 {
     enum { SUMS = 3, WORDS_OF_A_DOUBLE = 2 };
     return (Allowance){sent_by_all_reduce(n, SUMS * WORDS_OF_A_DOUBLE), SUMS};
 }
 
-static Allowance sent_backward(int64_t n, const Sizes *z)
+static Allowance sent_backward_11(int64_t n, const Sizes *z)
 {
     return (Allowance){sent_by_all_reduce(n, z->N), z->part};
 }
 
-static Case usual(const Lab *lab, Draw *d, int world, int tp)
+static Case usual_11(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_replicas(lab, d, world, tp);
     c.delay = 1;
@@ -262,7 +262,7 @@ static Case usual(const Lab *lab, Draw *d, int world, int tp)
 /* A global batch that every number of replicas divides, and sizes that tp divides. */
 static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 {
-    Case c = usual(lab, d, world, tp);
+    Case c = usual_11(lab, d, world, tp);
     c.kind = WHOLE_MODEL;
     c.B = 12;
     while (c.B % replicas_of(&c))
@@ -274,12 +274,12 @@ static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
     return c;
 }
 
-static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+static int cases_11(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
     for (int kind = DEALING; kind < WHOLE_MODEL; kind++) {
         Case *c = &cases[count++];
-        *c = other_sizes(usual(lab, d, world, tp), d);
+        *c = other_sizes(usual_11(lab, d, world, tp), d);
         c->kind = kind;
         c->delay = kind != DEALING;
     }
@@ -308,9 +308,9 @@ Lab lab_11 = {
               [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [WHOLE_MODEL] = {.scenario = run_whole_model,
                                .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS}},
-    .forward = sent_forward,
-    .backward = sent_backward,
-    .usual = usual,
-    .cases = cases_at,
+    .forward = sent_forward_11,
+    .backward = sent_backward_11,
+    .usual = usual_11,
+    .cases = cases_11,
 };
 #endif

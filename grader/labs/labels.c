@@ -2,7 +2,7 @@
 #include "grader/labs/labels.h"
 
 #include "base/language.h"
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 #include "grader/labs/replicas.h"
 
 enum { MOST_WHATS = END_OF + 1 };

@@ -8,7 +8,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-/* The library multiplies with one thread (linear.c says why). It is told first, since where it uses OpenMP it
+/* The library multiplies with one thread (kernel_linear.c says why). It is told first, since where it uses OpenMP it
  * sets the number of our threads too. */
 void backend_set_threads(int threads)
 {

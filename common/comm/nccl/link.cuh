@@ -7,7 +7,7 @@
 
 #include <nccl.h>
 
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 /** A group's communicator, and what was called last on it, for whoever waits in vain. */
 typedef struct Link {

@@ -1,5 +1,5 @@
 /* All groups go through MPI. */
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 void transport_join(Group *group, Group *parent, int color, int key)
 {

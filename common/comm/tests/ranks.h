@@ -9,7 +9,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 static Group *world;
 

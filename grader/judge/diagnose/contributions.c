@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 #include "grader/labs/replicas.h"
 
 typedef struct Brought {

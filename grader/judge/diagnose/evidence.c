@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 
 bool says(const Evidence *e, const char *format, ...)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 
 /* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
  * mattered. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
-#include "comm/parts.h"
+#include "comm/comm_parts.h"
 
 static void count(Group *group, Operation operation, int64_t numbers, double begin)
 {

@@ -1,5 +1,5 @@
 /* Labs 1 and 9: f, g and the gather, played by ranks, and what each rank must see. */
-#include "grader/labs/operations.h"
+#include "grader/labs/f_and_g.h"
 
 #include <stdio.h>
 
