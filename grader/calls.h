@@ -1,5 +1,5 @@
 /** @file
- * The flight recorder's record: what a rank has called of MPI in the case being played, and what it held under the name of
+ * The flight recorder's record: what a rank has called of MPI in the case being run, and what it held under the name of
  * whole, in two rings in shared memory. The runner writes them, the judge reads them; what is in them could have been
  * written by a lab too, so the judge copies and bounds everything.
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# link-runner.sh LAB OUT OBJECTS...: the program that plays a lab's cases. What goes wrong with a lab is written to
+# link-runner.sh LAB OUT OBJECTS...: the program that runs a lab's cases. What goes wrong with a lab is written to
 # OUT.failed, for the judge to say; OUT then is empty.
 set -euo pipefail
 lab=$1 out=$2

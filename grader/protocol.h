@@ -3,7 +3,7 @@
  * and a stream of entries. All of it lies in one file that the judge makes, sizes and maps; what a rank has
  * written survives its death.
  *
- * The judge posts one case at a time; the ranks play it and append what they saw. Nothing here is a verdict:
+ * The judge posts one case at a time; the ranks run it and append what they saw. Nothing here is a verdict:
  * entries are numbers that the judge compares with its own after the runner has ended. Of the cases to come nothing is here:
  * the ranks find out about a case when it is posted, and its key says nothing of other keys.
  */
@@ -26,7 +26,7 @@ extern const char protocol_stamp[];
 /** One situation in which a lab is tried. Both sides derive every input from `key`. */
 typedef struct Case {
     int32_t lab;                   /**< its number */
-    int32_t kind;                  /**< which play of the lab */
+    int32_t kind;                  /**< of the lab's cases */
     int32_t world;                 /**< ranks that take part: the first ones of the launch */
     int32_t tp;                    /**< ranks that split one model; it divides `world` */
     uint64_t key;                  /**< of all that is drawn for this case */
@@ -47,12 +47,12 @@ typedef struct Case {
 typedef enum RankState {
     STARTING, /**< it is not ready for a case yet */
     IDLE,     /**< it waits for a case */
-    PLAYING,  /**< it computes, in a case */
+    RUNNING,  /**< it computes, in a case */
     IN_MPI,   /**< within a call of MPI, in a case */
     GONE,     /**< it has left the launch */
 } RankState;
 
-/** What a rank says of itself while it plays. */
+/** What a rank says of itself while it runs. */
 typedef struct RankHeader {
     _Atomic int32_t state;      /**< a RankState */
     _Atomic int32_t done_cases; /**< cases that this rank has left, well or not */

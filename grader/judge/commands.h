@@ -12,17 +12,17 @@
  *  @return the case, one of `cases`; NULL where the lab does not build or is refused, which is printed then */
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
 
-/** Plays one case of a lab, without judging it, and prints what its ranks called: ranks as columns, the calls of a group that
+/** Runs one case of a lab, without judging it, and prints what its ranks called: ranks as columns, the calls of a group that
  *  met in one row. Also of a case that hung or crashed, with the first difference marked.
  *  @return the exit status: 0, or 1 when the lab does not build or is refused */
 int trace_lab(const Options *o);
 
-/** Plays one case of a lab, without judging it, without limits and without a sandbox, with gdb on rank o->debug, which stops in the
+/** Runs one case of a lab, without judging it, without limits and without a sandbox, with gdb on rank o->debug, which stops in the
  *  first of the functions o->stops (names, separated by blanks) that it comes to. Returns when gdb has ended.
  *  @return as trace_lab() */
 int debug_lab(const Options *o);
 
-/** Plays one case of a lab, judges it, and writes what its ranks called of MPI, what part of which matrix each holds, and which
+/** Runs one case of a lab, judges it, and writes what its ranks called of MPI, what part of which matrix each holds, and which
  *  elements are wrong, as JSON to the file that the options name. Also of a case that hung or crashed.
  *  @return as trace_lab() */
 int picture_lab(const Options *o);

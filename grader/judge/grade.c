@@ -46,7 +46,7 @@ Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, in
 static void end_runs(Runs *runs, Times *times)
 {
     times->launch += runs->times.launch;
-    times->playing += runs->times.playing;
+    times->running += runs->times.running;
     runs_free(runs);
 }
 

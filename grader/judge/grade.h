@@ -43,7 +43,7 @@ typedef struct Options {
 /** Grades result->lab, and fills the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);
 
-/** Plays the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. */
+/** Runs the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. */
 Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks);
 
 /** Could make not build this runner? Then its words are in the result's remark. */

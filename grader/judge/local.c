@@ -208,7 +208,7 @@ static bool check_shape(Reader *r, const LocalShape *shape)
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)
-        return refuse(r, _("use AT= to play a shape at one layout"),
+        return refuse(r, _("use AT= to run a shape at one layout"),
                       _("lab %d has more than %d cases now"), lab->number, MAX_CASES);
     return true;
 }

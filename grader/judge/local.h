@@ -20,7 +20,7 @@ typedef struct LocalShape {
 
 /** What the file says, but for layouts and points. */
 typedef struct Local {
-    uint64_t seeds[MOST_SEEDS];     /**< whose cases are played beside those of the run's seed */
+    uint64_t seeds[MOST_SEEDS];     /**< whose cases are run beside those of the run's seed */
     LocalShape shapes[MOST_SHAPES]; /**< in the order of the file */
     int seed_count, shape_count;    /**< of these two arrays */
 } Local;

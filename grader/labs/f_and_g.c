@@ -1,4 +1,4 @@
-/* Labs 1 and 9: f, g and the gather, played by ranks, and what each rank must see. */
+/* Labs 1 and 9: f, g and the gather, run by ranks, and what each rank must see. */
 #include "grader/labs/f_and_g.h"
 
 #include <stdio.h>

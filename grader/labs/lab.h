@@ -48,7 +48,7 @@ typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream)
 
 /** One kind of a lab's cases: exactly one of `scenario` and `expect` says what must come out. */
 typedef struct Kind {
-    ScenarioFunction *scenario; /**< the judge plays it with plain layers: all ranks see the same */
+    ScenarioFunction *scenario; /**< the judge runs it with plain layers: all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes;          /**< a set of MistakeFamily: those that its numbers can show */
 } Kind;
@@ -157,7 +157,7 @@ int case_size(const Case *c, int i);
 
 /* ---- making cases ---------------------------------------------------------------------------------------- */
 
-/** All cases of a lab for `seed`, in the order in which they are played. Returns their number. */
+/** All cases of a lab for `seed`, in the order in which they are run. Returns their number. */
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 /** The case of usual sizes at this layout, with inputs of its own for each `number`. */
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);

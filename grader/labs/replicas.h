@@ -1,6 +1,6 @@
 /** @file
  * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two steps of the whole
- * model. Rows are judged as sets, so the judge does not play the sampler; see judge/diagnose/batch_rows.c.
+ * model. Rows are judged as sets, so the judge does not run the sampler; see judge/diagnose/batch_rows.c.
  */
 #pragma once
 

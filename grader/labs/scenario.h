@@ -1,6 +1,6 @@
 /** @file
- * A scenario: what is done with a lab in one case, step by step, and what is written down. The runner plays it on
- * every rank with the student's functions in single precision; the judge plays the same source with the plain
+ * A scenario: what is done with a lab in one case, step by step, and what is written down. The runner runs it on
+ * every rank with the student's functions in single precision; the judge runs the same source with the plain
  * layers on one rank in double precision. So both streams have the same entries in the same order, and the
  * judge compares them one by one.
  */
@@ -115,7 +115,7 @@ Tensor *into_layer(Scenario *run, Tensor *x);
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 enum { KEY_SIZE = 64 }; /**< bytes of a text that inputs are drawn by */
-/** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for: the judge plays each
+/** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for: the judge runs each
  *  case many times. `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
 

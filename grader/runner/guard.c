@@ -71,7 +71,7 @@ static void wait_for_others(void)
     int64_t events[MAX_RANKS], asked[MAX_RANKS] = {0};
     memset(events, -1, sizeof events);
     atomic_store(&guard.header->state,
-                 PLAYING); /* one that crashes in MPI waits for nothing there */
+                 RUNNING); /* one that crashes in MPI waits for nothing there */
     for (int nap = 0, rank = 0; nap < PATIENCE && rank < MAX_RANKS;) {
         if (is_as_far(&guard.launch->rank[rank], &events[rank], &asked[rank])) {
             rank++;

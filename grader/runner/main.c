@@ -1,4 +1,4 @@
-/* The runner: one rank of a launch. It plays the cases that the judge posts, with the student's lab linked
+/* The runner: one rank of a launch. It runs the cases that the judge posts, with the student's lab linked
  * in, and writes down what it saw. It knows no expected value and gives no verdict. */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -184,7 +184,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     runner.points = 0;
     bool complete = setjmp(runner.case_ends) == 0;
     if (complete) {
-        atomic_store(&runner.header->state, PLAYING);
+        atomic_store(&runner.header->state, RUNNING);
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
         group = group_of(world, "world");
         mesh_open(mesh, group, c->tp);

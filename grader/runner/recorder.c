@@ -118,7 +118,7 @@ int leave(int result)
     if (recorder.header && --recorder.depth == 0) {
         recorder.current->ended = nanoseconds();
         recorder.current->returned = 1;
-        atomic_store(&recorder.header->state, PLAYING);
+        atomic_store(&recorder.header->state, RUNNING);
         atomic_fetch_add(&recorder.header->events, 1);
     }
     return result;

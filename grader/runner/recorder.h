@@ -25,7 +25,7 @@ void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number
 /** Nothing is recorded from now on, and MPI_COMM_WORLD means what it does. */
 void recorder_end(void);
 
-/** Is a case being played? */
+/** Is a case being run? */
 bool recorder_active(void);
 
 /** What this rank is at. */

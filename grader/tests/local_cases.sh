@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An instructor's cases, layouts and points (grader/cases.local): they are played, and what makes no sense is one error with its
+# An instructor's cases, layouts and points (grader/cases.local): they are run, and what makes no sense is one error with its
 # line. Shapes are drawn anew for each seed.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
@@ -12,7 +12,7 @@ judge() { # ARGUMENTS...: lab 2 with the file local
     build/grade --author student --lab 2 --seed 1 --cases local "$@" > out 2>&1
     status=$?
 }
-plays() { # CASES, ON UP TO RANKS
+runs() { # CASES, ON UP TO RANKS
     [ "$status" = 0 ] && says "($1 cases on up to $2 ranks"
 }
 plays_one() {
@@ -22,20 +22,20 @@ build/grade --author student --lab 2 --seed 1 > out 2>&1
 usual=$(sed -nE 's/.*\(([0-9]+) cases on up to 4 ranks.*/\1/p' out)
 : > local
 judge
-check "an empty file changes nothing" plays "$usual" 4
+check "an empty file changes nothing" runs "$usual" 4
 printf '# nothing\n\n  \t\nseed 5 6 # two\n' > local
 judge
-check "the cases of two more seeds are played" plays $((3 * usual)) 4
+check "the cases of two more seeds are run" runs $((3 * usual)) 4
 printf 'shape 2 B=3 S=7 H=40 OUT=24\r\nshape 2 H=12 AT=3' > local
 judge
-check "a shape is played at each layout, or at the one that it names" plays $((usual + 5)) 4
+check "a shape is run at each layout, or at the one that it names" runs $((usual + 5)) 4
 judge --case $((usual + 4))
 check "the last case is an instructor's, and can be repeated alone" plays_one
 judge --case $((usual + 5))
 check "a case beyond the last is refused" fails_saying "lab 2 has cases 0 to $((usual + 4))"
 printf 'layout 2 6\npoints 2 sharding=5 forward=7\n' > local
 judge
-check "a layout is added" plays $((usual + 3)) 6
+check "a layout is added" runs $((usual + 3)) 6
 check "points are the instructor's" scores 18/18
 
 # A wrong answer that only an instructor's shape shows.

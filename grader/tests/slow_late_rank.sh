@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank that gets no core for a while, as on a machine that is asked too much: it plays each case that it has part in, and plays it once.
+# A rank that gets no core for a while, as on a machine that is asked too much: it runs each case that it has part in, and runs it once.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -43,5 +43,5 @@ for seed in 1 2 3 4; do grade_with_a_late_rank $seed; done
     cat out.*
 } > out
 check "a right answer has full marks though a rank comes late" [ $status = 0 -a $stops -gt 100 ]
-check "no case is played twice, which would be a hang: the ranks are started once" [ $launches = 0 ]
+check "no case is run twice, which would be a hang: the ranks are started once" [ $launches = 0 ]
 finish

@@ -1,4 +1,4 @@
-/* What is expected, and how far single precision lies from it: two processes compute that together. Plays are made up here. */
+/* What is expected, and how far single precision lies from it: two processes compute that together. Runs are made up here. */
 #include "backend/backend.h"
 #include "grader/judge/grade.h"
 

@@ -1,4 +1,4 @@
-/* What must come out: the judge plays the scenario with the plain layers, or computes the expectation. */
+/* What must come out: the judge runs the scenario with the plain layers, or computes the expectation. */
 #include "grader/judge/compare/expected.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ typedef struct Expected {
 /** Writes what rank `rank` must see, by the scenario or the expectation of the case. */
 ExpectFunction write_expected;
 
-/** Plays the case in double precision as rank `rank` must see it (for layers each rank sees the same).
+/** Runs the case in double precision as rank `rank` must see it (for layers each rank sees the same).
  *  `rounded` says how many runs in emulated single precision to add, for expected_spread(); 0 for a suspect. What is expected
  *  with a spread holds until another such is. To be freed with expected_free(). */
 Expected expect(const Case *c, int rank, int suspect, int rounded);

@@ -1,4 +1,4 @@
-/* The words of the plain layers, as the judge plays them: each makes the mistake of the suspect that is being played. */
+/* The operations of the plain layers, as the judge runs them: each makes the mistake of the suspect that is being run. */
 #include <math.h>
 
 #include "grader/judge/compare/expected.h"
@@ -6,7 +6,7 @@
 
 enum { MOST_MADE = 8 };
 
-/* The words pass no context, so what they do wrong is said here while one suspect is played. */
+/* Operations take no context, so what they do wrong is said here while one suspect is run. */
 static struct {
     int kind;
     const Case *c;

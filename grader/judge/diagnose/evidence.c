@@ -139,7 +139,7 @@ bool scaled(const Evidence *e)
         factor);
 }
 
-static Expected *played(Trial *t, int suspect)
+static Expected *expected_with(Trial *t, int suspect)
 {
     if (!t->suspected[suspect].all.base)
         t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
@@ -163,7 +163,7 @@ bool suspected(const Evidence *e)
         const Suspect *suspect = &suspects[s];
         if (!(suspect->families & kind_of_case(e->c)->mistakes))
             continue;
-        const Expected *wrong = played(e->trial, s);
+        const Expected *wrong = expected_with(e->trial, s);
         const Entry *entry = find_entry(wrong->all, VALUES, e->want->label);
         if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
             !gives(e, numbers_of(e->want))) {

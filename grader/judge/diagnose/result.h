@@ -42,7 +42,7 @@ typedef struct CheckResult {
 
 /** How far the grader has come with a lab. */
 typedef enum LabState {
-    GRADED,          /**< its cases were played and judged */
+    GRADED,          /**< its cases were run and judged */
     NOT_STARTED_YET, /**< it is as it was handed out, or a TODO comes before everything */
     DOES_NOT_BUILD,  /**< the compiler or the linker refuses it */
     IS_REFUSED,      /**< it builds, and would do what the grader cannot judge or does not allow */
@@ -65,7 +65,7 @@ typedef struct LabResult {
     char printed[8192]; /**< by its ranks: how much, where it is kept, the first lines */
     int points, of;     /**< earned, and what there is to earn */
     uint64_t seed;      /**< of its cases */
-    int cases;          /**< that were played */
+    int cases;          /**< that were run */
     int kit_cases;      /**< the first of these, everybody's; then come the instructor's */
     double seconds;     /**< that it took */
     Times times;        /**< what of these seconds went where */

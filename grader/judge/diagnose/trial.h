@@ -10,16 +10,15 @@
 
 /** One case, while it is judged. */
 typedef struct Trial {
-    LabResult *result;      /**< of the lab, where it is noted */
-    const Case *c;          /**< the case */
-    int index;              /**< its number among the lab's cases */
-    char sizes[160];        /**< its case_text() */
-    const Outcome *outcome; /**< what the ranks have given */
-    Expected expected;      /**< what this rank must give */
-    Expected
-        suspected[MISTAKES]; /**< what the case gives by mistake; played when first asked for */
-    int rank;                /**< whose stream is being looked at */
-    bool broken_in_step_1;   /**< something of the first step was not reached on this rank */
+    LabResult *result;            /**< of the lab, where it is noted */
+    const Case *c;                /**< the case */
+    int index;                    /**< its number among the lab's cases */
+    char sizes[160];              /**< its case_text() */
+    const Outcome *outcome;       /**< what the ranks have given */
+    Expected expected;            /**< what this rank must give */
+    Expected suspected[MISTAKES]; /**< what the case gives by mistake; run when first asked for */
+    int rank;                     /**< whose stream is being looked at */
+    bool broken_in_step_1;        /**< something of the first step was not reached on this rank */
     bool silent;         /**< nothing was sent in a pass of which ranks need numbers of others */
     bool todo;           /**< a TODO is why something was not reached */
     char mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or empty */

@@ -3,7 +3,7 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* How often a check is explained: to play the suspects takes time, and the first explanation is the one that is told. */
+/* How often a check is explained: to run the suspects takes time, and the first explanation is the one that is told. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;

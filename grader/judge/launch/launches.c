@@ -25,7 +25,7 @@ static void add_times(Runs *runs)
 {
     double now = clock_now(), up = runs->up > 0 ? runs->up : now;
     runs->times.launch += up - runs->begun;
-    runs->times.playing += now - up;
+    runs->times.running += now - up;
 }
 
 /* Waits for the case that was posted. */
@@ -76,7 +76,7 @@ static bool has_gone(const Launcher *launcher, int rank)
 }
 
 /* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
- * play it a second time, alone. */
+ * run it a second time, alone. */
 static void wait_for_all(Launcher *launcher, int ranks, int cases)
 {
     enum { LOOKS = 600000 }; /* a minute at least */
@@ -92,7 +92,7 @@ static void wait_for_all(Launcher *launcher, int ranks, int cases)
 
 static const double slower = 8; /* a rank with sanitizers */
 
-/* Plays cases from `first` on in one launch; returns the number of the next case that is to be played. */
+/* Runs cases from `first` on in one launch; returns the number of the next case that is to be run. */
 static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
                      Problem *problem)
 {

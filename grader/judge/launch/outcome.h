@@ -14,7 +14,7 @@ typedef enum Ending {
     HUNG,     /**< all ranks wait, and nothing can come */
     LOOPED,   /**< a rank computes for ever */
     STOPPED,  /**< the grader was told to end */
-    NOT_RUN,  /**< it was not played */
+    NOT_RUN,  /**< it was not run */
 } Ending;
 
 /** What one case has given. */
@@ -28,7 +28,7 @@ typedef struct Outcome {
 /** Where the time of launches goes, in seconds. */
 typedef struct Times {
     double launch;  /**< until every rank of the first case was there */
-    double playing; /**< from then on until they had left */
+    double running; /**< from then on until they had left */
 } Times;
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
@@ -50,7 +50,7 @@ typedef struct Runs {
  *  of it is run; otherwise false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
-/** Launches `runner` and plays the cases, again with what is left after a crash or a hang.
+/** Launches `runner` and runs the cases, again with what is left after a crash or a hang.
  *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
  *  @return NULL with `problem` when nothing can be launched; else to be freed with runs_free() */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,

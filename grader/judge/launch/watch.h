@@ -5,7 +5,7 @@
 
 #include "grader/judge/launch/outcome.h"
 
-/** What is known of ranks that play a case. */
+/** What is known of ranks that run a case. */
 typedef struct Watch {
     const Launch *launch; /**< shared with the ranks */
     const int *pid;       /**< of each rank */
@@ -30,8 +30,8 @@ typedef struct Watch {
 Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
                   double patience);
 
-/** COMPLETE while there is hope; HUNG or LOOPED, with the diagnosis of who waits where, when there is none. What lasts is told on
- *  stderr, where that is a terminal. */
+/** COMPLETE while the ranks can still go on; HUNG or LOOPED, with the diagnosis of who waits where, when
+ *  they cannot. What lasts is told on stderr, where that is a terminal. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
 /** The diagnosis of a case whose ranks have ended before it. */

@@ -137,9 +137,9 @@ static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
         const Call *call = &mine->call[i];
         if (!is_waited_for(call, index))
             continue;
-        Outlook hope = outlook_of_call(look, call, rank, mine->first + i);
-        worst = hope < worst ? hope : worst;
-        best = hope > best ? hope : best;
+        Outlook outlook = outlook_of_call(look, call, rank, mine->first + i);
+        worst = outlook < worst ? outlook : worst;
+        best = outlook > best ? outlook : best;
         any = true;
     }
     return !any ? SOME : wait->some ? best : worst;
@@ -148,7 +148,7 @@ static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
 Outlook outlook_of(const Calls *calls)
 {
     Look look = {calls, together_of(calls), messages_of(calls)};
-    Outlook hope = NONE_LEFT;
+    Outlook outlook = NONE_LEFT;
     for (int r = 0; r < calls->ranks; r++) {
         const Call *call = call_of_rank(calls, r);
         if (!call)
@@ -157,9 +157,9 @@ Outlook outlook_of(const Calls *calls)
             call->rule == LOCAL
                 ? outlook_of_wait(&look, call, r)
                 : outlook_of_call(&look, call, r, calls->rank[r].first + calls->rank[r].count - 1);
-        hope = mine > hope ? mine : hope;
+        outlook = mine > outlook ? mine : outlook;
     }
     free(look.together.part);
     free(look.messages.part);
-    return hope;
+    return outlook;
 }

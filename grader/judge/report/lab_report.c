@@ -208,10 +208,10 @@ void report_times(FILE *out, const Verdict *verdict, double built)
     for (int i = 0; i < verdict->count; i++) {
         seconds += verdict->labs[i].seconds;
         all.launch += verdict->labs[i].times.launch;
-        all.playing += verdict->labs[i].times.playing;
+        all.running += verdict->labs[i].times.running;
     }
     fprintf(out, _("time %.2f s: make and compiler %.2f, launch %.2f, ranks %.2f, judge %.2f\n"),
-            built + seconds, built, all.launch, all.playing, seconds - all.launch - all.playing);
+            built + seconds, built, all.launch, all.running, seconds - all.launch - all.running);
 }
 
 void report_total(FILE *out, const Verdict *verdict, Page page)
