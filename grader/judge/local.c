@@ -28,7 +28,8 @@ __attribute__((format(printf, 3, 4))) static bool refuse(const Reader *r, const 
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     snprintf(where, sizeof where, "%s:%d", r->path, r->line);
-    return problem_set(r->problem, where, hint, "%s", what);
+    problem_set(r->problem, where, hint, "%s", what);
+    return false;
 }
 
 static bool read_number(const char *text, uint64_t largest, uint64_t *number)
@@ -48,8 +49,11 @@ static bool read_lab(Reader *r, const char *word)
         N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
     if (!word)
         return refuse(r, hint, "%s", _("the number of a lab is missing"));
-    r->lab = read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
-    return r->lab || refuse(r, hint, _("there is no lab '%.60s'"), word);
+    const Lab *lab = read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
+    if (!lab)
+        return refuse(r, hint, _("there is no lab '%.60s'"), word);
+    r->lab = lab;
+    return true;
 }
 
 /* ---- seed 17 4711 */
@@ -128,7 +132,7 @@ static bool read_points(Reader *r, const char *word)
     uint64_t points;
     const char *value = strchr(word, '=');
     Check check = value ? check_of_key(word, (size_t)(value - word)) : CHECKS;
-    if (!lab_points(r->lab, check))
+    if (!value || !lab_points(r->lab, check))
         return refuse(r, r->hint, _("lab %d has no check '%.60s'"), r->lab->number, word);
     if (!read_number(value + 1, MOST_POINTS, &points) || !points)
         return refuse(r, _("points are whole numbers from 1 to 1000"),
@@ -270,7 +274,7 @@ static bool read_line(Reader *r, char *line)
 bool local_read(const char *path, Local *local, Problem *problem)
 {
     char line[LINE_SIZE];
-    Reader r = {.local = local, .path = path, .problem = problem};
+    Reader r = {.local = local, .lab = lab_at(0), .path = path, .problem = problem};
     bool good = true;
     FILE *file = fopen(path, "r");
     *local = (Local){0};

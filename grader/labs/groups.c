@@ -39,10 +39,11 @@ Members dp_group(const Case *c, int rank)
 
 static void write_expected(Stream *stream, GroupName name, Members m, int rank)
 {
+    const int index = (rank - m.first) / m.stride;
     double *members = numbers(stream, MEMBERS_OF, name, m.count);
     for (int i = 0; i < m.count; i++)
         members[i] = m.first + i * m.stride;
-    *numbers(stream, RANK_IN, name, 1) = (double)((rank - m.first) / m.stride);
+    *numbers(stream, RANK_IN, name, 1) = index;
     *numbers(stream, DEGREE_OF, name, 1) = m.count;
 }
 

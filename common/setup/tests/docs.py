@@ -112,7 +112,7 @@ def check_headers(pages):
     pages_of = {header: [name for name in pages if name.endswith("_8h.html") and
                          name.split("2")[-1] == os.path.basename(header).replace("_", "__").replace(".h", "_8h.html")] for header in headers}
     lost = [header for header, names in pages_of.items() if not any(name in listed for name in names)]
-    check("every header of the rooms and the grader is in a group", len(headers) > 80 and not lost, "\n".join(lost))
+    check("every header of the rooms and the grader is in a group", len(headers) > 60 and not lost, "\n".join(lost))
     described = set(re.findall(r"@defgroup (\w+)", text_of(f"{HERE}/pages/groups.dox")))
     rooms = {path.split("/")[1] for path in headers if path.count("/") > 1 and path.startswith("common/")}
     check("every room is a group that says what it is", rooms <= described, rooms - described)
@@ -128,7 +128,7 @@ def check_order():
             for other in re.findall(r'#include "(\w+)/', text_of(path)):
                 if other in rooms and rooms.index(other) > rooms.index(room):
                     wrong.append(f"{path} includes a header of {other}")
-    check("a room knows only those that stand above it in the list of rooms", len(rooms) == 10 and not wrong, "\n".join(wrong))
+    check("a room knows only those that stand above it in the list of rooms", len(rooms) == 11 and not wrong, "\n".join(wrong))
 
 
 def check_labs(pages):

@@ -31,7 +31,10 @@ static bool is_under_way(double x)
         float number;
     } mark = {UNDER_WAY};
     const double wide = copysign((double)mark.number, 1), positive = copysign(x, 1);
-    return !memcmp(&wide, &positive, sizeof wide);
+    uint64_t bits[2];
+    memcpy(&bits[0], &wide, sizeof wide);
+    memcpy(&bits[1], &positive, sizeof positive);
+    return bits[0] == bits[1];
 }
 
 bool not_a_number(const Evidence *e)
