@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, HAS_NCCL and the settings.
+# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
 # check.sh --unknown NAME...: which of these names is no setting.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -126,7 +126,7 @@ check_backend() {
     *) stop "$(said "there is no transport '%s'" "$TRANSPORT")" "$(say 'TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl')" ;;
     esac
     [[ $BACKEND != cpu ]] || stop "$(say 'NCCL moves the memory of GPUs')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
-    [[ -z $NVCC || -n $HAS_NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
+    [[ -z $NVCC || -n $NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
         "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
     ! goal grade trace || stop "$(say 'the grader looks on at what goes through MPI')" \
         "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"

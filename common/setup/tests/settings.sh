@@ -44,6 +44,14 @@ every_setting() {
     [ "${#names[@]}" -gt 40 ] && [ -z "$unknown" ]
 }
 check "every setting that the help names is one" every_setting
+every_variable_is_passed() {
+    local name
+    for name in $(grep -oE '\$\{?[A-Z_]+' common/setup/check.sh | tr -d '${' | sort -u); do
+        case $name in BASH_SOURCE | LANG | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
+        sed -n '/^CHECKED = /,/[^\\]$/p' Makefile | grep -qw "$name" || { echo "CHECKED lacks $name" > out && return 1; }
+    done
+}
+check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
 check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is no folder that can be written" env TMPDIR=/nonexistent make grade LAB=1
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 check "a build folder that cannot be made is told" stops "nothing can be written into the folder /proc/build" make grade LAB=1 BUILD=/proc/build
