@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""Every file of code begins with a comment: what it is."""
+import os
+import re
+import subprocess
+import sys
+
+os.chdir(os.environ.get("ROOT", "."))
+listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=False).stdout.split()
+paths = [path for path in listed or (os.path.join(folder, name)[2:] for folder, _, names in os.walk(".") for name in names)
+         if re.search(r"(^|/)Makefile$|\.(c|h|cc|cu|cuh|py|sh|bash|mk|js)$", path) and os.path.exists(path) and
+         not path.startswith(("build/", "labs/", "solutions/")) and not re.search(r"/(start|mutants|accepts)/", path)]
+BEFORE = r"(#!.*\n|# shellcheck .*\n|\"use strict\";\n|\s)*"
+COMMENT = r"(/\*|//|#|r?\"\"\")(?!include|define|if|pragma)[\s*`]*(@file)?[\s*`]*\w"
+silent = []
+for path in paths:
+    with open(path, encoding="utf-8") as file:
+        text = file.read(2000)
+    if not re.match(COMMENT, text[re.match(BEFORE, text).end():]):
+        silent.append(path)
+print("not ok" if silent else "ok", "- every file of code begins with what it is")
+print("".join(f"    {path}\n" for path in silent), end="")
+sys.exit(bool(silent))
