@@ -9,7 +9,10 @@ source common/base/say.sh
 # make speaks before it makes anything, its sentences' catalogues too.
 make_catalogues() {
     local file folder
-    case ${LC_ALL:-${LC_MESSAGES:-${LANG:-C}}} in C* | POSIX) return ;; esac
+    case ${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} in
+    C | POSIX) return ;;
+    '' | C.*) [[ -n ${LANGUAGE:-} ]] || return ;;
+    esac
     [[ ! -d $TEXTDOMAINDIR ]] || return
     for file in common/po/*.po; do
         folder=$TEXTDOMAINDIR/$(basename "$file" .po)/LC_MESSAGES

@@ -268,6 +268,9 @@ def pages_come_out(folder):
     for words, arguments in (("empilement", ("grade", "STACK=x")), ("réglage", ("grade", "NOWHERE=1")), ("numéro d'une balise", ("train", "UPTO=99"))):
         words_said = said_by_make(*arguments, LANG="fr_FR.UTF-8")
         check(f"make {' '.join(arguments)} is refused in French", [] if words in words_said and "INDICE" in words_said else [words_said])
+    for number, locale in enumerate(("fr_FR.UTF-8", "C.UTF-8", "")):
+        words_said = said_by_make("grade", "STACK=x", f"BUILD={folder}/new{number}", LANGUAGE="fr", LANG=locale)
+        check(f"so it is before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])
 
 
 def doctor_comes_out():

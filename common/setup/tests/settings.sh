@@ -47,7 +47,7 @@ check "every setting that the help names is one" every_setting
 every_variable_is_passed() {
     local name
     for name in $(grep -v '^#' common/setup/check.sh | grep -oE '[$]\{?[A-Z_]+' | tr -d '\044{' | sort -u); do
-        case $name in BASH_SOURCE | LANG | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
+        case $name in BASH_SOURCE | LANG | LANGUAGE | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
         sed -n '/^CHECKED = /,/[^\\]$/p' Makefile | grep -qw "$name" || { echo "CHECKED lacks $name" > out && return 1; }
     done
 }
