@@ -17,11 +17,15 @@ VERSION = 1.0
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 
-MPI_CFLAGS := $(shell pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
-MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
-XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
-BLAS_CFLAGS := $(shell pkg-config --cflags $(BLAS) 2>/dev/null)
-BLAS_LIBS := $(shell pkg-config --libs $(BLAS) 2>/dev/null || echo -l$(BLAS))
+# answer, NAME, COMMAND: what a command says, asked when NAME is first used, and once: a student waits for each process.
+answer = $(eval $(1) := $$(shell $(2)))$($(1))
+MPI_CFLAGS = $(call answer,MPI_CFLAGS,pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
+MPI_LIBS = $(call answer,MPI_LIBS,pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
+XML_CFLAGS = $(call answer,XML_CFLAGS,pkg-config --cflags libxml-2.0 2>/dev/null)
+BLAS_CFLAGS = $(call answer,BLAS_CFLAGS,pkg-config --cflags $(BLAS) 2>/dev/null)
+BLAS_LIBS = $(call answer,BLAS_LIBS,pkg-config --libs $(BLAS) 2>/dev/null || echo -l$(BLAS))
+# in_path, PROGRAM: where it is, if it is there.
+in_path = $(firstword $(wildcard $(addsuffix /$(1),$(subst :, ,$(PATH)))))
 
 # -Wno-pass-failed: clang with -O1 (SAN=1) makes no vectors of loops, and says so.
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
@@ -82,6 +86,7 @@ CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET LABS HANDOUT BUILD CC MPI_LIBS NVCC
           TRANSPORT ON SITE
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
+$(if $(filter-out 0,$(.SHELLSTATUS)),$(error common/setup/check.sh: exit status $(.SHELLSTATUS)))
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
@@ -226,4 +231,4 @@ clean:
 # ---- the course, the reference, the tests: not handed out -----------------------------------------------------------
 
 -include $(wildcard slides/slides.mk common/setup/docs/docs.mk common/tests/tests.mk)
--include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,float double cuda emulated) -name '*.d' 2>/dev/null)

@@ -5,7 +5,7 @@
 
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
-CUDA := $(or $(CUDA),$(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))))
+CUDA := $(or $(CUDA),$(patsubst %/bin/nvcc,%,$(or $(call in_path,nvcc),$(wildcard /usr/local/cuda/bin/nvcc))))
 NVCC = $(if $(CUDA),$(CUDA)/bin/nvcc)
 INCLUDES_NCCL = echo '$(HASH)include <nccl.h>' | $(NVCC) -E -x cu - > /dev/null 2>&1 && echo yes
 HAS_NCCL = $(or $(filter emulated,$(BACKEND)),$(if $(NVCC),$(shell $(INCLUDES_NCCL))))
@@ -75,5 +75,3 @@ gpu-report:
 	$(MAKE) BACKEND=$(REPORT_ON) SOLUTION=1 $(BUILD)/grade $(TESTS_REPORTED) runners
 	$(call as_environment,MODELS STEPS PEAK TORCH) TESTS='$(TESTS_REPORTED)' \
 	    common/backend/cuda/report.sh $(BUILD) $(REPORT_ON)
-
--include $(shell find $(BUILD)/cuda $(BUILD)/emulated -name '*.d' 2>/dev/null)

@@ -3,7 +3,7 @@
 LANGUAGES = fr
 export TEXTDOMAIN := balise
 export TEXTDOMAINDIR := $(abspath $(BUILD))/locale
-CATALOGUES := $(if $(shell command -v msgfmt),$(LANGUAGES:%=$(BUILD)/locale/%/LC_MESSAGES/balise.mo))
+CATALOGUES := $(if $(call in_path,msgfmt),$(LANGUAGES:%=$(BUILD)/locale/%/LC_MESSAGES/balise.mo))
 $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/po/%.po
 	mkdir -p $(@D)
 	msgfmt --check-format $< -o $@

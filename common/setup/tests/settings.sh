@@ -55,4 +55,11 @@ check "the Makefile passes check.sh every variable that it reads" every_variable
 check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is no folder that can be written" env TMPDIR=/nonexistent make grade LAB=1
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 check "a build folder that cannot be made is told" stops "nothing can be written into the folder /proc/build" make grade LAB=1 BUILD=/proc/build
+
+a_failing_check() {
+    rm common && cp -r "$ROOT/common" common # it was a link
+    printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
+    ! make help > out 2>&1 && grep -q 'check.sh: exit status 3' out
+}
+check "where check.sh itself fails, make does not go on" a_failing_check
 finish
