@@ -8,14 +8,12 @@ RUNNER := $(wildcard grader/runner/*.c)
 lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
-# Lab 9 has none: it begins from the student's lab 1.
-start_file = $(if $(filter 9,$(1)),labs/$(call lab_file,1),grader/start/$(call lab_file,$(1)))
-START_FILES = $(filter grader/%,$(foreach lab,$(LABS),$(call start_file,$(lab))))
+START_FILES := $(wildcard grader/start/*/*.c)
 # The start files of labs, compiled by float or double: what stands there before the lab.
 start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n))))
 
 # Whose lab it is in a stack, and the rest that grader/stack.py says of the stack asked for: once, where it matters.
-STACKED = $(eval STACKED := $(shell grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO))))$(STACKED)
+STACKED = $(call answer,STACKED,grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO)))
 stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
 author_of = $(call stack,author-$(1))
 
@@ -36,7 +34,8 @@ $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/gene
 
 # Compiled with the student in mind, only its exports visible, its code in a section of its own. Without -no-pie and
 # frame pointers an address does not tell a lab's line. gcc alone moves parts of a function into another section.
-IN_ONE_PIECE := $(if $(shell $(CC) --version 2>/dev/null | grep -i clang),,-fno-reorder-blocks-and-partition)
+IS_CLANG = $(call answer,IS_CLANG,$(CC) --version 2>/dev/null | grep -i clang)
+IN_ONE_PIECE = $(if $(IS_CLANG),,-fno-reorder-blocks-and-partition)
 LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter \
     $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration) \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls $(IN_ONE_PIECE) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
@@ -83,7 +82,7 @@ COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_wei
                   $(addprefix kernel_attention_,forward backward)
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 # gold, of the same package, needs half of ld's time, and a student waits for it after each edit.
-FASTER_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
+FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
                  -Wl,--export-dynamic-symbol=sched_yield
 # Of the scenarios a runner takes that of its lab.
@@ -109,7 +108,7 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 
 # All but its main: the gradebook and the hand-in know the labs and their checks by it.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
-                  $(call start_objects,double,5 7 11)
+                  $(call start_objects,double,$(FROM_START_FILES))
 # Operations that mistakes.h replaces by wrong ones.
 REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
 JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
@@ -162,4 +161,4 @@ report:
 
 .PHONY: start
 start:
-	LAB=$(call quoted,$(LAB)) LABS='$(LABS)' grader/start-lab.sh labs/$(call lab_file,$(LAB)) $(call start_file,$(LAB))
+	LAB=$(call quoted,$(LAB)) LABS='$(LABS)' grader/start-lab.sh labs/$(call lab_file,$(LAB))

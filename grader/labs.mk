@@ -33,9 +33,11 @@ $(call add_lab,10,10-dp-group/dp-group.c,8,,mesh_init_dp)
 $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
     sampler_set_epoch bucket_ready buckets_finish metrics_synchronise)
 
-# The labs whose functions make train calls. Before such a lab, a layer of common/model/serial stands in, or else its
-# start file.
-TRAINED = 1 3 4 7 8 10 11
+# The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
+# layer of common/model/serial, or else the lab's start file.
+TRAINED = 3 4 7 8 10 11
 SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
+FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
+                     $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
 # After these labs the parts fit together, and make train STACK=mine goes on to them.
 STAGES = 5 7 9 11

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """stack.py [STACK [UPTO]]: the labs that one program is made of, as make reads them; a fact a line, NAME=VALUE.
 stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
-stack.py missing LAB: why a lab that stands on this one waits.
+stack.py missing LAB: why a lab that stands on this one waits. stack.py start LAB: its start file.
 
 STACK is mine, solutions (also where nothing is said) or serial. At stage n a function is that of the last lab up to n that defines it, or
 what stands there before any lab. Without UPTO the stage is the last one whose labs are there: of grader/labs.mk, or, with mine, started."""
@@ -44,9 +44,10 @@ def tokens(path):
 
 
 def start_file(number):
-    """Lab 9 begins from the student's lab 1."""
-    folder = "labs" if number == 9 else "grader/start"
-    return os.path.join(folder, LABS[1 if number == 9 else number].file)
+    """A file of the kit; a lab without one begins from the student's first lab with the same functions."""
+    path = os.path.join("grader/start", LABS[number].file)
+    first = min(n for n in LABS if LABS[n].exports == LABS[number].exports)
+    return path if first == number or os.path.exists(path) else os.path.join("labs", LABS[first].file)
 
 
 def is_started(number):
@@ -81,11 +82,10 @@ def parts_at(stage):
 
 
 def place_holder(number):
-    """The object that stands where a lab will: a layer of common/model/serial, its start file, or none."""
+    """The object that stands where a lab will: a layer of common/model/serial, or its start file."""
     serial = dict(pair.split(":") for pair in TABLE["SERIAL_LAYERS"])
-    if str(number) in serial:
-        return [f"float/common/model/serial/{serial[str(number)]}.o"]
-    return [] if number == 1 else [f"float/{start_file(number)[:-2]}.o"]
+    source = f"common/model/serial/{serial[str(number)]}.c" if str(number) in serial else start_file(number)
+    return f"float/{source[:-2]}.o"
 
 
 class Stack:
@@ -106,7 +106,7 @@ class Stack:
         for number in self.labs:
             yield f"part=labs/{author(number, self.mine)}/{number}.o"
         for number in self.others:
-            yield from (f"part={path}" for path in place_holder(number))
+            yield f"part={place_holder(number)}"
 
     def tell(self, upto):
         def row(numbers):
@@ -121,6 +121,9 @@ class Stack:
 def main(arguments):
     if arguments[:1] == ["started"]:
         return 0 if is_started(int(arguments[1])) else 1
+    if arguments[:1] == ["start"]:
+        print(start_file(int(arguments[1])))
+        return 0
     if arguments[:1] == ["missing"]:
         print("waits:", _("it stands on lab %s, which is not started") % arguments[1])
         print(_("  HINT: ") + _("make grade LAB=%s comes first") % arguments[1])

@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# start-lab.sh FILE START: lays the start file of lab LAB (of LABS). What is there already is kept as FILE.1, FILE.2, ..., unless
-# it is the start file as it was.
+# start-lab.sh FILE: lays the start file of lab LAB (of LABS). What is there already is kept as FILE.1, FILE.2, ..., unless it is the
+# start file as it was.
 set -euo pipefail
-file=$1 start=$2
+file=$1
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
-source "$(dirname "$0")/../common/base/say.sh"
+source "${0%/*}/../common/base/say.sh"
 [ -n "$LAB" ] || give_up "$(say 'which lab?')" "$(said 'make start LAB=2; the labs are: %s' "$LABS")"
 [[ " $LABS " == *" $LAB "* && $LAB != *[[:space:]]* ]] || give_up "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
-[ "$LAB" != 9 ] || grader/stack.py started 1 ||
-    give_up "$(say 'lab 9 begins from your own lab 1, which is not started')" 'make grade LAB=1'
+start=$(grader/stack.py start "$LAB")
+case $start in
+labs/*)
+    first=${start#labs/} && first=${first#0} && first=${first%%-*}
+    grader/stack.py started "$first" ||
+        give_up "$(said 'lab %s begins from your own lab %s, which is not started' "$LAB" "$first")" "make grade LAB=$first"
+    ;;
+esac
 if [ -e "$file" ]; then
     if cmp -s "$file" "$start"; then
         tell '%s is a fresh start file already.' "$file"

@@ -3,8 +3,8 @@
 # ranks. Whatever they call of the kit beyond libbalise.a comes out of an archive: the serial layers and the start
 # files of labs. Scripts in these folders are tests too. run.sh runs them all. Included by the Makefile.
 
-CHECK_CFLAGS = $(shell pkg-config --cflags check 2>/dev/null)
-CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)
+CHECK_CFLAGS = $(call answer,CHECK_CFLAGS,pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS = $(call answer,CHECK_LIBS,pkg-config --libs check 2>/dev/null || echo -lcheck)
 
 TEST_FILES := $(wildcard common/*/tests/test_*.c grader/tests/test_*.c)
 TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES)))
@@ -45,13 +45,13 @@ define test_on_rule
 $(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a \
                             $(BUILD)/libbalise-$(1).a
 	mkdir -p $$(@D)
-	$$(link_test) $(CHECK_LIBS) $(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
+	$$(link_test) $$(CHECK_LIBS) $$(LDLIBS) $(LIBS_$(firstword $(subst -, ,$(1))))
 endef
 $(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(RUN_ON_GPU))))
 $(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER_NCCL))))
 
-LAYERS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) $(call start_objects,float,5 7 8 10 11)
-LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,5 7 11)
+LAYERS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) $(call start_objects,float,$(FROM_START_FILES))
+LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
 # What the judge knows of calls and of streams needs nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \

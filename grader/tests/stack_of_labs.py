@@ -54,8 +54,9 @@ with tempfile.TemporaryDirectory() as tree:
     NEEDS = {int(row[0]): [int(n) for n in row[2].split()] for row in ROWS}
     START = "/* TODO */\nint start(void) { return 1; }\n"
     os.makedirs(f"{tree}/solutions")
-    for file in FILES.values():
-        write(f"grader/start/{file}", START)
+    for number, file in FILES.items():
+        if number != 9: # begins from lab 1
+            write(f"grader/start/{file}", START)
     begin()
 
     last = max(FILES)
