@@ -6,7 +6,7 @@
 # On failure OUT.o is empty, and OUT.o.failed says what is wrong; its first word is "refused:" where the lab would build.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
-here=$(dirname "$0")
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$here/../common/base/say.sh"
 # The compiler's own files: not where TMPDIR may lead.
@@ -17,7 +17,7 @@ end_with() {
     printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
-    rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"
+    rm -f "$object".{raw,words,read,assembled}
     exit 1
 }
 
@@ -51,21 +51,27 @@ say_limit() {
 # foreign_file: the first file that the compiler has read and that is none of: a header of the kit, of the system or of MPI, the
 # lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
 foreign_file() {
-    local allowed=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "$(dirname "$source")") flag file assembled
-    assembled=$(realpath -m -- "$scratch")
+    local folders=("$scratch" "$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}") flag rule words files=() paths file folder
     for flag in $CFLAGS; do
-        case $flag in -I*) allowed+=("${flag#-I}") ;; esac
+        case $flag in -I*) folders+=("${flag#-I}") ;; esac
     done
-    mapfile -t allowed < <(realpath -m -- "${allowed[@]}")
-    while read -r file; do
+    for rule in "$object.read" "$object.assembled"; do
+        [ -e "$rule" ] || continue
+        # shellcheck disable=SC2162 # a backslash joins words and lines, as in a rule of make: a target, then files
+        read -d '' -a words < "$rule" || true
+        files+=("${words[@]:1}")
+    done
+    mapfile -t paths < <(realpath -m -- "${folders[@]}" "${files[@]}")
+    folders=("${paths[@]:0:${#folders[@]}}")
+    for file in "${paths[@]:${#folders[@]}}"; do
         # the assembler names its input, and the lab without its folder
-        case $file in "$assembled"/cc*.s | "$PWD/${source##*/}") continue ;; esac
-        for flag in "${allowed[@]}"; do
-            case $file in "$flag"/*) continue 2 ;; esac
+        case $file in "${folders[0]}"/cc*.s | "$PWD/${source##*/}") continue ;; esac
+        for folder in "${folders[@]:1}"; do
+            case $file in "$folder"/*) continue 2 ;; esac
         done
         echo "$file"
         return
-    done < <(cat "$object.read" "$object.assembled" 2> /dev/null | sed 's/^[^:]*://; s/\\$//' | tr -s ' ' '\n' | sed '/^$/d' | xargs -r realpath -m --)
+    done
 }
 
 check_files() {
@@ -75,20 +81,30 @@ check_files() {
         "$(say "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder")"
 }
 
-# undefined, defined, chosen: the symbols of other files, those that other files see, and functions that are chosen when the program
-# starts (ifunc). The number of a section stands in column 7, the name in column 8.
-list_symbols() {
-    local symbols
-    symbols=$(readelf --syms -W "$object.raw")
-    undefined=$(awk '$7 == "UND" && $8 { sub(/@.*/, "", $8); print $8 }' <<< "$symbols")
-    defined=" $(awk '$1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" { printf "%s ", $8 }' <<< "$symbols")"
-    chosen=$(awk '$4 == "IFUNC" { print $8 }' <<< "$symbols")
+# sections, and symbols: undefined ones of other files, defined ones that other files see, and chosen, functions that are picked when
+# the program starts (ifunc). Of a symbol the number of its section stands in column 7, the name in column 8.
+list_object() {
+    local kind name
+    sections=() undefined=() defined=' ' chosen=
+    while read -r kind name; do
+        case $kind in
+        section) sections+=("$name") ;;
+        undefined) undefined+=("$name") ;;
+        defined) defined+="$name " ;;
+        chosen) chosen=yes ;;
+        esac
+    done < <(readelf -SW --syms "$object.raw" | awk '
+        match($0, /^ *\[ *[1-9][0-9]*\] /) { $0 = substr($0, RLENGTH + 1); print "section", $1; next }
+        $1 !~ /^[0-9]+:$/ { next }
+        $7 == "UND" && $8 { sub(/@.*/, "", $8); print "undefined", $8 }
+        $7 != "UND" && $5 != "LOCAL" { print "defined", $8 }
+        $4 == "IFUNC" { print "chosen" }')
 }
 
 # Code that the system would run before or after the cases, and data beyond all measure.
 check_sections() {
-    local name bytes
-    while read -r name; do
+    local name data bss
+    for name in "${sections[@]}"; do
         case $name in
         .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
             .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
@@ -98,11 +114,11 @@ check_sections() {
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
             "$(say 'do what is to be done in the functions of the lab')" ;;
         esac
-    done < <(readelf -SW "$object.raw" | sed -nE 's/^ *\[ *[0-9]+\] (\.?[^ ]+) .*/\1/p' | grep -v '^NULL$')
+    done
     [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
         "$(say 'do what is to be done in the functions of the lab')"
-    bytes=$(size "$object.raw" | awk 'NR == 2 { printf "%.0f", $2 + $3 }')
-    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((bytes >> 20))" "$source")" \
+    { read -r _ && read -r _ data bss _; } < <(size "$object.raw")
+    [ $((data + bss)) -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((data + bss >> 20))" "$source")" \
         "$(say 'the sizes of a case come with its tensors: take memory when you know them')"
 }
 
@@ -170,7 +186,7 @@ instead_of() {
 
 check_calls() {
     local name function
-    while read -r name; do
+    for name in "${undefined[@]}"; do
         case $name in
         *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
             function=${name/#PMPI/MPI}
@@ -189,12 +205,11 @@ check_calls() {
                 "$(say 'a lab computes, and talks to its group by the words of balise.h or by MPI')"
             ;;
         esac
-    done <<< "$undefined"
+    done
 }
 
-rm -f "$object.failed"
+rm -f "$object".{failed,read,assembled}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
-rm -f "$object.read" "$object.assembled"
 (compile) 2> "$object.words" && status=0 || status=$?
 if [ "$status" != 0 ]; then
     check_files
@@ -206,9 +221,9 @@ if [ "$status" != 0 ]; then
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.words"
 fi
 check_files
-list_symbols
+list_object
 check_sections
-head -c 100000 "$object.words" >&2
+[ ! -s "$object.words" ] || head -c 100000 "$object.words" >&2
 
 arguments=()
 for name in $exports; do
@@ -217,8 +232,8 @@ for name in $exports; do
     arguments+=("--keep-global-symbol=$name")
 done
 check_calls
-while read -r name; do
+for name in "${undefined[@]}"; do
     case $name in PMPI_*) arguments+=("--redefine-sym=$name=${name#P}") ;; esac
-done <<< "$undefined"
+done
 objcopy "${arguments[@]}" --rename-section .text=balise_labs "$object.raw" "$object"
-rm -f "$object.raw" "$object.words" "$object.read" "$object.assembled"
+rm -f "$object".{raw,words,read,assembled}

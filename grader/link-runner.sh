@@ -5,7 +5,7 @@ set -euo pipefail
 lab=$1 out=$2
 shift 2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
-source "$(dirname "$0")/../common/base/say.sh"
+source "${0%/*}/../common/base/say.sh"
 
 leave_empty() {
     : > "$out"
