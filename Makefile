@@ -1,4 +1,4 @@
-# Balise: `make help` lists the commands.
+# Balise: `make help` shows the commands.
 #
 # Everything that is built lies below build/. Sources are found by their place: common/<room>/*.c is the runtime, in
 # single precision with the cpu backend (libbalise.a) and in double precision with the reference backend
@@ -86,7 +86,16 @@ CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET LABS HANDOUT BUILD CC MPI_LIBS NVCC
           TRANSPORT ON SITE
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
-$(if $(filter-out 0,$(.SHELLSTATUS)),$(error common/setup/check.sh: exit status $(.SHELLSTATUS)))
+$(if $(filter-out 0,$(.SHELLSTATUS)),$(error common/setup/check.sh: $(.SHELLSTATUS)))
+
+# `make help train` tells about train, and makes nothing.
+ifeq ($(firstword $(GOALS)),help)
+.PHONY: $(GOALS)
+help: | $(CATALOGUES)
+	common/setup/help.sh $(wordlist 2,9,$(GOALS))
+$(filter-out help,$(GOALS)):
+	:
+else
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
@@ -184,7 +193,7 @@ ifneq ($(call said,JOB),)
 sbatch:
 	$(ON_SLURM) wait $(call quoted,$(JOB))
 endif
-train $(if $(call said,JOB),,sbatch): $(TRAIN)
+train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
 	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
 	$(if $(REPORTED),$(MAKE_PAGE)training.py begin $(call PAGE,train))
@@ -202,8 +211,8 @@ plot: | $(CATALOGUES)
 
 # ---- setting up, looking around -------------------------------------------------------------------------------------
 
-.PHONY: setup doctor data demo help clean
-setup doctor data help: | $(CATALOGUES)
+.PHONY: setup doctor data demo clean
+setup doctor data: | $(CATALOGUES)
 setup:
 	common/setup/setup.sh
 
@@ -221,9 +230,6 @@ demo:
 	$(if $(HANDOUT),,$(MAKE) build grade SOLUTION=1)
 	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) $(SMALL_MODEL)
 
-help:
-	common/setup/help.sh
-
 # All that was built, and what was graded last; labs/ stays.
 clean:
 	rm -rf $(call quoted,$(BUILD))
@@ -232,3 +238,4 @@ clean:
 
 -include $(wildcard slides/slides.mk common/setup/docs/docs.mk common/tests/tests.mk)
 -include $(shell find $(addprefix $(BUILD)/,float double cuda emulated) -name '*.d' 2>/dev/null)
+endif

@@ -57,7 +57,7 @@ check_handout() {
 check_machine() {
     local name bare=yes
     for name in ${GOALS:-all}; do
-        [[ " clean setup doctor help demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
+        [[ " clean setup doctor demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
     done
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
@@ -154,6 +154,7 @@ if [[ ${1:-} == --unknown ]]; then
     exit
 fi
 make_catalogues
+[[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
 [[ ${MAKELEVEL:-0} != 0 ]] || check_names

@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# help.sh: what make help says, in the reader's language; the "sentence" that is looked up is the name of the file.
+# help.sh [TOPIC]: what make help [TOPIC] says, in the reader's language; the "sentence" that is looked up is the name of the file. A topic
+# begins with a line "== TOPIC"; what stands before the first is for students.
 set -euo pipefail
-source "$(dirname "$0")/../base/say.sh"
+source "${0%/*}/../base/say.sh"
 file=$(say 'common/setup/help.txt')
 [ -r "$file" ] || file=common/setup/help.txt
-cat "$file"
+topics=$(sed -n 's/^== //p' "$file" | paste -sd ' ')
+[[ $# = 0 || ($# = 1 && " $topics " == *" $1 "*) ]] ||
+    give_up "$(said "there is no help on '%s'" "$*")" "$(said 'make help alone, or with one of: %s' "$topics")"
+awk -v asked="${1:-}" '/^== / { topic = $2; next } topic == asked { lines[++count] = $0 }
+    END { while (lines[count] == "") count--; for (i = 1; i <= count; i++) print lines[i] }' "$file"

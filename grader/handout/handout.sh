@@ -26,14 +26,14 @@ put_runtime() {
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
     put "${files[@]}"
     put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
-    # What is not there is left out, and a heading below which nothing stands.
+    # What is not there is left out of the help: topics, commands, and a heading below which nothing stands.
     for file in common/setup/help.txt common/setup/help.*.txt; do
-        awk 'NR == 1 { print; next }
-            /^  (make|build\/)/ { skip = / make (test|handout|gradebook|slides|docs|layouts|bench|gpu-report|model|solution)/ }
-            /^[A-Z]/ { heading = $0; next }
-            skip || /^$/ || /^ *SOLUTION=/ { next }
-            heading { print ""; print heading; heading = "" }
-            { sub(/SOLUTION=1 /, ""); sub(/mine\|solutions/, "mine"); print }' \
+        awk '/^== / { exit_at = / (class|develop)$/ }
+            exit_at { exit }
+            /^  (make|build\/)/ { skip = / make (layouts|solution|help class|help develop) / }
+            /^[^ ]/ { skip = 0 }
+            skip { next }
+            { sub(/mine\|solutions/, "mine"); print }' \
             "$file" > "$stage/$file"
     done
     put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab}.sh grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk

@@ -72,11 +72,11 @@ no_reference_is_named() {
 
 help_is_true() {
     local target
-    (cd "$kit" && make --silent help > "$out" && make -pqr hint > "$tree/database" 2> /dev/null)
+    (cd "$kit" && { make --silent help && make --silent help train; } > "$out" && make -pqr hint > "$tree/database" 2> /dev/null)
     while read -r target; do
         grep -qE "^$target:" "$tree/database" || return
-    done < <(sed -nE 's/^  make ([a-z-]+).*/\1/p' "$out" | sort -u)
-    [ "$(grep -c '' "$out")" -gt 30 ] && ! grep -qE 'make (test|gradebook|bench|handout|solution)' "$out"
+    done < <(sed -nE 's/^  make ([a-z-]+).*/\1/p' "$out" | grep -vx help | sort -u)
+    [ "$(grep -c '' "$out")" -gt 30 ] && ! grep -qE 'make (test|gradebook|bench|handout|solution|help class|help develop)' "$out"
 }
 
 offline=()

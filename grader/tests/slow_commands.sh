@@ -53,7 +53,7 @@ is_there() { # the test that is said to run it
 }
 
 declare -A seen
-for file in README.md "$ROOT"/grader/README.md "$ROOT"/grader/handout/README.md "$ROOT"/CONTRIBUTING.md "$ROOT"/labs/*/README.md; do
+for file in README.md "$ROOT"/common/README.md "$ROOT"/common/*/README.md "$ROOT"/slides/README.md "$ROOT"/grader/README.md "$ROOT"/grader/handout/README.md "$ROOT"/CONTRIBUTING.md "$ROOT"/labs/*/README.md; do
     while read -r command; do
         [ -z "${seen[$command]:-}" ] || continue
         seen[$command]=1

@@ -60,7 +60,7 @@ def check_text():
     minutes = {os.path.basename(path)[:-4]: sum(int(m) for frame in frames for m in NOTE.findall(frame)) for path, frames in FRAMES.items()}
     table = {name: int(m) for name, m in re.findall(r"^\| (\d\d-[\w-]+) \| (\d+) \|", text_of("slides/README.md"), re.M)}
     check("the minutes in slides/README.md are those of the notes", table == minutes, f"{table}\n{minutes}")
-    check("README says how many slides there are", f" {sum(map(len, FRAMES.values()))} slides " in text_of("README.md"))
+    check("slides/README.md says how many slides there are", f" {sum(map(len, FRAMES.values()))} slides " in text_of("slides/README.md"))
     listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
     check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
     labs = re.findall(r"\\labnow\{\\wBalise~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))

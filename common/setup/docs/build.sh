@@ -45,7 +45,7 @@ sources() {
 
 # Texts that are pages; a link to another text becomes its words alone.
 pages() {
-    echo {,labs/*/,grader/,slides/}README.md
+    echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
 }
 
 # Which room includes what of which, but what follows from others.

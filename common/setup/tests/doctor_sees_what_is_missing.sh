@@ -92,8 +92,8 @@ words_of() {
 }
 status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "$root/common/backend/cuda/RESULTS.md" | tr -s '\n ' ' ')
 [[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
-[[ $(words_of "$root/README.md") == *"$status_words"* ]] || reasons+=('README says otherwise')
-verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and README'
+[[ $(words_of "$root/common/backend/README.md") == *"$status_words"* ]] || reasons+=('common/backend/README.md says otherwise')
+verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and the README of the backends'
 
 path_without mpicc
 doctor PATH="$bin"

@@ -43,7 +43,7 @@ reads_json() {
 # Every "make TARGET" that these files run is one. (make -n would run what is a recursive make.)
 targets_exist() {
     local target
-    make -pqr lint 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"
+    { make -pqr lint; make -pqr help; } 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"
     for target in $(grep -hoE '\bmake (-C /kit )?[a-z-]+' .github/workflows/*.yml .gitlab-ci.yml .devcontainer/* CONTRIBUTING.md | awk '{ print $NF }') \
         $(python3 -c 'import json; [print(task["args"][0]) for task in json.load(open(".vscode/tasks.json"))["tasks"]]'); do
         [ "$target" = git ] || grep -qx "$target" "$folder/targets" || {
@@ -69,6 +69,25 @@ rows = dict(re.findall(r"^\| (\d+) \|.*\| `(labs/[^`]*)`", open("README.md").rea
 labs = {number: f"labs/{file}" for number, file in re.findall(r"^\$\(call add_lab,(\d+),([^,]*),", open("grader/labs.mk").read(), re.M)}
 assert rows == labs, (rows, labs)
 PYTHON
+}
+readme_is_short() {
+    [ "$(wc -l < README.md)" -le 120 ]
+}
+help_is_one_screen() { # in each language; the topics of one are those of the other
+    python3 - << 'PYTHON'
+topics = []
+for path in ("common/setup/help.txt", "common/setup/help.fr.txt"):
+    lines = open(path).read().splitlines()
+    wide = [line for line in lines if len(line) > 80]
+    topics.append([line for line in lines if line.startswith("== ")])
+    assert not wide and lines.index(topics[-1][0]) <= 24, (path, wide)
+assert topics[0] == topics[1] == ["== train", "== class", "== develop"], topics
+PYTHON
+}
+has_topics() {
+    make --silent help > "$folder/help" && grep -q 'make grade' "$folder/help" && ! grep -q 'make train' "$folder/help" &&
+        make --silent help train > "$folder/help" && grep -q 'MODEL=base' "$folder/help" && ! grep -q 'make bench' "$folder/help" &&
+        ! make --silent help nothing > "$folder/help" 2>&1 && grep -q "no help on 'nothing'" "$folder/help" && grep -q 'HINT: ' "$folder/help"
 }
 describes_every_lab() {
     make --silent BUILD="$folder/new" "$folder/new/compile_commands.json" && python3 - "$folder/new" << 'PYTHON'
@@ -120,6 +139,9 @@ check "what workflows, editors and CONTRIBUTING run are commands of the kit" tar
 check "make alone builds the kit and says what there is" make_alone_helps
 check "an editor offers the labs that there are" tasks_know_the_labs
 check "the table of labs in the README has the files of grader/labs.mk" readme_lists_the_labs
+check "the README has at most 120 lines" readme_is_short
+check "make help is one screen of 24 lines and 80 columns" help_is_one_screen
+check "make help TOPIC tells of that alone, and makes nothing" has_topics
 check "compile_commands.json describes every lab, and files that there are" describes_every_lab
 if command -v clangd > /dev/null; then
     check "clangd reads the labs and the kit without an error" clangd_finds_nothing
