@@ -107,11 +107,11 @@ typedef struct Call {
 
 /** A tensor that every rank of a tp group should hold alike. */
 typedef struct Value {
-    char word[32];    /**< "linear": the word that has returned it */
-    void *address;    /**< the line of the lab that called the word, or NULL */
-    int64_t count;    /**< numbers of the tensor */
-    int32_t gradient; /**< of what `word` returned, and not that itself */
-    double sum, size; /**< weighted, of numbers and of absolute ones: rounding is seen as such */
+    char operation[32]; /**< "linear": what has returned it */
+    void *address;      /**< the line of the lab that called it, or NULL */
+    int64_t count;      /**< numbers of the tensor */
+    int32_t gradient;   /**< of what `operation` returned, and not that itself */
+    double sum, size;   /**< weighted, of numbers and of absolute ones: rounding is seen as such */
 } Value;
 
 /** A rank's rings: entry i is at [i % RING_...]. */

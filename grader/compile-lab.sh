@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': a lab's object file. Only the exports stay visible, so that helpers of two labs
-# cannot collide and no word of the kit can be replaced; the code lies in a section of its own, so that a line of the lab
+# cannot collide and no function of the kit can be replaced; the code lies in a section of its own, so that a line of the lab
 # can be found on the stack; PMPI_ names lead to MPI_ ones, and what cannot be counted is refused, so that every exchange
 # is seen.
 # On failure OUT.o is empty, and OUT.o.failed says what is wrong; its first word is "refused:" where the lab would build.
@@ -17,7 +17,7 @@ end_with() {
     printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
-    rm -f "$object".{raw,words,read,assembled}
+    rm -f "$object".{raw,messages,read,assembled}
     exit 1
 }
 
@@ -37,13 +37,13 @@ compile() {
     exec timeout -k 5 "${COMPILE_SECONDS:-120}" "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw" < /dev/null
 }
 
-# say_limit STATUS: adds a sentence to the compiler's words where a limit has ended it.
+# say_limit STATUS: adds a sentence to the compiler's messages where a limit has ended it.
 say_limit() {
-    if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.words"; then
+    if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
         say 'the compiler was stopped: it worked or waited for more than a minute, where a lab takes a moment'
-    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.words"; then
+    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.messages"; then
         say 'the compiler was stopped: it asked for more than 1.5 GB of memory'
-    elif grep -qE 'File size limit exceeded|File too large' "$object.words"; then
+    elif grep -qE 'File size limit exceeded|File too large' "$object.messages"; then
         say "the compiler was stopped: the lab's object is larger than 400 MB"
     fi
 }
@@ -180,7 +180,7 @@ instead_of() {
     MPI_Alloc_mem | MPI_Free_mem)
         say "use malloc and free" ;;
     *)
-        say "use a word of balise.h, or of MPI what common/balise_mpi.h lists" ;;
+        say "use a function of balise.h, or one of MPI that common/balise_mpi.h lists" ;;
     esac
 }
 
@@ -198,11 +198,11 @@ check_calls() {
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
             freopen | open | open64 | openat | creat)
             refuse "$(said 'lab %s calls %s (%s): data would be exchanged beside the recorder' "$lab" "$name" "$(where "$name")")" \
-                "$(say 'ranks exchange data by the words of balise.h, or by MPI; to look at numbers, print to stderr')"
+                "$(say 'ranks exchange data by the functions of balise.h, or by MPI; to look at numbers, print to stderr')"
             ;;
         kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
             refuse "$(said "lab %s calls %s (%s): other processes and files are none of a lab's business" "$lab" "$name" "$(where "$name")")" \
-                "$(say 'a lab computes, and talks to its group by the words of balise.h or by MPI')"
+                "$(say 'a lab computes, and talks to its group by the functions of balise.h or by MPI')"
             ;;
         esac
     done
@@ -210,20 +210,20 @@ check_calls() {
 
 rm -f "$object".{failed,read,assembled}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
-(compile) 2> "$object.words" && status=0 || status=$?
+(compile) 2> "$object.messages" && status=0 || status=$?
 if [ "$status" != 0 ]; then
     check_files
     limit=$(say_limit "$status")
-    truncate -s '<1000000' "$object.words"
-    [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.words"
-    # What the compiler has not read to its end may be no text: of the words about it only one line is kept, that of a limit or of the lab.
-    [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.words" || tail -n 1 "$object.words"; } > "$object.raw" && mv "$object.raw" "$object.words"; }
-    end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.words"
+    truncate -s '<1000000' "$object.messages"
+    [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.messages"
+    # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
+    [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
+    end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.messages"
 fi
 check_files
 list_object
 check_sections
-[ ! -s "$object.words" ] || head -c 100000 "$object.words" >&2
+[ ! -s "$object.messages" ] || head -c 100000 "$object.messages" >&2
 
 arguments=()
 for name in $exports; do
@@ -236,4 +236,4 @@ for name in "${undefined[@]}"; do
     case $name in PMPI_*) arguments+=("--redefine-sym=$name=${name#P}") ;; esac
 done
 objcopy "${arguments[@]}" --rename-section .text=balise_labs "$object.raw" "$object"
-rm -f "$object".{raw,words,read,assembled}
+rm -f "$object".{raw,messages,read,assembled}

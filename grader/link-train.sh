@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# link-train.sh OUT OBJECTS...: the training program of a stack. A lab that does not compile ends it, with the lab's words.
+# link-train.sh OUT OBJECTS...: the training program of a stack. A lab that does not compile ends it, with what is wrong.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$(dirname "$0")/../common/base/say.sh"

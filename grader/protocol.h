@@ -79,7 +79,7 @@ typedef enum EntryKind {
     PARAMETER,   /**< a parameter's full shape, placement and range; its initial numbers */
     TRAFFIC,     /**< numbers: elements that this rank is charged with, calls */
     NOTE,        /**< a placement rule that was broken: text */
-    REFUSED,     /**< a word ended the case: text */
+    REFUSED,     /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its balise and function */
     LEFT_OVER, /**< what of MPI was made on a line, more than once, and not given back: its name; how many */
     FINISHED, /**< the case came to its end */

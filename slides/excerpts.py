@@ -1,4 +1,4 @@
-"""Pieces of the kit's files that stand on slides. None is a solution: they are words of balise.h, start files, and what a lab gives away."""
+"""Pieces of the kit's files that stand on slides. None is a solution: they are functions of balise.h, start files, and what a lab gives away."""
 import os
 import re
 
@@ -15,7 +15,7 @@ START = {
     "lab08.c": ("08-tp-group/tp-group.c", ("void mesh_init_tp",)),
     "lab10.c": ("10-dp-group/dp-group.c", ("void mesh_init_dp",)),
 }
-WORDS = {
+FUNCTIONS = {
     "collectives.h": ("Tensor *group_all_reduce(", "Tensor *group_all_gather(", "Tensor *group_reduce_scatter(", "Tensor *group_broadcast(", "Tensor *part("),
     "pairs.h": ("Tensor *duplication(", "Tensor *all_reduce(", "Tensor *all_gather("),
     "operations.h": ("Tensor *linear(", "Tensor *lookup(", "Tensor *gelu(", "Tensor *add(", "Tensor *attention("),
@@ -34,7 +34,7 @@ def function(text, first, path):
 
 
 def declaration(text, first):
-    """A word of balise.h on one line, without its comment."""
+    """A function of balise.h on one line, without its comment."""
     begin = text.find("\n" + first)
     if begin < 0:
         raise SystemExit(f"error: common/balise.h has no '{first}' for the slides\n  HINT: slides/excerpts.py names what is cut out of it")
@@ -51,6 +51,6 @@ def excerpts(start):
         found[name] = "\n".join(function(text, first, path) for first in firsts)
     with open(os.path.join(ROOT, "common/balise.h"), encoding="utf-8") as file:
         text = file.read()
-    for name, firsts in WORDS.items():
+    for name, firsts in FUNCTIONS.items():
         found[name] = "".join(declaration(text, first) for first in firsts)
     return found

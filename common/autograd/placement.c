@@ -121,7 +121,7 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced(
-            "this word takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
+            "this operation takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
             "all_gather of a shard",
             "%s: x %s is not whole", function, TENSOR_TEXT(x));
     return whole();

@@ -49,7 +49,7 @@ static void bring_to_host(Tensor *x)
         return;
     if (x->buffer->category != ACTIVATIONS)
         misuse(
-            "use the words (group_all_reduce, scale, ...), or train with BACKEND=cpu",
+            "use the functions (group_all_reduce, scale, ...), or train with BACKEND=cpu",
             "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
             "reach",
             TENSOR_TEXT(x));

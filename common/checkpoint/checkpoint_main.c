@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* No lab is linked here that could misuse a word; the words of tensor.h want to know whom to tell. */
+/* No lab is linked here that could misuse a function; those of tensor.h want to know whom to tell. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);

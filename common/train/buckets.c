@@ -197,7 +197,7 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
 {
     if (bucket->gradients != gradients)
         misplaced(
-            "what works in place leaves its result where the optimiser reads it: which word of balise 11 "
+            "what works in place leaves its result where the optimiser reads it: which function of balise 11 "
             "does?",
             "after buckets_finish, bucket->gradients is another tensor than before: the optimiser reads the "
             "one that was there");

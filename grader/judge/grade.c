@@ -8,7 +8,7 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/report/verdict.h"
 
-/* make leaves why there is no runner beside it: the words of the compiler or the linker; of compile-lab.sh, which has refused the
+/* make leaves why there is no runner beside it: the messages of the compiler or the linker; of compile-lab.sh, which has refused the
  * lab; or that the lab waits for one that it stands on. */
 bool has_no_runner(LabResult *result, const char *runner)
 {

@@ -46,7 +46,7 @@ void grade_lab(LabResult *result, const Options *o);
 /** Runs the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. */
 Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks);
 
-/** Could make not build this runner? Then its words are in the result's remark. */
+/** Could make not build this runner? Then its message is in the result's remark. */
 bool has_no_runner(LabResult *result, const char *runner);
 
 /** What a lab's checks are worth together. */

@@ -17,7 +17,7 @@ enum {
     G,            /**< all_reduce() */
     GATHER_LAST,  /**< all_gather() along the last dimension */
     GATHER_FIRST, /**< all_gather() along another one */
-    READ_TWICE,   /**< what g is given is read by another word too */
+    READ_TWICE,   /**< what g is given is read by another operation too */
     WEIGHT_KEPT,  /**< what g is given is kept by linear() for its weight's gradient */
     PARTS,        /**< how many there are */
 };

@@ -1,5 +1,5 @@
 /** @file
- * What a rank multiplies and holds while a layer works. Counted below the words, in the kernels that they call: the
+ * What a rank multiplies and holds while a layer works. Counted below the operations, in the kernels that they call: the
  * programs of the grader are linked with these kernels wrapped (COUNTED_KERNELS in the Makefile), so that training
  * pays nothing for it. What a lab computes in loops of its own is not seen here.
  */
@@ -18,7 +18,7 @@ enum {
     WORK_NUMBERS     /**< how many there are */
 };
 
-/** What a lab does beside the words. */
+/** What a lab does beside the operations. */
 typedef struct OwnWork {
     int64_t bytes; /**< the most that it had of memory of its own */
     int64_t looks; /**< how often it called tensor_data() */
@@ -27,5 +27,5 @@ typedef struct OwnWork {
 
 /** Provided by the program: the runner counts from own_work_begin() on, the judge has no lab to look at. */
 void own_work_begin(void);
-/** What the lab has done beside the words since then. */
+/** What the lab has done beside the operations since then. */
 OwnWork own_work(void);

@@ -201,7 +201,7 @@ GRADED(void, free, void *block)
     free(block);
 }
 
-/* ---- what a lab does beside the words of the kit: memory of its own, and looks at raw numbers ------------------------- */
+/* ---- what a lab does beside the functions of the kit: memory of its own, and looks at raw numbers ------------------------- */
 
 /* tensor_data() is passed no context. */
 static OwnWork own;

@@ -202,7 +202,7 @@ int MPI_Comm_size(MPI_Comm comm, int *size)
 
 /* ---- what is left behind -------------------------------------------------------------------------------------------- */
 
-/* What of MPI a lab makes itself, and does not free. The kit's words clear up behind themselves, but for groups; what is made together with a
+/* What of MPI a lab makes itself, and does not free. The kit's functions clear up behind themselves, but for groups; what is made together with a
  * layer or a group belongs to that, and nothing in a lab frees these. What is made once and kept in a static variable is no
  * leak either, nor is one for each shape. */
 enum { MOST_OBJECTS = 4096, MANY = 4, SEVERAL = 2 };

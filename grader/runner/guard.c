@@ -91,7 +91,7 @@ static void caught(int number, siginfo_t *info, void *context)
     }
     if (number == SIGSYS)
         misuse(
-            "a lab computes, and talks to its group by the words of balise.h or by MPI",
+            "a lab computes, and talks to its group by the functions of balise.h or by MPI",
             "the system was asked (by its call %d) for what is no lab's business: another process, a file "
             "to write, a "
             "connection",

@@ -24,7 +24,7 @@
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
 
-/* run_ends() and its kin are called by words, which pass no context. */
+/* run_ends() and its kin are called by functions that pass no context. */
 static struct {
     Launch *launch;
     RankHeader *header;

@@ -231,7 +231,7 @@ static bool is_called_whole(const Tensor *x, const Tensor *gradient)
     return kind == WHOLE || kind == (gradient ? PARTIAL : COPIED);
 }
 
-static void see(void *context, const Tensor *x, const Tensor *gradient, const char *word,
+static void see(void *context, const Tensor *x, const Tensor *gradient, const char *operation,
                 void *address)
 {
     Rings *rings = context;
@@ -242,7 +242,7 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
         return;
     Value *value = &rings->value[index];
     *value = (Value){.address = address, .count = tensor_count(x), .gradient = gradient != NULL};
-    snprintf(value->word, sizeof value->word, "%s", word);
+    snprintf(value->operation, sizeof value->operation, "%s", operation);
     backend_wait();
     for (int64_t i = 0; i < value->count; i++) {
         double part = weight(i) * (double)reals(numbers)[i];

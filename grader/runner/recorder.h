@@ -1,5 +1,5 @@
 /** @file
- * The flight recorder: every call of MPI that the student's code makes, through the kit's words or directly,
+ * The flight recorder: every call of MPI that the student's code makes, through the kit's functions or directly,
  * passes here (PMPI). It writes down in shared memory what this rank calls, counts what is sent, hands out the
  * case's ranks for MPI_COMM_WORLD, and knows what nobody has waited for or given back. It is the one
  * process-wide state of the runner: PMPI passes no context.

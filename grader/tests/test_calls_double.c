@@ -6,12 +6,12 @@ Suite *suite(void);
 
 /* ---- values --------------------------------------------------------------------------------------------------------- */
 
-static void hold(int rank, const char *word, double number)
+static void hold(int rank, const char *operation, double number)
 {
     RankCalls *mine = &calls->rank[rank];
     Value *value = &mine->value[mine->values_count++];
     *value = (Value){.count = 1, .sum = number, .size = 10};
-    strcpy(value->word, word);
+    strcpy(value->operation, operation);
 }
 
 START_TEST(values_called_whole_are_compared_within_a_tp_group)

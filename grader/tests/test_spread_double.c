@@ -2,7 +2,7 @@
 #include "backend/backend.h"
 #include "grader/judge/grade.h"
 
-#include <check.h> /* after judge.h: it has a word fail, too */
+#include <check.h> /* after judge.h: it has a function fail, too */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /** @file
- * A tape to try the words on: one rank, or one of several that never talk; memory that nobody set is NaN.
+ * A tape to try the operations on: one rank, or one of several that never talk; memory that nobody set is NaN.
  */
 #pragma once
 

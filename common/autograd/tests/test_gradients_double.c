@@ -1,4 +1,4 @@
-/* Every word's gradient, and those of small nets in which tensors have several consumers, against central
+/* Every operation's gradient, and those of small nets in which tensors have several consumers, against central
  * differences in double precision: error h^2 f'''/6 + u |f|/h, about 1e-9 for h = 1e-6. */
 #include "autograd/tests/fixture.h"
 
@@ -8,7 +8,7 @@ enum { INPUTS = 3, MOST = 256 };
 
 static const double step_width = 1e-6, tolerance = 2e-7;
 
-/** A net of the words: y = forward(x0, x1, x2). */
+/** A net of the operations: y = forward(x0, x1, x2). */
 typedef struct Net {
     const char *name;
     Shape shape[INPUTS];
@@ -86,7 +86,7 @@ static Tensor *net_cross_entropy(Tensor *const x[])
     return cross_entropy_mean(x[0], labels, 6, NULL);
 }
 
-/* ---- tensors with several consumers: each of the words adds to a gradient that is there already -------- */
+/* ---- tensors with several consumers: each of the operations adds to a gradient that is there already -------- */
 
 static Tensor *net_same_twice(Tensor *const x[])
 {

@@ -22,10 +22,10 @@ static Tensor *input(const char *name)
 }
 
 /** Notes where the gradient of the last operation before the linear layer lies. */
-static void see_gradient(void *context, const Tensor *x, const Tensor *gradient, const char *word,
-                         void *address)
+static void see_gradient(void *context, const Tensor *x, const Tensor *gradient,
+                         const char *operation, void *address)
 {
-    if (gradient && strcmp(word, "linear") != 0)
+    if (gradient && strcmp(operation, "linear") != 0)
         *(const void **)context = gradient->data;
 }
 

@@ -1,4 +1,4 @@
-/* Every rule of placement, on rank 1 of 2: which values a word takes, what it gives, and what it says of the
+/* Every rule of placement, on rank 1 of 2: which values an operation takes, what it gives, and what it says of the
  * others. Nothing is exchanged here: of f, g and the gather the rules alone are asked. */
 #include "autograd/tests/fixture.h"
 
@@ -38,7 +38,7 @@ enum { B = 2, S = 3, H = 4, OTHER = -1 };
     }
 
 typedef struct Rule {
-    const char *word;
+    const char *operation;
     Placement x, y; /**< of the arguments; y of the weight, where there is one */
     Placement result;
     const char *says; /**< in the note; NULL: none */
@@ -138,44 +138,44 @@ static Tensor *with_placement(const char *name, Shape shape, Placement placement
     return normal(name, shape, placement);
 }
 
-static Placement placement_of_pair(const char *word, Tensor *x)
+static Placement placement_of_pair(const char *operation, Tensor *x)
 {
-    if (strcmp(word, "duplication") == 0)
+    if (strcmp(operation, "duplication") == 0)
         return place_duplication(tape, x);
-    return strcmp(word, "all_reduce") == 0 ? place_all_reduce(tape, x)
-                                           : place_all_gather(tape, x, 2);
+    return strcmp(operation, "all_reduce") == 0 ? place_all_reduce(tape, x)
+                                                : place_all_gather(tape, x, 2);
 }
 
-static Tensor *two_arguments(const char *word, const Rule *rule, Tensor *x)
+static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
 {
-    if (strcmp(word, "linear") == 0)
+    if (strcmp(operation, "linear") == 0)
         return linear(x, with_placement("w", SHAPE(5, H), rule->y));
-    if (strcmp(word, "lookup") == 0)
+    if (strcmp(operation, "lookup") == 0)
         return lookup(tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, 2, 1, 0}),
                       with_placement("w", SHAPE(3, H), rule->y));
     Tensor *y = with_placement("y", SHAPE(B, S, H), rule->y);
-    if (strcmp(word, "add") == 0)
+    if (strcmp(operation, "add") == 0)
         return add(x, y);
     return attention(x, y, y, tape_ints(tape, SHAPE(B, S), (int32_t[]){1, 1, 1, 1, 1, 0}), 2, 1);
 }
 
-static Tensor *one_argument(const char *word, const Rule *rule, Tensor *x)
+static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
 {
-    if (strcmp(word, "gelu") == 0)
+    if (strcmp(operation, "gelu") == 0)
         return gelu(x);
-    if (strcmp(word, "dropout") == 0)
+    if (strcmp(operation, "dropout") == 0)
         return dropout_with(x, "dropout", 0.1);
-    if (strcmp(word, "first_token") == 0)
+    if (strcmp(operation, "first_token") == 0)
         return first_token(x);
-    if (strcmp(word, "layer_norm") == 0)
+    if (strcmp(operation, "layer_norm") == 0)
         return layer_norm_with(x, normal("w", SHAPE(H), whole()), normal("b", SHAPE(H), whole()),
                                1e-5);
-    if (strcmp(word, "add_positions") == 0)
+    if (strcmp(operation, "add_positions") == 0)
         return add_positions(x, normal("table", SHAPE(S, H), whole()));
-    if (strcmp(word, "cross entropy") == 0)
+    if (strcmp(operation, "cross entropy") == 0)
         return cross_entropy_mean(with_placement("x", SHAPE(B, H), rule->x),
                                   tape_ints(tape, SHAPE(B), (int32_t[]){1, 3}), B, NULL);
-    ck_assert_str_eq(word, "scale");
+    ck_assert_str_eq(operation, "scale");
     scale(x, 0.5f);
     return x;
 }
@@ -183,11 +183,11 @@ static Tensor *one_argument(const char *word, const Rule *rule, Tensor *x)
 static Placement result_of(const Rule *rule)
 {
     Tensor *x = with_placement("x", SHAPE(B, S, H), rule->x);
-    if (strcmp(rule->word, "duplication") == 0 || strncmp(rule->word, "all_", 4) == 0)
-        return placement_of_pair(rule->word, x);
+    if (strcmp(rule->operation, "duplication") == 0 || strncmp(rule->operation, "all_", 4) == 0)
+        return placement_of_pair(rule->operation, x);
     if (rule->y.kind != OTHER)
-        return two_arguments(rule->word, rule, x)->placement;
-    return one_argument(rule->word, rule, x)->placement;
+        return two_arguments(rule->operation, rule, x)->placement;
+    return one_argument(rule->operation, rule, x)->placement;
 }
 
 static const char *name_of(const Rule *rule)
@@ -196,7 +196,7 @@ static const char *name_of(const Rule *rule)
     char x[32], y[32] = "";
     if (rule->y.kind != OTHER)
         placement_text(rule->y, y);
-    snprintf(text, sizeof text, "%s of %s %s", rule->word, placement_text(rule->x, x), y);
+    snprintf(text, sizeof text, "%s of %s %s", rule->operation, placement_text(rule->x, x), y);
     return text;
 }
 
@@ -212,11 +212,11 @@ START_TEST(a_word_takes_what_fits_and_names_what_does_not)
         ck_assert_msg(expectation.noted == 1, "%s: %d notes", name_of(rule), expectation.noted);
     ck_assert_msg(placement_equal(placement, rule->result), "%s is %s instead of %s", name_of(rule),
                   placement_text(placement, result), placement_text(rule->result, expected));
-    if (rule->says) { /* the sentence, and in it the word and the argument with its shape and placement */
+    if (rule->says) { /* the sentence, and in it the operation and the argument with its shape and placement */
         char shape[32];
-        assert_says(&expectation.problem, (const char *const[]){rule->says, rule->word, NULL});
+        assert_says(&expectation.problem, (const char *const[]){rule->says, rule->operation, NULL});
         snprintf(shape, sizeof shape, "[2,%s4] %s",
-                 strcmp(rule->word, "cross entropy") == 0 ? "" : "3,",
+                 strcmp(rule->operation, "cross entropy") == 0 ? "" : "3,",
                  placement_text(rule->x, result));
         assert_says(&expectation.problem, (const char *const[]){shape, NULL});
     }
@@ -228,7 +228,7 @@ START_TEST(on_one_rank_everything_is_whole)
     const Rule *rule = &RULES[_i];
     mesh.tp_degree = 1;
     mesh.tp_rank = 0;
-    if (strcmp(rule->word, "dropout") == 0 || strcmp(rule->word, "scale") == 0)
+    if (strcmp(rule->operation, "dropout") == 0 || strcmp(rule->operation, "scale") == 0)
         return; /* they give what they get */
     Placement placement = result_of(rule);
     ck_assert_msg(placement.kind == WHOLE, "%s is %s", name_of(rule),
@@ -236,7 +236,7 @@ START_TEST(on_one_rank_everything_is_whole)
 }
 END_TEST
 
-/* ---- the words that make a placement unknown, and those that heal it ----------------------------------- */
+/* ---- the operations that make a placement unknown, and those that heal it ----------------------------------- */
 
 static Tensor *twice(Tensor *x, const Mesh *of)
 {

@@ -1,5 +1,5 @@
 /* Prints what the serial BERT computes, for torch_model.py to compare with PyTorch: its parameters, a batch, the logits, the
- * loss, every gradient, and the weights after a step of SGD and after three of AdamW; and the words that the model does not
+ * loss, every gradient, and the weights after a step of SGD and after three of AdamW; and the operations that the model does not
  * use as they are. A tensor is two lines: its name and sizes; its numbers.
  *
  * dump-model VOCABULARY HIDDEN LAYERS HEADS CLASSES POSITIONS B S */
@@ -124,7 +124,7 @@ static Tensor *normal(Run *run, const char *name, Shape shape)
     for (int64_t i = 0; i < tensor_count(x); i++)
         reals(x)[i] = (real)philox_normal_at(philox_key(2, name, 0), (uint64_t)i);
     x->needs_gradient = true;
-    print_tensor("words/", name, x);
+    print_tensor("operations/", name, x);
     return x;
 }
 
@@ -133,10 +133,10 @@ static void print_word(Run *run, const char *name, Tensor *y, int inputs, Tensor
     char text[64];
     snprintf(text, sizeof text, "%s.dy", name);
     tape_backward(run->tape, y, normal(run, text, y->shape));
-    print_tensor("word/", name, ready(y));
+    print_tensor("operation/", name, ready(y));
     for (int i = 0; i < inputs; i++) {
         snprintf(text, sizeof text, "%s.dx%d", name, i);
-        print_tensor("word/", text, x[i]->gradient);
+        print_tensor("operation/", text, x[i]->gradient);
     }
 }
 
@@ -153,7 +153,7 @@ static void print_words(Run *run)
     print_word(run, "norm", layer_norm_with(n[0], n[1], n[2], 1e-5), 3, n);
     Tensor *g[] = {normal(run, "gelu.x0", SHAPE(run->batch, 3 * h))};
     scale(g[0], 3); /* so that the flat ends are there too */
-    print_tensor("words/", "gelu.x0", g[0]);
+    print_tensor("operations/", "gelu.x0", g[0]);
     print_word(run, "gelu", gelu(g[0]), 1, g);
 }
 

@@ -128,8 +128,8 @@ def moved(weights, run):
     return {name: tensor * (1 + signs[name] * 2.0**-23) for name, tensor in weights.items()}
 
 
-def words(inputs, dtype):
-    """The words that the model does not use as they are, and their gradients."""
+def operations(inputs, dtype):
+    """The operations that the model does not use as they are, and their gradients."""
     functions = {"linear": (nn.functional.linear, 3), "gelu": (nn.functional.gelu, 1),
                  "norm": (lambda x, w, b: nn.functional.layer_norm(x, w.shape, w, b, 1e-5), 3)}
     found = {}
@@ -166,15 +166,15 @@ def main():
                  "adamw": "weights after three steps of AdamW are"}
     for precision, case in CASES:
         tensors = dump(precision, case)
-        weights, batch, inputs = below(tensors, "weights/"), below(tensors, "batch/"), below(tensors, "words/")
+        weights, batch, inputs = below(tensors, "weights/"), below(tensors, "batch/"), below(tensors, "operations/")
         exact = train(case, weights, batch, torch.float64)
         single = [train(case, moved(weights, run), batch, torch.float32) for run in range(3)] if precision == "float" else []
         where = f"PyTorch's, in {precision}, at V,H,L,A,C,P,B,S = {','.join(map(str, case))}"
         for part, words_of_part in sentences.items():
             right &= compare(f"{words_of_part} {where}", below(tensors, part + "/"), exact[part],
                              [run[part] for run in single])
-        right &= compare(f"linear with bias, layer norm and GELU are {where}", below(tensors, "word/"),
-                         words(inputs, torch.float64), [words(inputs, torch.float32)] if single else [])
+        right &= compare(f"linear with bias, layer norm and GELU are {where}", below(tensors, "operation/"),
+                         operations(inputs, torch.float64), [operations(inputs, torch.float32)] if single else [])
     sys.exit(0 if right else 1)
 
 

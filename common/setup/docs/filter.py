@@ -9,7 +9,7 @@ import sys
 
 # By the beginning of a header's path; the first that fits. The groups are described in pages/groups.dox.
 GROUPS = [
-    ("common/balise", "words"),
+    ("common/balise", "functions"),
     ("common/backend/cpu/", "backend_cpu"),
     ("common/backend/onednn/", "backend_cpu"),
     ("common/backend/reference/", "backend_reference"),
@@ -96,7 +96,7 @@ def header(path, text):
         nonlocal opened
         end, opened = "/**@}*/" if opened else "", opened + 1
         title, lines = found.group(1).strip().rstrip("."), "\n" * found.group(0).count("\n")
-        if group_of(path) != "words":
+        if group_of(path) != "functions":
             return f"{end}/** @name {title} */ /**@{{*/{lines}"
         title, _, about = title.partition(". ")
         escaped = [part.replace(",", "\\,") for part in (title, about + ". " if about else "")]

@@ -7,7 +7,7 @@
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"
 
-/* The plain layers make no mistakes: a word that ends the judge's own run is a defect of the kit. */
+/* The plain layers make no mistakes: a function that ends the judge's own run is a defect of the kit. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);

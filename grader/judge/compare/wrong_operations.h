@@ -1,5 +1,5 @@
 /** @file
- * Operations that the words of a suspect are made of: differentiable, in whole tensors of the judge's own run.
+ * Operations that the layers of a suspect are made of: differentiable, in whole tensors of the judge's own run.
  */
 #pragma once
 

@@ -48,7 +48,7 @@ const Problem *problem_of(const Entry *entry)
                : NULL;
 }
 
-/* The first word that refused its arguments, on any rank: that the others wait for this rank is what follows.
+/* The first function that refused its arguments, on any rank: that the others wait for this rank is what follows.
  */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {

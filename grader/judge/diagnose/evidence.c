@@ -74,7 +74,7 @@ bool nothing_flowed_back(const Evidence *e)
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));
-    return says(e, _("it is zero everywhere: no gradient flowed back. A group_... word gives "
+    return says(e, _("it is zero everywhere: no gradient flowed back. A group_... function gives "
                      "values only; duplication, all_reduce and all_gather are on the tape"));
 }
 

@@ -54,7 +54,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
         says = _("the pieces of other replicas are joined to it: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
-        says = _("no gradient flowed back: a group_... word gives values only; duplication, "
+        says = _("no gradient flowed back: a group_... function gives values only; duplication, "
                  "all_reduce and all_gather are on the tape");
     else if (is == right)
         says = _("the blocks are all there but in the wrong places: check along which dimension "

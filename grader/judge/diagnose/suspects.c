@@ -82,9 +82,10 @@ const Suspect suspects[MISTAKES] = {
         {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks twice too often")},
     [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
                              N_("the gradient of x is divided by the number of ranks")},
-    [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS, N_("no gradient flowed back through the layer. A "
-                                                 "group_... word gives values only; duplication, "
-                                                 "all_reduce and all_gather are on the tape")},
+    [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,
+                          N_("no gradient flowed back through the layer. A "
+                             "group_... function gives values only; duplication, "
+                             "all_reduce and all_gather are on the tape")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,

@@ -30,7 +30,7 @@ const char *case_text(const Case *c, char text[160]);
 /** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
-/** Did a word refuse its arguments on some rank? Then which, where and why, with the HINT on a line of its own. */
+/** Did a function refuse its arguments on some rank? Then which, where and why, with the HINT on a line of its own. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
 /** What is known of why a check fails. */

@@ -1,4 +1,4 @@
-/* Copies of the rings, and calls in words. */
+/* Copies of the rings, and calls as text. */
 #include "grader/judge/mpi/recorded.h"
 
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun
     into->value = malloc((size_t)(into->values_count + 1) * sizeof *into->value);
     memcpy(into->value, rings->value, (size_t)into->values_count * sizeof *into->value);
     for (int64_t i = 0; i < into->values_count; i++)
-        into->value[i].word[sizeof into->value[i].word - 1] = '\0';
+        into->value[i].operation[sizeof into->value[i].operation - 1] = '\0';
 }
 
 Calls *calls_copy(const Launch *launch, int ranks, int posted)
@@ -77,7 +77,7 @@ const Call *call_of_rank(const Calls *calls, int rank)
     return last && !last->returned && !mine->left ? last : NULL;
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------------------------------- */
 
 void append(char *text, size_t size, const char *format, ...)
 {

@@ -171,8 +171,8 @@ static const double alike = 1e-5;
 
 static bool same_place(const Value *a, const Value *b)
 {
-    return !strcmp(a->word, b->word) && a->address == b->address && a->count == b->count &&
-           a->gradient == b->gradient;
+    return !strcmp(a->operation, b->operation) && a->address == b->address &&
+           a->count == b->count && a->gradient == b->gradient;
 }
 
 static bool same_numbers(const Value *a, const Value *b)
@@ -210,13 +210,13 @@ bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
                     "(that of the result of %s)")
                 : _("ranks %d and %d hold different values of what is called whole since %s (the "
                     "result of %s)"),
-            first, rank, line[0] ? line : _("a word of the lab"), value->word);
+            first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
         return true;
     }
     return false;
 }
 
-/* ---- in words ------------------------------------------------------------------------------------------------------- */
+/* ---- as text -------------------------------------------------------------------------------------------------------- */
 
 static void append_place(char *text, size_t size, const Call *call)
 {

@@ -88,7 +88,7 @@ typedef enum Outlook {
 /** Of ranks that all wait in MPI or have left. */
 Outlook outlook_of(const Calls *calls);
 
-/* ---- words ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------------------------------- */
 
 /** "all_reduce #3 of {0,1} (144 float, sum) at attention.c:41"; "of the same group" where it is that of `before`, which may be
  *  NULL */

@@ -14,7 +14,7 @@ static Paint paint_of(bool colour)
                   : (Paint){"", "", "", "", ""};
 }
 
-/* The compiler's words stand above carets that point at them: they keep their lines. */
+/* The compiler's messages stand above carets that point at them: they keep their lines. */
 static void print_lines(FILE *out, const char *text, const char *indent)
 {
     while (*text) {
