@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FIELD = "(?:fails|passes|says|layout|repeats|expects|with): "
+FIELD = "(?:fails|passes|says|layout|scores|repeats|expects|with): "
 HERE = "    /* here */\n"
 
 

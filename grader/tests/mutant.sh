@@ -65,12 +65,14 @@ judge_mutant() {
     [ "$status" = 1 ] || trouble+=("exit status $status")
     each fails must_fail
     each passes must_pass
-    local words layout
+    local words layout score
     while read -r words; do says "$words" || unsaid+=("$words"); done < <(field says)
     # Of a lab that does not build or is refused the words alone say why.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
     layout=$(field layout)
     [ -z "$layout" ] || says "$layout ranks" || trouble+=("no case on $layout ranks is named")
+    score=$(field scores)
+    [ -z "$score" ] || grep -qxF "Score: $score" "$work/report" || trouble+=("scores other than $score")
     # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
     [ "$(field repeats)" = "not always" ] && return
     grep -q "passes alone" "$work/report" && ! field says | grep -q "passes alone" && trouble+=("cannot be repeated")

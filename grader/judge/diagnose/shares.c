@@ -144,14 +144,15 @@ void compare_work(Trial *t, const Entry *want)
     note_raw_looks(t, want);
 }
 
-/* All that was multiplied in the case, or what is held where nothing is multiplied: an embedding looks rows up. */
+/* All that was multiplied in the forward passes of the case, or what is held where nothing is multiplied: an embedding looks rows
+ * up. A backward pass leaves out rows whose gradient is zero, so that a rank may multiply less than the plain layer without a split. */
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
     if (t->c->tp == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
-        if (want->kind != WORK)
+        if (want->kind != WORK || want->label.what != FORWARD_OF)
             continue;
         all += numbers_of(want)[LINEAR_WORK];
         held = numbers_of(want)[PARAMETERS_HELD];
