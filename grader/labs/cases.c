@@ -74,6 +74,8 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
         c.exponent = world % 2 ? -12 : 20;
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
+    if (world == 3)
+        c.p = 0; /* a layer with p = 0 is no other layer */
     return c;
 }
 
@@ -117,6 +119,7 @@ static Case many_case(const Lab *lab, Draw *d, int world)
     c.B = 9;
     c.S = 1;
     c.more_B = 0;
+    c.p = NEARLY_ONE;
     c.H = c.A * draw(d, 6, 12);
     c.out = world * draw(d, 25, 60);
     if (has_heads(lab)) {

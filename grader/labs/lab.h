@@ -162,6 +162,8 @@ int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 /** The case of usual sizes at this layout, with inputs of its own for each `number`. */
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
 
+/** A probability of dropout that leaves little. */
+#define NEARLY_ONE (15.0 / 16)
 /** A random integer from low to high. */
 int draw(Draw *d, int low, int high);
 /** The same sizes at each seed; tp is the world, or the group for labs with replicas. */
@@ -171,7 +173,8 @@ Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** The case at other sizes, drawn: for labs that cut nothing. */
 Case other_sizes(Case c, Draw *d);
 /** Other sizes, drawn: all of them distinct, B and S odd or small, a multiple of `world` where something is cut, and none where
- *  nothing is; but V is any number, so that the parts of a table can be uneven. Inputs are thousands or thousandths. */
+ *  nothing is; but V is any number, so that the parts of a table can be uneven. Inputs are thousands or thousandths; at a world of 3
+ *  nothing is dropped in training. */
 Case drawn_case(const Lab *lab, Draw *d, int world);
 /** One row; some rank comes late. */
 Case single_case(const Lab *lab, Draw *d, int world);

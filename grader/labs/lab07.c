@@ -70,6 +70,8 @@ static int cases_07(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[count++] = classifier(usual_case(lab, d, world));
     cases[count++] = classifier(drawn_case(lab, d, world));
     cases[count++] = classifier(world == 2 ? long_case(lab, d, world) : single_case(lab, d, world));
+    if (world == 2)
+        cases[count - 1].p = NEARLY_ONE;
     return count;
 }
 
