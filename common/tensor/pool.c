@@ -1,13 +1,14 @@
 /* Buffers, handed out and kept by size. */
 #include "tensor/pool.h"
 
+#include <sanitizer/asan_interface.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/language.h"
 #include "tensor/tensor.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; GUARD: before and behind a buffer that is watched */
 
 typedef struct SizeClass {
     int64_t bytes;
@@ -19,9 +20,16 @@ typedef struct SizeClass {
 struct Pool {
     int64_t limit, held, reserved; /* held by tensors; taken from the system */
     bool watched;
+    int64_t damaged; /* bytes of a buffer that was released with a damaged guard */
+    Buffer *lent;    /* of a pool that is watched: those that somebody holds */
     SizeClass *classes;
     PoolUse use;
 };
+
+static int64_t guard_of(const Pool *pool)
+{
+    return pool->watched ? GUARD : 0;
+}
 
 Pool *pool_new(int64_t limit, bool watched)
 {
@@ -39,7 +47,7 @@ static void drop_free_buffers(Pool *pool)
             Buffer *buffer = class->free;
             class->free = buffer->next;
             pool->reserved -= buffer->bytes;
-            backend_memory_free(buffer->data, buffer->kind);
+            backend_memory_free((char *)buffer->data - guard_of(pool), buffer->kind);
             free(buffer);
         }
 }
@@ -108,15 +116,16 @@ static Buffer *take_from_system(Pool *pool, const Need *need)
         drop_free_buffers(pool);
     if (is_over_limit(pool, need))
         refuse(pool, need, true);
-    void *data = backend_memory(need->bytes, need->kind);
+    const int64_t guard = guard_of(pool), all = need->bytes + 2 * guard;
+    char *data = backend_memory(all, need->kind);
     if (!data) {
         drop_free_buffers(pool);
-        data = backend_memory(need->bytes, need->kind);
+        data = backend_memory(all, need->kind);
     }
     if (!data)
         refuse(pool, need, false);
     Buffer *buffer = calloc(1, sizeof *buffer);
-    buffer->data = data;
+    buffer->data = data + guard;
     buffer->bytes = need->bytes;
     buffer->kind = need->kind;
     buffer->pool = pool;
@@ -137,8 +146,71 @@ static void count(Pool *pool, Category category, int64_t bytes)
     }
 }
 
+/* ---- guards: what stands before a buffer that is watched, and behind the bytes that were asked for ---------- */
+
+/* A signalling NaN of this place: arithmetic makes a quiet one of it, and a copy from elsewhere is another one. */
+static uint32_t guard_word(const uint32_t *place)
+{
+    const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
+    return 0x7f800001u | (uint32_t)(mixed >> 42);
+}
+
+/* The words from `first` to `end`: written, or compared with what was written. */
+__attribute__((no_sanitize("address"))) static bool
+words_are_guards(uint32_t *first, const uint32_t *end, bool write)
+{
+    bool good = true;
+    for (; first < end; first++) {
+        if (write)
+            *first = guard_word(first);
+        good = good && *first == guard_word(first);
+    }
+    return good;
+}
+
+static bool guards(const Buffer *buffer, bool write)
+{
+    char *data = buffer->data;
+    bool before = words_are_guards((uint32_t *)(data - GUARD), (uint32_t *)data, write);
+    return words_are_guards((uint32_t *)(data + (buffer->asked + 3) / 4 * 4),
+                            (uint32_t *)(data + buffer->bytes + GUARD), write) &&
+           before;
+}
+
+static void watch(Pool *pool, Buffer *buffer)
+{
+    ASAN_UNPOISON_MEMORY_REGION(buffer->data, (size_t)buffer->bytes);
+    /* all bits set is a NaN, in single and in double precision */
+    backend_set_bytes(buffer->data, 0xff, buffer->asked);
+    guards(buffer, true);
+    ASAN_POISON_MEMORY_REGION((char *)buffer->data - GUARD, GUARD);
+    ASAN_POISON_MEMORY_REGION((char *)buffer->data + buffer->asked,
+                              (size_t)(buffer->bytes - buffer->asked + GUARD));
+    buffer->next = pool->lent;
+    pool->lent = buffer;
+}
+
+static void watch_no_more(Pool *pool, Buffer *buffer)
+{
+    Buffer **link = &pool->lent;
+    while (*link != buffer)
+        link = &(*link)->next;
+    *link = buffer->next;
+    if (!guards(buffer, false))
+        pool->damaged = buffer->asked;
+}
+
+int64_t pool_damaged(Pool *pool)
+{
+    for (const Buffer *buffer = pool->lent; buffer && !pool->damaged; buffer = buffer->next)
+        if (!guards(buffer, false))
+            pool->damaged = buffer->asked;
+    return pool->damaged;
+}
+
 static Buffer *get(Pool *pool, Need need)
 {
+    const int64_t asked = need.bytes;
     need.bytes = (need.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     SizeClass *class = class_of(pool, need.bytes, need.kind);
     Buffer *buffer = class->free;
@@ -149,8 +221,9 @@ static Buffer *get(Pool *pool, Need need)
     buffer->references = 1;
     buffer->category = need.category;
     count(pool, need.category, need.bytes);
-    if (pool->watched) /* all bits set is a NaN, in single and in double precision */
-        backend_set_bytes(buffer->data, 0xff, need.bytes);
+    buffer->asked = asked;
+    if (pool->watched)
+        watch(pool, buffer);
     return buffer;
 }
 
@@ -186,6 +259,8 @@ void buffer_release(Buffer *buffer)
         return;
     Pool *pool = buffer->pool;
     count(pool, buffer->category, -buffer->bytes);
+    if (pool->watched)
+        watch_no_more(pool, buffer);
     SizeClass *class = class_of(pool, buffer->bytes, buffer->kind);
     buffer->next = class->free;
     class->free = buffer;

@@ -16,11 +16,12 @@ typedef struct Pool Pool;
 typedef struct Buffer {
     void *data;          /**< 64-byte aligned */
     int64_t bytes;       /**< of `data`, a multiple of 64 */
+    int64_t asked;       /**< how many of them were asked for */
     int references;      /**< at 0 it goes back to the pool */
     Category category;   /**< what it was asked for */
     MemoryKind kind;     /**< a GPU's memory or the host's */
     Pool *pool;          /**< whose it is */
-    struct Buffer *next; /**< in the pool's list of free buffers */
+    struct Buffer *next; /**< in the pool's list of free buffers, or of those that it watches */
 } Buffer;
 
 /** What a pool has counted, in bytes. */
@@ -34,10 +35,12 @@ typedef struct PoolUse {
 /** An empty pool; the caller's, to be freed with pool_free().
  *  @param limit bytes, 0 for none
  *  @param watched somebody looks at all numbers (grading, tests): the host reaches every buffer, and each that is handed out is
- *         filled with NaN, so that unset memory is seen */
+ *         filled with NaN, so that unset memory is seen, and stands between guards */
 Pool *pool_new(int64_t limit, bool watched);
 /** Frees the pool and its free buffers. No buffer of it may be held any more. */
 void pool_free(Pool *pool);
+/** Was anything written before or behind a buffer of a watched pool? The bytes of that buffer then, or else 0. */
+int64_t pool_damaged(Pool *pool);
 /** What it holds now, and the peaks since pool_begin_peak() or its beginning. */
 PoolUse pool_use(const Pool *pool);
 

@@ -1,6 +1,7 @@
 /* The runner: one rank of a launch. It runs the cases that the judge posts, with the student's lab linked
  * in, and writes down what it saw. It knows no expected value and gives no verdict. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <mpi.h>
@@ -67,11 +68,16 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     longjmp(runner.case_ends, 1);
 }
 
-/* What a sanitizer has found is written down already: the case ends here. */
+/* What a sanitizer has found is written down already: the case ends here. So it does where something was written beside a tensor. */
 static void end_if_found(void)
 {
     if (sanitizer_has_found())
         longjmp(runner.case_ends, 1);
+    int64_t bytes = runner.run.pool ? pool_damaged(runner.run.pool) : 0;
+    if (bytes > 0)
+        misuse("make grade with SAN=1 names the line that does it",
+               "something was written before or behind the %" PRId64 " numbers of a tensor",
+               bytes / (int64_t)sizeof(real));
 }
 
 static void sanitizer_found(const Problem *problem, void *address)

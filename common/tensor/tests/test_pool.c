@@ -58,6 +58,27 @@ START_TEST(two_buffers_share_no_byte_and_are_aligned)
 }
 END_TEST
 
+__attribute__((no_sanitize("address"))) static void flip(char *byte)
+{
+    *byte ^= 1;
+}
+
+START_TEST(a_write_beside_a_watched_buffer_is_seen)
+{
+    for (int at = -64; at < 136; at++) {
+        Pool *pool = pool_new(0, true);
+        Buffer *buffer = pool_get(pool, 100, ACTIVATIONS);
+        ck_assert_int_eq(pool_damaged(pool), 0);
+        flip((char *)buffer->data + at);
+        const int beside = at < 0 || at >= 100;
+        ck_assert_int_eq(pool_damaged(pool), beside ? 100 : 0);
+        buffer_release(buffer);
+        ck_assert_int_eq(pool_damaged(pool), beside ? 100 : 0);
+        pool_free(pool);
+    }
+}
+END_TEST
+
 START_TEST(a_buffer_lives_until_its_last_holder_releases_it)
 {
     Pool *pool = pool_new(0, false);
@@ -174,6 +195,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_released_buffer_is_handed_out_again);
     tcase_add_test(tcase, nothing_is_allocated_after_the_first_step);
     tcase_add_test(tcase, two_buffers_share_no_byte_and_are_aligned);
+    tcase_add_test(tcase, a_write_beside_a_watched_buffer_is_seen);
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_refuses_and_says_what_is_held);
