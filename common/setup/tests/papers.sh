@@ -89,6 +89,19 @@ has_topics() {
         make --silent help train > "$folder/help" && grep -q 'MODEL=base' "$folder/help" && ! grep -q 'make bench' "$folder/help" &&
         ! make --silent help nothing > "$folder/help" 2>&1 && grep -q "no help on 'nothing'" "$folder/help" && grep -q 'HINT: ' "$folder/help"
 }
+handout_says_what_labs_stand_on() { # "2, 3, 4 and 6 on 1; ...; 11 on 3, 4 and 6 to 10"
+    python3 - << 'PYTHON'
+import re
+needs = {int(n): {int(x) for x in on.split()} for n, on in re.findall(r"^\$\(call add_lab,(\d+),[^,]*,([^,]*),", open("grader/labs.mk").read(), re.M)}
+def numbers(text):
+    text = re.sub(r"(\d+) (?:to|à) (\d+)", lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))), text)
+    return [int(n) for n in re.findall(r"\d+", text)]
+for path, on in (("grader/handout/README.md", " on "), ("grader/handout/README.fr.md", " sur ")):
+    sentence = re.search(r"^(?:A lab stands|Une balise repose)[^:]*:([^.]*)\.", open(path).read(), re.M)[1]
+    told = {lab: set(numbers(rest.split(on)[1])) for rest in sentence.split(";") for lab in numbers(rest.split(on)[0])}
+    assert told == {lab: others for lab, others in needs.items() if others}, (path, told)
+PYTHON
+}
 describes_every_lab() {
     make --silent BUILD="$folder/new" "$folder/new/compile_commands.json" && python3 - "$folder/new" << 'PYTHON'
 import glob, json, os, sys
@@ -139,6 +152,7 @@ check "what workflows, editors and CONTRIBUTING run are commands of the kit" tar
 check "make alone builds the kit and says what there is" make_alone_helps
 check "an editor offers the labs that there are" tasks_know_the_labs
 check "the table of labs in the README has the files of grader/labs.mk" readme_lists_the_labs
+check "the handout's README says which labs each lab stands on" handout_says_what_labs_stand_on
 check "the README has at most 120 lines" readme_is_short
 check "make help is one screen of 24 lines and 80 columns" help_is_one_screen
 check "make help TOPIC tells of that alone, and makes nothing" has_topics
