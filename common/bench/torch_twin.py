@@ -23,74 +23,43 @@ from torch import nn
 from torch.nn import functional
 
 
-def sum_over(group, x):
-    """In place. gloo sums bf16 since PyTorch 2 only."""
-    if x.dtype == torch.bfloat16 and torch.__version__ < "2":
-        wide = x.float()
-        dist.all_reduce(wide, group=group)
-        x.copy_(wide)
-    else:
-        dist.all_reduce(x, group=group)
-
-
-class Copy(torch.autograd.Function):
-    """f: the identity forward, the sum over the group backward."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, dy):
-        dy = dy.contiguous()
-        sum_over(ctx.group, dy)
-        return dy, None
-
-
-class Reduce(torch.autograd.Function):
-    """g: the sum over the group forward, the identity backward."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        sum_over(group, x)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy, None
-
-
-class Gather(torch.autograd.Function):
-    """Concatenates the last dimension over the group; backward keeps the own part."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        parts = [torch.empty_like(x) for _ in range(dist.get_world_size(group))]
-        dist.all_gather(parts, x.contiguous(), group=group)
-        return torch.cat(parts, -1)
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy.chunk(dist.get_world_size(ctx.group), -1)[dist.get_rank(ctx.group)].contiguous(), None
-
-
 class Split:
     """The tensor-parallel group of this rank; with one rank nothing is exchanged."""
 
     def __init__(self, tp, group):
         self.tp, self.group = tp, group
 
+    def sum(self, x):
+        """In place. gloo sums bf16 since PyTorch 2 only."""
+        if x.dtype == torch.bfloat16 and torch.__version__ < "2":
+            wide = x.float()
+            dist.all_reduce(wide, group=self.group)
+            x.copy_(wide)
+        else:
+            dist.all_reduce(x, group=self.group)
+        return x
+
     def copy(self, x):
-        return Copy.apply(x, self.group) if self.tp > 1 else x
+        """f: the identity forward, the sum over the group backward."""
+        if self.tp > 1:
+            x = x.view_as(x)
+            x.register_hook(lambda dx: self.sum(dx.contiguous()))
+        return x
 
     def reduce(self, x):
-        return Reduce.apply(x, self.group) if self.tp > 1 else x
+        """g: the sum over the group forward, in place; the identity backward."""
+        if self.tp > 1:
+            self.sum(x.detach())
+        return x
 
     def gather(self, x):
-        return Gather.apply(x, self.group) if self.tp > 1 else x
+        """Concatenates the last dimension over the group; backward keeps the own part."""
+        if self.tp == 1:
+            return x
+        parts = [torch.empty_like(x) for _ in range(self.tp)]
+        dist.all_gather(parts, x.detach().contiguous(), group=self.group)
+        parts[dist.get_rank(self.group)] = x
+        return torch.cat(parts, -1)
 
 
 class Pair(nn.Module):
