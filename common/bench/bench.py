@@ -9,7 +9,6 @@ Everything that is compared runs in turns, so that a machine whose speed drifts 
 import functools
 import os
 import re
-import subprocess
 import sys
 import time
 
@@ -20,17 +19,10 @@ import peers
 import rows
 import steps
 import traffic
-from rows import Row, fail, show, table
+from rows import Row, fail, said, show, table
 
 SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
-
-
-def said(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
-    if done.returncode:
-        fail(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone to see more")
-    return done.stdout
 
 
 def machine_lines(rounds):
@@ -70,13 +62,9 @@ def kernels(build, *_):
 
 
 def collective_rows(program, ranks, through, *most):
-    found = []
-    for line in said(*steps.LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []), program, *most).splitlines():
-        name, *numbers = line.split()
-        if name in ("all_reduce", "all_gather", "reduce_scatter"):
-            found.append(Row("collective", f"{name}, {int(numbers[0]) // 1024} KiB a rank, {ranks} rank{'s' if ranks > 1 else ''}{through}", "us",
-                             [float(sample) for sample in numbers[1:]]))
-    return found
+    on = f"{ranks} rank{'s' if ranks > 1 else ''}{through}"
+    return [Row("collective", f"{name}, {size // 1024} KiB a rank, {on}", "us", samples)
+            for (name, size), samples in steps.collectives(program, ranks, *most).items()]
 
 
 def collectives(build, *_):

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import statistics
+import subprocess
 import sys
 
 
@@ -26,6 +27,15 @@ class Row:
 def fail(text, hint):
     """Ends the program as everything in the kit does on bad input."""
     sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
+
+
+def said(*command, what=None, **more):
+    """What a command prints. @param what names it where it fails, which ends the program"""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(words))
+    return done.stdout
 
 
 def number(value):

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import aims
+import cost
 import peers
-from rows import Row, fail, number, show, table
+from rows import Row, fail, number, said, show, table
 
 VOCABULARY = 30522
 REVIEWS, LONGEST = 320, 1030  # words
@@ -82,19 +83,40 @@ def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL
     command = [*before, "common/train/launch.sh", ranks, *stack, program, "--cache", f"{build}/cache", "--tp", tp,
                "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
                "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
-    if done.returncode:
-        fail(f"{program} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(map(str, command)))
+    said(*command, what=program, env={**os.environ, **(environment or {})})
     with open(metrics, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def run_kit(build, work, model, layout, amp="off"):
-    lines = train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1, *(["--amp", amp] if amp != "off" else []))
-    last = lines[-1]["ranks"]
+def measured(lines):
+    """What is measured of a run, out of its metrics: seconds of each step, bytes of a rank at most, and where rank 0's time goes."""
+    ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
-            "resident_bytes": max(rank["resident_bytes"] for rank in last), "tensor_bytes": max(rank["peak_bytes"] for rank in last),
-            "profile": next(line["profile"] for line in lines if "profile" in line)}
+            "resident_bytes": max(rank["resident_bytes"] for rank in ranks), "tensor_bytes": max(rank["peak_bytes"] for rank in ranks),
+            "profile": next((line["profile"] for line in lines if "profile" in line), [])}
+
+
+def collectives(program, ranks, *most):
+    """{(name, bytes): microseconds of each call} of what bench-collectives prints."""
+    spins = ranks <= os.cpu_count()
+    printed = said(*LAUNCH, "-n", ranks, *([] if spins else ["--mca", "mpi_yield_when_idle", "1"]), program, *most)
+    return {(name, int(size)): [float(sample) for sample in samples] for name, size, *samples in map(str.split, printed.splitlines())
+            if name in ("all_reduce", "all_gather", "reduce_scatter")}
+
+
+def run_kit(build, work, model, layout, amp="off"):
+    return measured(train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1,
+                          *(["--amp", amp] if amp != "off" else [])))
+
+
+def rates(model, profile):
+    """Those of one rank, for a cost.Cluster, from what its operations took. @param model a cost.Model"""
+    spent = {kind: max(1e-9, sum(one["forward_ms"] + one["backward_ms"] for one in profile if kind_of(one["what"]) == kind) / 1e3)
+             for kind in ("GEMM", "attention", "element-wise", "optimiser")}
+    counted = cost.step(cost.UNIT, model, 1, 1)
+    linear, attention = model.work()
+    return {"gemm": linear / spent["GEMM"], "attention": attention / spent["attention"],
+            "stream": counted["element-wise"] / spent["element-wise"], "optimiser": counted["optimiser"] / spent["optimiser"]}
 
 
 def why_no(build, work, amp, program=None, stack=ALL_LABS):
