@@ -3,7 +3,6 @@
 
 On a slide, \\N{key} is one of these numbers. No number that follows from a formula stands there as digits.
 """
-import json
 import math
 import os
 import sys
@@ -11,7 +10,7 @@ import sys
 import excerpts
 import formulas
 import matrices
-from formulas import CLASSES, ROOT, STATE, WIDTH, cost
+from formulas import CLASSES, STATE, WIDTH, clusters, cost
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # what the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
@@ -87,22 +86,15 @@ def of_layouts():
     return found
 
 
-def described(name):
-    with open(os.path.join(ROOT, f"common/bench/clusters/{name}.json"), encoding="utf-8") as file:
-        return json.load(file)
-
-
 def of_clusters():
     """Published figures as the kit's files hold them, and the kit's prediction for a cluster, of which nothing was measured."""
-    published = described("dgx-2h")["published"]
-    scaling = [figures for figures in published["weak_scaling"].values()]
+    published = clusters.read("dgx-2h")[0]["published"]
     found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
              "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}
-    for i, (alone, replicas) in enumerate(scaling):
+    for i, (alone, replicas) in enumerate(published["weak_scaling"].values()):
         found.update({f"megatron.{2 ** i}.alone": alone, f"megatron.{2 ** i}.replicas": replicas})
-    file = described(CLUSTER)
-    near, far = cost.Link(**file["near"]), cost.Link(**file["far"])
-    cluster = cost.Cluster(**file["rates"], near=near, far=far)
+    cluster = clusters.read(CLUSTER)[1]
+    near, far = cluster.near, cluster.far
     large = formulas.preset("large", SEQ, BATCH)
     per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
     size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden

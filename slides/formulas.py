@@ -11,6 +11,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/bench"))
+import clusters
 import cost
 import model as bench
 from steps import VOCABULARY
@@ -18,8 +19,6 @@ from steps import VOCABULARY
 CLASSES = 2
 WIDTH = cost.Cluster.width  # bytes of a number
 STATE = cost.Cluster.state  # bytes of a parameter in training
-NO_MATTER = cost.Link(0.0, 1.0)
-ON_PAPER = cost.Cluster(1.0, 1.0, 1.0, 1.0, NO_MATTER, NO_MATTER)  # for what does not depend on rates
 
 
 @functools.cache
@@ -70,7 +69,7 @@ def sent_over_dp(model, tp, dp):
 
 
 def memory(model, tp, dp=1):
-    return cost.memory(ON_PAPER, model, tp, dp)
+    return cost.memory(cost.UNIT, model, tp, dp)
 
 
 def equal_at(model):
