@@ -27,7 +27,8 @@ def read_reviews(archive):
             if not match or not member.isfile():
                 continue
             split, label, number = match.groups()[:3]
-            reviews[split][int(number), int(label == "pos")] = tar.extractfile(member).read().decode()
+            text = tar.extractfile(member).read().decode()
+            reviews[split][int(number), int(label == "pos")] = text
     return reviews
 
 

@@ -40,7 +40,8 @@ say_error() { # LOG
     local line
     line=$(grep -a -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
     if [[ $line =~ ^([^:]+:[0-9]+):\ (.*)$ ]]; then
-        give_up "LaTeX: ${BASH_REMATCH[2]}" "the whole log: $1" "slides/${BASH_REMATCH[1]##*/slides/}"
+        give_up "LaTeX: ${BASH_REMATCH[2]}" "the whole log: $1" \
+            "slides/${BASH_REMATCH[1]##*/slides/}"
     fi
     give_up "LaTeX: ${line:-it ended without a word}" "the whole log: $1"
 }
@@ -71,7 +72,8 @@ accept() { # NAME
     found=$(warnings "$log")
     if [[ -n $found ]]; then
         printf '%s\n' "$found" | head -20 >&2
-        give_up "LaTeX warns of the slides" "the lines above name the lines of a chapter; the whole log: $log"
+        give_up "LaTeX warns of the slides" \
+            "the lines above name the lines of a chapter; the whole log: $log"
     fi
 }
 

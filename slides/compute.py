@@ -10,7 +10,8 @@ import sys
 import excerpts
 import formulas
 import matrices
-from formulas import STATE, WIDTH, clusters, cost
+from formulas import STATE, WIDTH, cost
+import clusters  # in the folder that formulas has put on the path
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # what the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
@@ -33,7 +34,8 @@ def of_preset(name, model):
              "P": f"{model.parameters(1) / 1e6:.1f}", "embedding": f"{model.vocabulary * hidden / 1e6:.1f}",
              "block": short(12 * hidden ** 2 / 1e6), "norms": short(4 * model.layers * hidden / 1e3),
              "blocks": f"{12 * model.layers * hidden ** 2 / 1e6:.1f}", "gflop": grouped(sum(model.work()) / 1e9),
-             "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}", "equal": grouped(round(formulas.equal_at(model), -2))}
+             "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}",
+             "equal": grouped(round(formulas.equal_at(model), -2))}
     for tp in (1, 2, 4, 8):
         if model.heads % tp:
             continue
@@ -98,7 +100,8 @@ def of_clusters():
     per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
     size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden
     shared = cost.Link(far.latency, far.bandwidth / cluster.node)
-    found.update({"links.size": short(size / 1e6), "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)),
+    found.update({"links.size": short(size / 1e6),
+                  "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)),
                   "links.far.ms": short(1e3 * cost.all_reduce(shared, 8, size)),
                   "plan.ranks": RANKS, "plan.B": BATCH, "plan.S": SEQ})
     for tp in (1, 2, 4, 8, 16):
@@ -122,7 +125,8 @@ def main():
     (folder / "code").mkdir(parents=True, exist_ok=True)
     for name, prefix, found in (("numbers.tex", "N@", {**all_numbers(), **matrices.numbers()}),
                                 ("matrices.tex", "M@", matrices.drawings())):
-        lines = (rf"\expandafter\def\csname {prefix}{key}\endcsname{{{text}}}" for key, text in found.items())
+        lines = (rf"\expandafter\def\csname {prefix}{key}\endcsname{{{text}}}"
+                 for key, text in found.items())
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, text in excerpts.excerpts(start).items():
         (folder / "code" / name).write_text(text, encoding="utf-8")

@@ -11,7 +11,6 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/bench"))
-import clusters
 import cost
 import model as bench
 from steps import VOCABULARY

@@ -26,7 +26,7 @@ tell() {
     printf '%s\n' "$(said "$@")"
 }
 
-# complain SENTENCE HINT [WHERE]: an error, on stderr; give_up SENTENCE HINT [WHERE]: the script's last.
+# complain SENTENCE HINT [WHERE]: an error, on stderr; give_up, with the same: the script's last.
 complain() {
     printf '%s%s\n' "$(say 'error: ')" "$1"
     [ -z "${3:-}" ] || tell '  at %s' "$3"

@@ -169,12 +169,6 @@ def wanted(only, sections):
     return [section] if section else list(sections), part
 
 
-def whole_rounds(text):
-    if not text.isdigit() or int(text) < 1:
-        fail(f"ROUNDS cannot be '{text}'", "it is how often each run is repeated: ROUNDS=3")
-    return int(text)
-
-
 def torches(build, given, chosen, backend):
     """{version: its Python}"""
     if not given("VS"):
@@ -212,16 +206,33 @@ def begin(rounds, pythons, **more):
     return machine
 
 
+def sections_of(bench, build, work, rounds, pythons, part, cases):
+    """{section: what measures it, prints tables and returns rows}. `bench`: of a GPU, or None."""
+    if bench:
+        return {"kernels": lambda: kernels_on_gpu(bench),
+                "collectives": lambda: collectives_on_gpu(bench),
+                "steps": lambda: steps_on_gpu(bench, rounds, pythons, cases)}
+    return {"kernels": lambda: kernels(build),
+            "collectives": lambda: collectives(build),
+            "steps": lambda: training_steps(build, work, rounds, pythons, cases),
+            "growth": lambda: growth.measure(build, work, rounds, part),
+            "layouts": lambda: traffic.measure(build, work),
+            "tokenizer": lambda: tokenizer(build, work, rounds),
+            "verdicts": lambda: verdicts(rounds)}
+
+
 def main():
-    build, given = sys.argv[1], os.environ.get
-    rounds, work, backend = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data", steps.backend()
+    build, given, backend = sys.argv[1], os.environ.get, steps.backend()
+    work = f"{build}/bench-data"
+    rounds = rows.whole_number("ROUNDS", 3, "how often each run is repeated")
     # What is wrong with anything that was asked for is said before minutes of work.
     chosen, part = wanted(given("ONLY") or "", SECTIONS if backend == "cpu" else ON_GPU)
     amps = asked_for(given("AMP") or "", steps.AMPS if backend == "cpu" else gpu.AMPS)
-    bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given) if backend != "cpu" else None
-    cases_of = bench.cases if bench else steps.wanted
-    if "steps" in chosen:
-        cases_of(part, amps)
+    bench, cases_of, why_not = None, steps.wanted, functools.partial(steps.why_no, build, work)
+    if backend != "cpu":
+        bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given)
+        cases_of, why_not = bench.cases, bench.why_not
+    cases = cases_of(part, amps) if "steps" in chosen else {}
     if given("COMPARE"):
         rows.load(given("COMPARE"))
     if given("SAVE"):
@@ -231,14 +242,9 @@ def main():
     if bench:
         bench.find(said(f"{build}/kernels-{backend}").strip())
     if "steps" in chosen:
-        amps = those_that_run(bench.why_not if bench else functools.partial(steps.why_no, build, work), amps)
+        cases = cases_of(part, those_that_run(why_not, amps))
     machine = begin(rounds, pythons, **({"GPU": bench.description} if bench else {}))
-    run = {"kernels": lambda: kernels_on_gpu(bench), "collectives": lambda: collectives_on_gpu(bench),
-           "steps": lambda: steps_on_gpu(bench, rounds, pythons, cases_of(part, amps))} if bench else {
-               "kernels": lambda: kernels(build), "collectives": lambda: collectives(build),
-               "steps": lambda: training_steps(build, work, rounds, pythons, cases_of(part, amps)),
-               "growth": lambda: growth.measure(build, work, rounds, part), "layouts": lambda: traffic.measure(build, work),
-               "tokenizer": lambda: tokenizer(build, work, rounds), "verdicts": lambda: verdicts(rounds)}
+    run = sections_of(bench, build, work, rounds, pythons, part, cases)
     measured = [row for section in chosen for row in run[section]()]
     if given("COMPARE"):
         rows.compare(given("COMPARE"), machine, measured)

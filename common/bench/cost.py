@@ -20,6 +20,9 @@ class Model:
     # Else every position is multiplied by the whole table, as a language model is
     leaves_out: bool = True  # what has no gradient is not multiplied, nor summed over replicas: on the processor, not on a GPU
 
+    def sizes(self):
+        return self.layers, self.hidden, self.heads, self.seq, self.batch
+
     def parameters(self, tp):
         """Held by a rank: everything is split but the layer norms."""
         return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \

@@ -18,16 +18,9 @@ import clusters
 import cost
 import gpu
 import steps
-from rows import fail, number, table
+from rows import fail, number, table, whole_number
 
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
-
-
-def whole_number(name, default):
-    text = os.environ.get(name) or str(default)
-    if not text.isdigit() or int(text) < 1:
-        fail(f"{name} cannot be '{text}'", f"it is a number from 1 on: {name}={default}")
-    return int(text)
 
 
 def arithmetic():
@@ -61,14 +54,15 @@ def program(build, name):
 
 
 def run(build, work, model, tp=1, dp=1):
-    """What steps.measured() gives. On a GPU, where a kernel goes on after its call, of two runs: profiled, each call waits for
-    its kernel."""
+    """What steps.measured() gives. On a GPU, where a kernel goes on after its call, of two runs:
+    profiled, each call waits for its kernel."""
     os.makedirs(work, exist_ok=True)
-    sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, 14 if model.hidden <= 256 else 5)
+    sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
+    more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic())
 
-    def once(*more, **environment):
-        return steps.measured(steps.train(build, work, tp * dp, tp, 1, sizes, *steps.data_in(f"{build}/bench-data"), "--amp",
-                                          arithmetic(), *more, program=program(build, "train"), environment=environment))
+    def once(*profile, **environment):
+        return steps.measured(steps.train(build, work, tp * dp, tp, 1, sizes, *more, *profile,
+                                          program=program(build, "train"), environment=environment))
 
     if not on_gpu():
         return once("--profile", 1)
@@ -85,7 +79,8 @@ def rates_here(build, work, model, copies=1):
 def link_here(build):
     """Latency and bandwidth from all-reduces of 4 KiB and 2 MiB over two ranks: t = 2 latency + size / bandwidth."""
     times = steps.collectives(program(build, "bench-collectives"), 2, 2 << 20)
-    small, large = (statistics.median(times["all_reduce", size]) / 1e6 for size in (4 << 10, 2 << 20))
+    small, large = (1e-6 * statistics.median(times["all_reduce", size])
+                    for size in (4 << 10, 2 << 20))
     return cost.Link(small / 2, (2 << 20) / max(large - small, 1e-9))
 
 
@@ -94,7 +89,8 @@ def this_machine(build, work, model):
     cores = gpu.count_of() if on_gpu() else os.cpu_count()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
-    return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link, cores=cores, state=state)
+    return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
+                               cores=cores, state=state)
             for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
 
 

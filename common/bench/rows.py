@@ -29,12 +29,21 @@ def fail(text, hint):
     sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
 
 
+def whole_number(name, default, what="a number from 1 on"):
+    """That of the environment."""
+    text = os.environ.get(name) or str(default)
+    if not text.isdigit() or int(text) < 1:
+        fail(f"{name} cannot be '{text}'", f"it is {what}: {name}={default}")
+    return int(text)
+
+
 def said(*command, what=None, **more):
     """What a command prints. @param what names it where it fails, which ends the program"""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
-        fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(words))
+        fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}",
+             "run it alone: " + " ".join(words))
     return done.stdout
 
 

@@ -138,7 +138,8 @@ def gradient_scaler(amp):
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 
-def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where, folder, found):
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where,
+        folder, found):
     imported = peak_bytes()
     device, _, how = where.partition("-")
     torch.set_num_threads(threads)
@@ -147,15 +148,16 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
     tp_groups, dp_groups = [None] * ranks, [None] * ranks
     if ranks > 1:  # every rank makes all groups
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        tp_groups = [dist.new_group(list(range(first, first + tp))) for first in range(0, ranks, tp)]
-        dp_groups = [dist.new_group(list(range(first, ranks, tp))) for first in range(tp)]
+        tp_groups = [dist.new_group(list(range(i, i + tp))) for i in range(0, ranks, tp)]
+        dp_groups = [dist.new_group(list(range(i, ranks, tp))) for i in range(tp)]
     model = Bert(Split(tp, tp_groups[rank // tp]), vocabulary, layers, hidden, heads).to(device)
     if how == "compiled":
         model = torch.compile(model)
     optimiser = adamw(model.parameters())
     replicas = ranks // tp
     if replicas > 1:
-        model = nn.parallel.DistributedDataParallel(model, process_group=dp_groups[rank % tp], gradient_as_bucket_view=True)
+        model = nn.parallel.DistributedDataParallel(model, process_group=dp_groups[rank % tp],
+                                                    gradient_as_bucket_view=True)
     rows, scaler, narrow = batch // replicas, gradient_scaler(amp), {"bf16": torch.bfloat16, "fp16": torch.float16}.get(amp)
     torch.manual_seed(2 + rank // tp)
     seconds = []
@@ -176,8 +178,9 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
         if device == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
-    found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported,
-                      "device_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else 0}))
+    on_device = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+    found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(),
+                      "imported_bytes": imported, "device_bytes": on_device}))
 
 
 def main():
@@ -187,7 +190,8 @@ def main():
         mp.spawn(run, args=(ranks, *sizes, *sys.argv[-2:], folder, found), nprocs=ranks)
     by_rank = dict(found.get() for _ in range(ranks))
     print(json.dumps({"torch": torch.__version__, "seconds": by_rank[0]["seconds"],
-                      **{key: max(one[key] for one in by_rank.values()) for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
+                      **{key: max(one[key] for one in by_rank.values())
+                         for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ def rectangles_of(part):
     if dim == len(sizes) - 1:
         return [[0, begin, rows, end - begin]]
     inner = prod(sizes[dim + 1:-1])
-    return [[(outer * sizes[dim] + begin) * inner, 0, (end - begin) * inner, columns] for outer in range(prod(sizes[:dim]))]
+    return [[(outer * sizes[dim] + begin) * inner, 0, (end - begin) * inner, columns]
+            for outer in range(prod(sizes[:dim]))]
 
 
 def index_text(at, sizes):
@@ -55,7 +56,9 @@ def sheet(title, parts):
     for _, group in groupby(sorted(parts, key=key), key):
         group = list(group)
         blocks.append({"ranks": [part["rank"] for part in group], "rectangles": [r for r in rectangles_of(group[0]) if r[2] and r[3]]})
-    return {"title": title, "stack": sum(map(is_partial, parts)), "rows": prod(sizes[:-1]), "columns": sizes[-1], "blocks": blocks, "runs": [run for part in parts for run in part.get("runs", [])],
+    return {"title": title, "stack": sum(map(is_partial, parts)), "blocks": blocks,
+            "rows": prod(sizes[:-1]), "columns": sizes[-1],
+            "runs": [run for part in parts for run in part.get("runs", [])],
             "told": [list(told) for part in parts for told in wrong_texts(part)]}
 
 

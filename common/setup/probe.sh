@@ -23,8 +23,8 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# is_there KIND NAME: does that single probe hold? Headers are looked for by mpicc, which also knows where mpi.h is.
-# A module of Python is found without importing it: torch alone takes seconds.
+# is_there KIND NAME: does that single probe hold? mpicc knows where mpi.h is. A module of Python is
+# found without importing it: torch alone takes seconds.
 is_there() {
     case $1 in
     cmd) type -P "$2" ;;

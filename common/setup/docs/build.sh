@@ -19,7 +19,8 @@ lacks() {
 need_programs() {
     local missing
     missing=$(lacks)
-    [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" "common/setup/setup.sh docs installs what it needs"
+    [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" \
+        'common/setup/setup.sh docs installs what it needs'
 }
 
 # Headers but those of tests and of programs that measure, and but what tells students which wrong answers the judge knows. CUDA C++ (.cuh)
@@ -56,7 +57,8 @@ draw_rooms() {
         echo '}'
     } > "$work/rooms.all"
     tred "$work/rooms.all" > "$work/rooms.dot" 2> "$work/rooms.err"
-    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' "$(head -1 "$work/rooms.err")"
+    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' \
+        "$(head -1 "$work/rooms.err")"
 }
 
 # run_doxygen NAME SETTING...: runs it with more settings; what it warns of is in $work/NAME.warnings.
@@ -71,7 +73,8 @@ run_doxygen() {
     mkdir "$work/$name"
     # A TeX without newunicodechar.sty finds ours: no formula has such a character.
     TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
-        give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" "see $work/$name.log and $work/$name.warnings"
+        give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" \
+            "see $work/$name.log and $work/$name.warnings"
     sed -i "s#^$PWD/##" "$work/$name.warnings"
 }
 
