@@ -20,8 +20,9 @@ def run(program):
         give_up(_("there is no gnuplot here"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
     if done.returncode:
-        words = _("gnuplot ended with {status}: {words}")
-        give_up(words.format(status=done.returncode, words=done.stderr.strip()[:300]), _("is the disk full?"))
+        said = _("gnuplot ended with {status}: {words}")
+        give_up(said.format(status=done.returncode, words=done.stderr.strip()[:300]),
+                _("is the disk full?"))
     return done.stdout
 
 
