@@ -27,7 +27,7 @@ def read_reviews(archive):
             if not match or not member.isfile():
                 continue
             split, label, number = match.groups()[:3]
-            text = tar.extractfile(member).read().decode("utf-8")
+            text = tar.extractfile(member).read().decode()
             reviews[split][int(number), int(label == "pos")] = text
     return reviews
 
@@ -36,10 +36,8 @@ def write_csv(path, rows):
     """Written beside and renamed: a file that is there is whole."""
     beside = path + ".part"
     with open(beside, "w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("review", "label"))
-        for (_number, label), text in sorted(rows.items()):
-            writer.writerow((text, label))
+        rows = ((text, label) for (_number, label), text in sorted(rows.items()))
+        csv.writer(stream, lineterminator="\n").writerows([("review", "label"), *rows])
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(beside, path)

@@ -13,11 +13,6 @@ imdb_md5=${IMDB_MD5:-7c2ac02c03563afcf9b574c7e56c153a}
 vocabulary_url=${VOCABULARY_URL:-https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt}
 vocabulary_sha256=${VOCABULARY_SHA256:-07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3}
 
-fail() { # what, where, hint
-    printf '%s%s\n%s\n%s%s\n' "$(say 'error: ')" "$1" "$(said '  at %s' "$2")" "$(say '  HINT: ')" "$3" >&2
-    exit 2
-}
-
 has_sum() { # program, sum, file
     [ -f "$3" ] && [ "$("$1" "$3" | cut -d ' ' -f 1)" = "$2" ]
 }
@@ -28,9 +23,11 @@ resume() { # url, file
     0:*) ;;
     33:* | 36:* | *:416) # what is there cannot be continued: it is longer, or the server gives no ranges
         rm -f "$2"
-        fail "$(say 'the download cannot be continued')" "$1" "$(say 'run it again: it starts from the beginning')"
+        give_up "$(say 'the download cannot be continued')" \
+            "$(say 'run it again: it starts from the beginning')" "$1"
         ;;
-    *) fail "$(say 'the download failed')" "$1" "$(say 'check the network and run it again: it goes on where it stopped')" ;;
+    *) give_up "$(say 'the download failed')" \
+        "$(say 'check the network and run it again: it goes on where it stopped')" "$1" ;;
     esac
 }
 
@@ -39,19 +36,20 @@ fetch() { # url, file, program, sum
         tell 'already there: %s' "$2"
         return
     fi
-    command -v curl >/dev/null ||
-        fail "$(say 'curl is not installed')" "$1" "$(said 'install it (apt install curl), or fetch the file as %s' "$2")"
-    mkdir -p "$(dirname "$2")" ||
-        fail "$(say 'the folder cannot be made')" "$(dirname "$2")" "$(say 'give a folder that can be written')"
+    command -v curl >/dev/null || give_up "$(say 'curl is not installed')" \
+        "$(said 'install it (apt install curl), or fetch the file as %s' "$2")" "$1"
+    mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be made')" \
+        "$(say 'give a folder that can be written')" "$(dirname "$2")"
     tell 'downloading %s' "$1"
     # A finished download whose renaming was interrupted must not be asked for more bytes.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
         rm -f "$2.part"
-        fail "$(said 'the download does not have the checksum %s' "$4")" "$1" \
-            "$(say 'run it again; if that does not help, the file was changed at its source')"
+        give_up "$(said 'the download does not have the checksum %s' "$4")" \
+            "$(say 'run it again; if that does not help, the file was changed at its source')" "$1"
     fi
-    mv "$2.part" "$2" || fail "$(say 'the file cannot be renamed')" "$2" "$(say "check the folder's permissions")"
+    mv "$2.part" "$2" || give_up "$(say 'the file cannot be renamed')" \
+        "$(say "check the folder's permissions")" "$2"
 }
 
 fetch "$vocabulary_url" "$folder/bert-base-uncased/vocab.txt" sha256sum "$vocabulary_sha256"

@@ -6,11 +6,12 @@ praise, that blame and that do neither. Most of its opinions agree with its labe
 negation, so counting words goes far and not all the way.
 """
 
+import collections
 import csv
-import io
 import os
 import random
 import re
+import string
 import sys
 import unicodedata
 
@@ -145,14 +146,6 @@ def choices(text):
     return [" ".join(choice.split()) for choice in text.split("|")]
 
 
-def to_csv(reviews):
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("review", "label"))
-    writer.writerows(reviews)
-    return stream.getvalue()
-
-
 def words_of(text):
     plain = unicodedata.normalize("NFD", text.lower())
     plain = "".join(c for c in plain if unicodedata.category(c) != "Mn")
@@ -160,16 +153,13 @@ def words_of(text):
 
 
 def vocabulary(reviews):
-    counts = {}
-    for text, _ in reviews:
-        for word in words_of(text):
-            counts[word] = counts.get(word, 0) + 1
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    counts = collections.Counter(word for text, _ in reviews for word in words_of(text))
+    letters = string.ascii_lowercase + string.digits
     frequent = sorted(word for word, count in counts.items() if count >= RARE and len(word) > 1)
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     endings = ["##ed", "##er", "##est", "##ing", "##ly", "##ness"]
-    punctuation = list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~") + ["\u2018", "\u2019", "\u201c", "\u201d", "\u2026"]
-    return specials + punctuation + list(letters) + ["##" + c for c in letters] + endings + frequent
+    punctuation = string.punctuation + "\u2018\u2019\u201c\u201d\u2026"
+    return [*specials, *punctuation, *letters, *("##" + c for c in letters), *endings, *frequent]
 
 
 def main():
@@ -178,10 +168,11 @@ def main():
     writer = Writer(SEED)
     train, test = writer.reviews(TRAIN_ROWS), writer.reviews(TEST_ROWS)
     os.makedirs(folder, exist_ok=True)
-    for name, text in (("train.csv", to_csv(train)), ("test.csv", to_csv(test)),
-                       ("vocab.txt", "\n".join(vocabulary(train)) + "\n")):
+    for name, reviews in (("train.csv", train), ("test.csv", test)):
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+            csv.writer(stream, lineterminator="\n").writerows([("review", "label"), *reviews])
+    with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as stream:
+        stream.writelines(word + "\n" for word in vocabulary(train))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,9 @@
 # lacks. The files get their names when all is well.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/.."
+export LC_ALL=C.UTF-8 LANGUAGE=en
+source common/base/say.sh
 most_passes=4
-
-give_up() { # WHAT WHERE HINT
-    printf 'error: %s\n' "$1" >&2
-    [[ -z $2 ]] || printf '  at %s\n' "$2" >&2
-    printf '  HINT: %s\n' "$3" >&2
-    exit 2
-}
 
 # What is not there of the programs and files that the slides need.
 lacks() {
@@ -28,7 +23,8 @@ lacks() {
 need_latex() {
     local missing
     missing=$(lacks)
-    [[ -z $missing ]] || give_up "the slides need LaTeX, which lacks ${missing//$'\n'/ }" '' 'common/setup/setup.sh docs installs it; on a cluster: module load texlive'
+    [[ -z $missing ]] || give_up "the slides need LaTeX, which lacks ${missing//$'\n'/ }" \
+        'common/setup/setup.sh docs installs it; on a cluster: module load texlive'
 }
 
 pass() { # NAME FIRST-LINE
@@ -44,9 +40,10 @@ say_error() { # LOG
     local line
     line=$(grep -a -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
     if [[ $line =~ ^([^:]+:[0-9]+):\ (.*)$ ]]; then
-        give_up "LaTeX: ${BASH_REMATCH[2]}" "slides/${BASH_REMATCH[1]##*/slides/}" "the whole log: $1"
+        give_up "LaTeX: ${BASH_REMATCH[2]}" "the whole log: $1" \
+            "slides/${BASH_REMATCH[1]##*/slides/}"
     fi
-    give_up "LaTeX: ${line:-it ended without a word}" '' "the whole log: $1"
+    give_up "LaTeX: ${line:-it ended without a word}" "the whole log: $1"
 }
 
 # What must not be in the log of the last pass, with the chapter that it is in.
@@ -75,7 +72,8 @@ accept() { # NAME
     found=$(warnings "$log")
     if [[ -n $found ]]; then
         printf '%s\n' "$found" | head -20 >&2
-        give_up "LaTeX warns of the slides" '' "the lines above name the lines of a chapter; the whole log: $log"
+        give_up "LaTeX warns of the slides" \
+            "the lines above name the lines of a chapter; the whole log: $log"
     fi
 }
 
@@ -100,7 +98,7 @@ main() {
         for name in balise balise-notes; do
             ! grep -a -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
         done
-        give_up 'pdflatex did not run' '' "see $folder/balise/stdout.txt"
+        give_up 'pdflatex did not run' "see $folder/balise/stdout.txt"
     fi
     accept balise
     accept balise-notes

@@ -3,15 +3,15 @@
 
 On a slide, \\N{key} is one of these numbers. No number that follows from a formula stands there as digits.
 """
-import json
 import math
-import os
+import pathlib
 import sys
 
 import excerpts
 import formulas
 import matrices
-from formulas import CLASSES, ROOT, STATE, WIDTH, cost
+from formulas import STATE, WIDTH, cost
+import clusters  # in the folder that formulas has put on the path
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # what the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
@@ -34,8 +34,8 @@ def of_preset(name, model):
              "P": f"{model.parameters(1) / 1e6:.1f}", "embedding": f"{model.vocabulary * hidden / 1e6:.1f}",
              "block": short(12 * hidden ** 2 / 1e6), "norms": short(4 * model.layers * hidden / 1e3),
              "blocks": f"{12 * model.layers * hidden ** 2 / 1e6:.1f}", "gflop": grouped(sum(model.work()) / 1e9),
-             "weights.GB": f"{WIDTH * model.parameters(1) / 1e9:.2f}", "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}",
-             "N.MB": short(WIDTH * tokens * hidden / 1e6), "equal": grouped(round(formulas.equal_at(model), -2))}
+             "state.GB": f"{STATE * model.parameters(1) / 1e9:.2f}",
+             "equal": grouped(round(formulas.equal_at(model), -2))}
     for tp in (1, 2, 4, 8):
         if model.heads % tp:
             continue
@@ -87,29 +87,22 @@ def of_layouts():
     return found
 
 
-def described(name):
-    with open(os.path.join(ROOT, f"common/bench/clusters/{name}.json"), encoding="utf-8") as file:
-        return json.load(file)
-
-
 def of_clusters():
     """Published figures as the kit's files hold them, and the kit's prediction for a cluster, of which nothing was measured."""
-    published = described("dgx-2h")["published"]
-    scaling = [figures for figures in published["weak_scaling"].values()]
+    published = clusters.read("dgx-2h")[0]["published"]
     found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
              "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}
-    for i, (alone, replicas) in enumerate(scaling):
+    for i, (alone, replicas) in enumerate(published["weak_scaling"].values()):
         found.update({f"megatron.{2 ** i}.alone": alone, f"megatron.{2 ** i}.replicas": replicas})
-    file = described(CLUSTER)
-    near, far = cost.Link(**file["near"]), cost.Link(**file["far"])
-    cluster = cost.Cluster(**file["rates"], near=near, far=far)
+    cluster = clusters.read(CLUSTER)[1]
+    near, far = cluster.near, cluster.far
     large = formulas.preset("large", SEQ, BATCH)
     per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
     size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden
     shared = cost.Link(far.latency, far.bandwidth / cluster.node)
-    found.update({"links.near.GB": f"{near.bandwidth / 1e9:.0f}", "links.far.GB": f"{shared.bandwidth / 1e9:.0f}",
-                  "links.ratio": f"{near.bandwidth / shared.bandwidth:.0f}", "links.size": short(size / 1e6),
-                  "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)), "links.far.ms": short(1e3 * cost.all_reduce(shared, 8, size)),
+    found.update({"links.size": short(size / 1e6),
+                  "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)),
+                  "links.far.ms": short(1e3 * cost.all_reduce(shared, 8, size)),
                   "plan.ranks": RANKS, "plan.B": BATCH, "plan.S": SEQ})
     for tp in (1, 2, 4, 8, 16):
         dp, parts = RANKS // tp, cost.step(cluster, large, tp, RANKS // tp)
@@ -123,27 +116,20 @@ def of_clusters():
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
-    return {"width": WIDTH, "state": STATE, "classes": CLASSES, "labs": len(formulas.labs()),
-            "largest": f"{max(formulas.memory(large, tp) for tp in (1, 2, 4, 8)) / 1e9:.1f}",
-            **of_preset("base", base), **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **ring}
-
-
-def write(path, text):
-    """Beside, then renamed."""
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
+            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **ring}
 
 
 def main():
-    folder, start = sys.argv[1], sys.argv[2]
-    os.makedirs(os.path.join(folder, "code"), exist_ok=True)
-    numbers = {**all_numbers(), **matrices.numbers()}
-    define = r"\expandafter\def\csname %s\endcsname{%s}" + "\n"
-    write(os.path.join(folder, "numbers.tex"), "".join(define % ("N@" + key, text) for key, text in numbers.items()))
-    write(os.path.join(folder, "matrices.tex"), "".join(define % ("M@" + key, text) for key, text in matrices.drawings().items()))
+    folder, start = pathlib.Path(sys.argv[1]), sys.argv[2]
+    (folder / "code").mkdir(parents=True, exist_ok=True)
+    for name, prefix, found in (("numbers.tex", "N@", {**all_numbers(), **matrices.numbers()}),
+                                ("matrices.tex", "M@", matrices.drawings())):
+        lines = (rf"\expandafter\def\csname {prefix}{key}\endcsname{{{text}}}"
+                 for key, text in found.items())
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, text in excerpts.excerpts(start).items():
-        write(os.path.join(folder, "code", name), text)
+        (folder / "code" / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,6 @@ from steps import VOCABULARY
 CLASSES = 2
 WIDTH = cost.Cluster.width  # bytes of a number
 STATE = cost.Cluster.state  # bytes of a parameter in training
-NO_MATTER = cost.Link(0.0, 1.0)
-ON_PAPER = cost.Cluster(1.0, 1.0, 1.0, 1.0, NO_MATTER, NO_MATTER)  # for what does not depend on rates
 
 
 @functools.cache
@@ -70,7 +68,7 @@ def sent_over_dp(model, tp, dp):
 
 
 def memory(model, tp, dp=1):
-    return cost.memory(ON_PAPER, model, tp, dp)
+    return cost.memory(cost.UNIT, model, tp, dp)
 
 
 def equal_at(model):

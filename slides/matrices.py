@@ -134,7 +134,7 @@ def collectives():
     given = [[2 * r + 1, 2 * r + 2] for r in range(3)]
     total = [sum(column) for column in zip(*given)]
     joined = [x for row in given for x in row]
-    found = {"sum": drawn([total], "w"), "joined": drawn([joined], by_columns(2)), "root": drawn([given[0]], "r0")}
+    found = {"sum": drawn([total], "w"), "joined": drawn([joined], by_columns(2))}
     for r, row in enumerate(given):
         found[f"given.{r}"] = drawn([row], f"r{r}")
         found[f"term.{r}"] = drawn([row], f"p{r}")
@@ -221,7 +221,7 @@ def numbers():
     found = {f"token.{i}": words[word] for i, word in enumerate(["[CLS]", *SENTENCE.split(), "[SEP]", "[PAD]"])}
     found.update({f"word.{i + 1}": word for i, word in enumerate(SENTENCE.split())})
     a, b = 1, -2
-    found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b, "bend.of.a": f"{gelu(a):.2f}", "bend.of.b": f"{gelu(b):.2f}",
+    found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b,
                   "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{gelu(a) + gelu(b):.2f}",
                   "stages": STAGES, "micro": MICRO, "bubble": f"{100 * (STAGES - 1) / MICRO:.1f}"})
     ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]

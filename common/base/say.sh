@@ -26,10 +26,12 @@ tell() {
     printf '%s\n' "$(said "$@")"
 }
 
-# complain SENTENCE HINT: an error, on stderr; give_up SENTENCE HINT: the script's last.
+# complain SENTENCE HINT [WHERE]: an error, on stderr; give_up, with the same: the script's last.
 complain() {
-    printf '%s%s\n%s%s\n' "$(say 'error: ')" "$1" "$(say '  HINT: ')" "$2" >&2
-}
+    printf '%s%s\n' "$(say 'error: ')" "$1"
+    [ -z "${3:-}" ] || tell '  at %s' "$3"
+    printf '%s%s\n' "$(say '  HINT: ')" "$2"
+} >&2
 give_up() {
     complain "$@"
     exit 2

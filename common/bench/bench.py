@@ -9,7 +9,6 @@ Everything that is compared runs in turns, so that a machine whose speed drifts 
 import functools
 import os
 import re
-import subprocess
 import sys
 import time
 
@@ -20,17 +19,10 @@ import peers
 import rows
 import steps
 import traffic
-from rows import Row, fail, show, table
+from rows import Row, fail, said, show, table
 
 SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
-
-
-def said(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
-    if done.returncode:
-        fail(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone to see more")
-    return done.stdout
 
 
 def machine_lines(rounds):
@@ -62,7 +54,7 @@ def show_kernels(title, lines, most):
     return [Row("kernel", f"{name} {hidden}", "us", [float(least), float(median)]) for name, hidden, least, median, _, _ in lines]
 
 
-def kernels(build, *_):
+def kernels(build):
     """More than the memory gives is the caches' doing."""
     lines = kernel_lines(f"{build}/bench-kernels")
     most = most_of(lines)
@@ -70,22 +62,18 @@ def kernels(build, *_):
 
 
 def collective_rows(program, ranks, through, *most):
-    found = []
-    for line in said(*steps.LAUNCH, "-n", ranks, *(["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []), program, *most).splitlines():
-        name, *numbers = line.split()
-        if name in ("all_reduce", "all_gather", "reduce_scatter"):
-            found.append(Row("collective", f"{name}, {int(numbers[0]) // 1024} KiB a rank, {ranks} rank{'s' if ranks > 1 else ''}{through}", "us",
-                             [float(sample) for sample in numbers[1:]]))
-    return found
+    on = f"{ranks} rank{'s' if ranks > 1 else ''}{through}"
+    return [Row("collective", f"{name}, {size // 1024} KiB a rank, {on}", "us", samples)
+            for (name, size), samples in steps.collectives(program, ranks, *most).items()]
 
 
-def collectives(build, *_):
+def collectives(build):
     found = [row for ranks in (2, 4) for row in collective_rows(f"{build}/bench-collectives", ranks, "")]
     show("collectives", found)
     return found
 
 
-def kernels_on_gpu(bench, *_):
+def kernels_on_gpu(bench):
     sizes = [size for _, hidden, _, seq, batch, _ in bench.models.values() for size in (hidden, seq, batch)]
     lines = kernel_lines(f"{bench.build}/bench-kernels-{bench.backend}", *sizes)
     stream = max(float(rate) for name, _, _, _, rate, _ in lines if name == "memory")
@@ -97,7 +85,7 @@ def kernels_on_gpu(bench, *_):
     return show_kernels(f"kernels on {bench.description}, {gpu.IN_A_ROW} calls in a row", lines, most)
 
 
-def collectives_on_gpu(bench, *_):
+def collectives_on_gpu(bench):
     """Two ranks through MPI, which may share a GPU; through NCCL one, and as many as there are GPUs."""
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
@@ -109,23 +97,19 @@ def collectives_on_gpu(bench, *_):
     return found
 
 
-def steps_on_gpu(bench, pythons, cases, rounds):
+def steps_on_gpu(bench, rounds, pythons, cases):
     found = bench.measure(rounds, pythons, cases)
     return bench.show(cases, found) + bench.show_idle(cases)
 
 
-def training_steps(pythons, amps, build, work, rounds, part):
-    found = steps.measure(build, work, rounds, pythons, steps.wanted(part, amps))
+def training_steps(build, work, rounds, pythons, cases):
+    found = steps.measure(build, work, rounds, pythons, cases)
     measured = steps.show_steps(found, most_of(kernel_lines(f"{build}/bench-kernels"))["GFLOP/s"])
     steps.show_profiles(found)
     return measured
 
 
-def layouts(build, work, *_):
-    return traffic.measure(build, work)
-
-
-def tokenizer(build, work, rounds, _):
+def tokenizer(build, work, rounds):
     """The kit's tokenizer over the reviews, read from a file; Hugging Face's beside it where the tests have installed it."""
     with open("data/reviews/train.csv", encoding="utf-8") as file:
         texts = [line.strip() for line in file] * 20
@@ -154,7 +138,7 @@ def tokenizer(build, work, rounds, _):
     return found
 
 
-def verdicts(_build, _work, rounds, _part):
+def verdicts(rounds):
     """The solution of a lab is touched and graded: compiled, linked, launched, judged."""
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
@@ -178,20 +162,14 @@ def verdicts(_build, _work, rounds, _part):
     return found
 
 
-def wanted(only, sections=SECTIONS):
+def wanted(only, sections):
     section, _, part = only.partition("/")
     if section and section not in sections:
         fail(f"there is no section '{section}'" + (" on a GPU" if sections is ON_GPU else ""), f"ONLY is one of {', '.join(sections)}, or such as steps/tp2")
     return [section] if section else list(sections), part
 
 
-def whole_rounds(text):
-    if not text.isdigit() or int(text) < 1:
-        fail(f"ROUNDS cannot be '{text}'", "it is how often each run is repeated: ROUNDS=3")
-    return int(text)
-
-
-def torches(build, given, chosen, backend="cpu"):
+def torches(build, given, chosen, backend):
     """{version: its Python}"""
     if not given("VS"):
         return {}
@@ -203,7 +181,7 @@ def torches(build, given, chosen, backend="cpu"):
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
 
-def asked_for(amp, amps=steps.AMPS):
+def asked_for(amp, amps):
     if amp and amp not in amps:
         fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}; without it all are measured")
     return (amp,) if amp else amps
@@ -220,14 +198,6 @@ def those_that_run(why_not, amps):
     return tuple(amp for amp, why in found.items() if not why)
 
 
-def prepared(given):
-    """What concerns every backend: what is wrong with any of it is said before minutes of work."""
-    if given("COMPARE"):
-        rows.load(given("COMPARE"))
-    if given("SAVE"):
-        rows.must_be_writable(given("SAVE"))
-
-
 def begin(rounds, pythons, **more):
     machine = {**machine_lines(rounds), **more}
     for name, value in [*machine.items(), *(("PyTorch", f"{version}, by {python}") for version, python in pythons.items())]:
@@ -236,57 +206,50 @@ def begin(rounds, pythons, **more):
     return machine
 
 
-def end(given, machine, measured):
+def sections_of(bench, build, work, rounds, pythons, part, cases):
+    """{section: what measures it, prints tables and returns rows}. `bench`: of a GPU, or None."""
+    if bench:
+        return {"kernels": lambda: kernels_on_gpu(bench),
+                "collectives": lambda: collectives_on_gpu(bench),
+                "steps": lambda: steps_on_gpu(bench, rounds, pythons, cases)}
+    return {"kernels": lambda: kernels(build),
+            "collectives": lambda: collectives(build),
+            "steps": lambda: training_steps(build, work, rounds, pythons, cases),
+            "growth": lambda: growth.measure(build, work, rounds, part),
+            "layouts": lambda: traffic.measure(build, work),
+            "tokenizer": lambda: tokenizer(build, work, rounds),
+            "verdicts": lambda: verdicts(rounds)}
+
+
+def main():
+    build, given, backend = sys.argv[1], os.environ.get, steps.backend()
+    work = f"{build}/bench-data"
+    rounds = rows.whole_number("ROUNDS", 3, "how often each run is repeated")
+    # What is wrong with anything that was asked for is said before minutes of work.
+    chosen, part = wanted(given("ONLY") or "", SECTIONS if backend == "cpu" else ON_GPU)
+    amps = asked_for(given("AMP") or "", steps.AMPS if backend == "cpu" else gpu.AMPS)
+    bench, cases_of, why_not = None, steps.wanted, functools.partial(steps.why_no, build, work)
+    if backend != "cpu":
+        bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given)
+        cases_of, why_not = bench.cases, bench.why_not
+    cases = cases_of(part, amps) if "steps" in chosen else {}
+    if given("COMPARE"):
+        rows.load(given("COMPARE"))
+    if given("SAVE"):
+        rows.must_be_writable(given("SAVE"))
+    pythons = torches(build, given, chosen, backend)
+    steps.prepare(work)
+    if bench:
+        bench.find(said(f"{build}/kernels-{backend}").strip())
+    if "steps" in chosen:
+        cases = cases_of(part, those_that_run(why_not, amps))
+    machine = begin(rounds, pythons, **({"GPU": bench.description} if bench else {}))
+    run = sections_of(bench, build, work, rounds, pythons, part, cases)
+    measured = [row for section in chosen for row in run[section]()]
     if given("COMPARE"):
         rows.compare(given("COMPARE"), machine, measured)
     if given("SAVE"):
         rows.save(given("SAVE"), machine, measured)
-
-
-def on_cpu(build, work, rounds, given):
-    chosen, part = wanted(given("ONLY") or "")
-    amps = asked_for(given("AMP") or "")
-    if "steps" in chosen:
-        steps.wanted(part, amps)
-    prepared(given)
-    pythons = torches(build, given, chosen)
-    steps.prepare(work)
-    if "steps" in chosen:
-        amps = those_that_run(functools.partial(steps.why_no, build, work), amps)
-    machine = begin(rounds, pythons)
-    run = {"kernels": kernels, "collectives": collectives, "steps": functools.partial(training_steps, pythons, amps),
-           "growth": growth.measure, "layouts": layouts, "tokenizer": tokenizer, "verdicts": verdicts}
-    end(given, machine, [row for section in chosen for row in run[section](build, work, rounds, part)])
-
-
-def on_gpu(build, work, rounds, given, backend):
-    chosen, part = wanted(given("ONLY") or "", ON_GPU)
-    amps = asked_for(given("AMP") or "", gpu.AMPS)
-    bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given)
-    if "steps" in chosen:
-        bench.cases(part, amps)
-    prepared(given)
-    pythons = torches(build, given, chosen, backend)
-    steps.prepare(work)
-    bench.find(said(f"{build}/kernels-{backend}").strip())
-    machine = begin(rounds, pythons, GPU=bench.description)
-    measured = []
-    if "kernels" in chosen:
-        measured += kernels_on_gpu(bench)
-    if "collectives" in chosen:
-        measured += collectives_on_gpu(bench)
-    if "steps" in chosen:
-        measured += steps_on_gpu(bench, pythons, bench.cases(part, those_that_run(bench.why_not, amps)), rounds)
-    end(given, machine, measured)
-
-
-def main():
-    build, given = sys.argv[1], os.environ.get
-    rounds, work, backend = whole_rounds(given("ROUNDS") or "3"), f"{build}/bench-data", steps.backend()
-    if backend == "cpu":
-        on_cpu(build, work, rounds, given)
-    else:
-        on_gpu(build, work, rounds, given, backend)
 
 
 if __name__ == "__main__":

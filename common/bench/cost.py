@@ -20,6 +20,9 @@ class Model:
     # Else every position is multiplied by the whole table, as a language model is
     leaves_out: bool = True  # what has no gradient is not multiplied, nor summed over replicas: on the processor, not on a GPU
 
+    def sizes(self):
+        return self.layers, self.hidden, self.heads, self.seq, self.batch
+
     def parameters(self, tp):
         """Held by a rank: everything is split but the layer norms."""
         return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \
@@ -82,6 +85,10 @@ class Cluster:
     state: int = 16  # bytes a parameter: weight, gradient, two moments; with half-precision weights 18
     hides: float = 0.0  # the part of the backward pass behind which sums over the replicas can run
     memory: float = field(default=math.inf)  # bytes a rank
+
+
+ALONE = Link(0.0, math.inf)  # of a rank that sends nothing
+UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # what does not depend on rates
 
 
 def all_reduce(link, ranks, size):

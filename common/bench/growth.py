@@ -21,27 +21,13 @@ def model_of(sizes):
 
 
 def run(build, work, model):
-    """Milliseconds of the steps, and bytes of tensors at most."""
-    sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, STEPS)
-    lines = steps.train(build, work, 1, 1, 1, sizes, *steps.data_in(work), "--profile", 1)
-    profile = next(line["profile"] for line in lines if "profile" in line)
-    return [1e3 * line["step_s"] for line in lines if "step_s" in line][steps.WARM_UP:], lines[-1]["ranks"][0]["peak_bytes"], profile
+    return steps.measured(steps.train(build, work, 1, 1, 1, (*model.sizes(), STEPS),
+                                      *steps.data_in(work), "--profile", 1))
 
 
 def calibrated(model, profile):
-    """The rates of one rank at the model in the middle, from what its operations took."""
-    spent = {"GEMM": 0.0, "attention": 0.0, "optimiser": 0.0, "element-wise": 0.0}
-    for one in profile:
-        kind = steps.KINDS.get(one["what"], "element-wise")
-        spent[kind] += (one["forward_ms"] + one["backward_ms"]) / 1e3
-    alone = cost.Link(0.0, math.inf)
-    unit = cost.Cluster(gemm=1.0, attention=1.0, stream=1.0, optimiser=1.0, near=alone, far=alone)
-    tokens = model.batch * model.seq
-    counted = cost.step(unit, model, 1, 1)
-    attention = 4 * model.products(3)[1] * tokens * model.seq * model.hidden
-    return cost.Cluster(gemm=(counted["compute"] - attention) / spent["GEMM"], attention=attention / spent["attention"],
-                        stream=counted["element-wise"] / spent["element-wise"], optimiser=counted["optimiser"] / spent["optimiser"],
-                        near=alone, far=alone)
+    """One rank, with the rates at the model in the middle."""
+    return cost.Cluster(**steps.rates(model, profile), near=cost.ALONE, far=cost.ALONE)
 
 
 def slope(points, values):
@@ -59,7 +45,7 @@ def measure(build, work, rounds, part):
             for size in SIZES[axis]:
                 steps.progress(f"round {turn + 1} of {rounds}: {axis}={size}")
                 found.setdefault((axis, size), []).append(run(build, work, model_of({**BASE, axis: size})))
-    middle = calibrated(base, found[axes[0], BASE[axes[0]]][-1][2])
+    middle = calibrated(base, found[axes[0], BASE[axes[0]]][-1]["profile"])
     steps.progress("")
     measured = []
     for axis in axes:
@@ -69,18 +55,19 @@ def measure(build, work, rounds, part):
 
 def show(work, axis, middle, runs):
     sizes = list(runs)
-    times = [Row("growth", f"{axis}={size}, step", "ms", [ms for one in runs[size] for ms in one[0]]) for size in sizes]
-    held = [runs[size][0][1] / 1e6 for size in sizes]
+    times = [Row("growth", f"{axis}={size}, step", "ms", steps.times(runs[size])) for size in sizes]
+    held = [runs[size][0]["tensor_bytes"] / 1e6 for size in sizes]
     models = [model_of({**BASE, axis: size}) for size in sizes]
     expected = [1e3 * sum(cost.step(middle, model, 1, 1).values()) for model in models]
     counted = [cost.memory(middle, model, 1, 1) / 1e6 for model in models]
-    slopes = [slope(sizes, values) for values in ([row.best() for row in times], expected, held, counted)]
+    figures = [[row.best() for row in times], [row.median() for row in times],
+               expected, held, counted]
+    numbers = [list(map(number, values)) for values in figures]
+    slopes = [slope(sizes, values) for values in (figures[0], expected, held, counted)]
     table(f"growth with {axis}; the others: " + ", ".join(f"{name}={size}" for name, size in BASE.items() if name != axis),
           [axis, "best ms", "median", "on paper", "power", "on paper", "MB", "on paper", "power", "on paper"],
-          [[str(size), number(row.best()), number(row.median()), number(ms), slopes[0][i], slopes[1][i], number(mb), number(paper),
-            slopes[2][i], slopes[3][i]]
-           for i, (size, row, ms, mb, paper) in enumerate(zip(sizes, times, expected, held, counted))])
-    plot(work, axis, list(zip(sizes, (row.best() for row in times), (row.median() for row in times), expected, held, counted)))
+          list(zip(sizes, *numbers[:3], *slopes[:2], *numbers[3:], *slopes[2:])))
+    plot(work, axis, list(zip(sizes, *figures)))
     return times + [Row("growth", f"{axis}={size}, tensors", "MB", [mb]) for size, mb in zip(sizes, held)]
 
 
@@ -105,8 +92,5 @@ plot "{data}" using 1:2 with linespoints pointtype 7 title "measured, best", "" 
 set ylabel "MB of tensors"
 plot "{data}" using 1:5 with linespoints pointtype 7 title "measured", "" using 1:6 with lines dashtype 2 title "on paper"
 """
-    try:
-        gnuplot.draw(picture, program)
-    except gnuplot.Trouble as error:
-        fail(str(error), f"the numbers are in {data}")
+    gnuplot.draw(picture, program)
     print(f"  drawn in {picture}")

@@ -11,25 +11,16 @@ Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside what was published) 
 import dataclasses
 import os
 import statistics
-import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import clusters
 import cost
 import gpu
 import steps
-from rows import fail, number, table
+from rows import fail, number, table, whole_number
 
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
-WARM_UP = 2
-
-
-def whole_number(name, default):
-    text = os.environ.get(name) or str(default)
-    if not text.isdigit() or int(text) < 1:
-        fail(f"{name} cannot be '{text}'", f"it is a number from 1 on: {name}={default}")
-    return int(text)
 
 
 def arithmetic():
@@ -62,66 +53,44 @@ def program(build, name):
     return f"{build}/{name}-{steps.backend()}" if on_gpu() else f"{build}/{name}"
 
 
-def run(build, work, model, tp, dp, count):
-    """Milliseconds of each step, and rank 0's profile: {(what, pass): ms}. On a GPU, where a kernel goes on after its call, these are two runs:
+def run(build, work, model, tp=1, dp=1):
+    """What steps.measured() gives. On a GPU, where a kernel goes on after its call, of two runs:
     profiled, each call waits for its kernel."""
     os.makedirs(work, exist_ok=True)
-    sizes = (model.layers, model.hidden, model.heads, model.seq, model.batch, count)
+    sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
+    more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic())
 
-    def once(*more, **environment):
-        return steps.train(build, work, tp * dp, tp, 1, sizes, *steps.data_in(f"{build}/bench-data"), "--amp", arithmetic(), *more,
-                           program=program(build, "train"), environment=environment)
+    def once(*profile, **environment):
+        return steps.measured(steps.train(build, work, tp * dp, tp, 1, sizes, *more, *profile,
+                                          program=program(build, "train"), environment=environment))
 
-    profiled = once("--profile", 1, **({"CUDA_LAUNCH_BLOCKING": "1"} if on_gpu() else {}))
-    profile = next(line["profile"] for line in profiled if "profile" in line)
-    lines = once() if on_gpu() else profiled
-    return [line["step_s"] for line in lines if "step_s" in line][WARM_UP:], {one["what"]: one for one in profile}
-
-
-def side_by_side(build, work, model, copies, count):
-    """The profile of a serial run beside others of its kind: cores share caches, memory and power."""
-    found = [None] * copies
-
-    def one(i):
-        found[i] = run(build, f"{work}/{i}", model, 1, 1, count)
-
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(copies)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if None in found:
-        sys.exit(2)  # its thread has said why
-    return found[0][1]
+    if not on_gpu():
+        return once("--profile", 1)
+    return {**once("--profile", 1, CUDA_LAUNCH_BLOCKING="1"), "seconds": once()["seconds"]}
 
 
-def rates(model, profile):
-    """Rates of one rank from what its operations took."""
-    def spent(*names):
-        return max(1e-9, sum(profile[name]["forward_ms"] + profile[name]["backward_ms"] for name in names if name in profile) / 1e3)
-
-    others = [name for name in profile if name not in ("linear", "attention", "optimiser", *steps.SENT)]
-    tokens, (linear, attention) = model.batch * model.seq, model.work()
-    return {"gemm": linear / spent("linear"), "attention": attention / spent("attention"),
-            "stream": tokens * model.layers * 44 * model.hidden * 4 / spent(*others),
-            "optimiser": 32 * model.parameters(1) / spent("optimiser")}
+def rates_here(build, work, model, copies=1):
+    """Those of a rank beside others of its kind: cores share caches, memory and power."""
+    with ThreadPoolExecutor() as pool:
+        runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
+    return steps.rates(model, runs[0]["profile"])
 
 
 def link_here(build):
     """Latency and bandwidth from all-reduces of 4 KiB and 2 MiB over two ranks: t = 2 latency + size / bandwidth."""
-    done = subprocess.run([*steps.LAUNCH, "-n", "2", program(build, "bench-collectives"), str(2 << 20)], capture_output=True, text=True, check=True)
-    times = {int(size): statistics.median(map(float, samples)) / 1e6 for name, size, *samples in map(str.split, done.stdout.splitlines())
-             if name == "all_reduce"}
-    small, large = times[4 << 10], times[2 << 20]
+    times = steps.collectives(program(build, "bench-collectives"), 2, 2 << 20)
+    small, large = (1e-6 * statistics.median(times["all_reduce", size])
+                    for size in (4 << 10, 2 << 20))
     return cost.Link(small / 2, (2 << 20) / max(large - small, 1e-9))
 
 
 def this_machine(build, work, model):
     """{ranks that compute at a time: Cluster}. GPUs share nothing that slows them down, but ranks may share a GPU."""
-    cores, count = gpu.count_of() if on_gpu() else os.cpu_count(), 12 if model.hidden <= 256 else 5
+    cores = gpu.count_of() if on_gpu() else os.cpu_count()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
-    return {busy: cost.Cluster(**rates(model, side_by_side(build, work, model, busy, count)), near=link, far=link, cores=cores, state=state)
+    return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
+                               cores=cores, state=state)
             for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
 
 
@@ -130,11 +99,11 @@ def here(machine, ranks):
 
 
 def validate(build, work, model, machine):
-    lines, count = [], 14 if model.hidden <= 256 else 5
+    lines = []
     for tp, dp in [(1, 1), (2, 1), (1, 2), (4, 1), (2, 2), (1, 4)]:
         if (tp, dp) not in cost.layouts(tp * dp, model):
             continue
-        measured = 1e3 * statistics.median(run(build, f"{work}/0", model, tp, dp, count)[0])
+        measured = statistics.median(steps.times([run(build, f"{work}/0", model, tp, dp)]))
         predicted = 1e3 * sum(cost.step(here(machine, tp * dp), model, tp, dp).values())
         lines.append([f"tp={tp} dp={dp}", tp * dp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
     table("prediction against measurement, ms a step", ["", "ranks", "predicted", "measured", "error"], lines)
@@ -174,8 +143,7 @@ def show_layouts(model, ranks, cluster_for, only_tp):
 def with_compute_of_here(build, work, model, cluster):
     """Its links and memory, and the rates of the GPU here."""
     steps.prepare(work)
-    count = 12 if model.hidden <= 256 else 5
-    found = rates(model, run(build, f"{work}/0", model, 1, 1, count)[1])
+    found = rates_here(build, work, model)
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")
     return dataclasses.replace(cluster, **found)
 

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import statistics
+import subprocess
 import sys
 
 
@@ -26,6 +27,24 @@ class Row:
 def fail(text, hint):
     """Ends the program as everything in the kit does on bad input."""
     sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
+
+
+def whole_number(name, default, what="a number from 1 on"):
+    """That of the environment."""
+    text = os.environ.get(name) or str(default)
+    if not text.isdigit() or int(text) < 1:
+        fail(f"{name} cannot be '{text}'", f"it is {what}: {name}={default}")
+    return int(text)
+
+
+def said(*command, what=None, **more):
+    """What a command prints. @param what names it where it fails, which ends the program"""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}",
+             "run it alone: " + " ".join(words))
+    return done.stdout
 
 
 def number(value):

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import aims
+import cost
 import peers
-from rows import Row, fail, number, show, table
+from rows import Row, fail, number, said, show, table
 
 VOCABULARY = 30522
 REVIEWS, LONGEST = 320, 1030  # words
@@ -28,6 +29,7 @@ BACKENDS = ("cpu", "cuda", "emulated")
 LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
           "btl_vader_single_copy_mechanism", "none"]
 ALL_LABS = ("solutions", 11)
+ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
 WAITED = "waiting for other ranks"
@@ -82,19 +84,50 @@ def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL
     command = [*before, "common/train/launch.sh", ranks, *stack, program, "--cache", f"{build}/cache", "--tp", tp,
                "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
                "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
-    if done.returncode:
-        fail(f"{program} ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + " ".join(map(str, command)))
+    said(*command, what=program, env={**os.environ, **(environment or {})})
     with open(metrics, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def run_kit(build, work, model, layout, amp="off"):
-    lines = train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work), "--profile", 1, *(["--amp", amp] if amp != "off" else []))
-    last = lines[-1]["ranks"]
+def measured(lines):
+    """What is measured of a run, out of its metrics: seconds of each step, bytes of a rank at most,
+    and where rank 0's time goes."""
+    ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
-            "resident_bytes": max(rank["resident_bytes"] for rank in last), "tensor_bytes": max(rank["peak_bytes"] for rank in last),
-            "profile": next(line["profile"] for line in lines if "profile" in line)}
+            "resident_bytes": max(rank["resident_bytes"] for rank in ranks),
+            "tensor_bytes": max(rank["peak_bytes"] for rank in ranks),
+            "profile": next((line["profile"] for line in lines if "profile" in line), [])}
+
+
+def collectives(program, ranks, *most):
+    """{(name, bytes): microseconds of each call} of what bench-collectives prints."""
+    yields = ["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []
+    lines = said(*LAUNCH, "-n", ranks, *yields, program, *most).splitlines()
+    return {(name, int(size)): [float(sample) for sample in samples]
+            for name, size, *samples in map(str.split, lines)
+            if name in ("all_reduce", "all_gather", "reduce_scatter")}
+
+
+def run_kit(build, work, model, layout, amp="off"):
+    return measured(train(build, work, *LAYOUTS[layout], MODELS[model], *data_in(work),
+                          "--profile", 1, *(["--amp", amp] if amp != "off" else [])))
+
+
+def spent_in(profile):
+    """{kind: milliseconds of a step}"""
+    found = dict.fromkeys(ALL_KINDS, 0.0)
+    for one in profile:
+        found[kind_of(one["what"])] += one["forward_ms"] + one["backward_ms"]
+    return found
+
+
+def rates(model, profile):
+    """Those of one rank, for a cost.Cluster, from what its operations took."""
+    seconds = {kind: max(1e-9, ms / 1e3) for kind, ms in spent_in(profile).items()}
+    counted, (linear, attention) = cost.step(cost.UNIT, model, 1, 1), model.work()
+    return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
+            "stream": counted["element-wise"] / seconds["element-wise"],
+            "optimiser": counted["optimiser"] / seconds["optimiser"]}
 
 
 def why_no(build, work, amp, program=None, stack=ALL_LABS):
@@ -223,16 +256,14 @@ def show_steps(found, peak):
 
 def show_profiles(found):
     """Where the time of rank 0 goes in the fastest run, by kind; and of the reduction over the replicas what was not hidden."""
-    kinds = ["GEMM", "attention", "element-wise", "optimiser", "communication", "waiting"]
     lines = []
     for name, runs in found.items():
-        spent, shown = dict.fromkeys(kinds, 0.0), "-"
-        for one in min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]:
-            time = one["forward_ms"] + one["backward_ms"]
-            spent[kind_of(one["what"])] += time
-            if one["what"] == SENT[-1] and names()[name][1] in REPLICATED:
-                shown = number(time)
-        whole = sum(spent.values())
-        lines.append([name, number(whole), *(f"{100 * spent[kind] / whole:.1f} %" for kind in kinds), shown])
+        profile = min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]
+        spent, shown = spent_in(profile).values(), "-"
+        if names()[name][1] in REPLICATED:
+            left = [one for one in profile if one["what"] == SENT[-1]]
+            shown = number(sum(spent_in(left).values()))
+        whole = sum(spent)
+        lines.append([name, number(whole), *(f"{100 * ms / whole:.1f} %" for ms in spent), shown])
     table("where the time goes, on rank 0 (waiting: for other ranks, until all are there; not hidden: of the gradients' reduction)",
-          ["", "ms a step", *kinds, "not hidden, ms"], lines)
+          ["", "ms a step", *ALL_KINDS, "not hidden, ms"], lines)

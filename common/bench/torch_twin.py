@@ -10,7 +10,6 @@ kernel where it has one (flash attention on a GPU in 16 bits: no mask is given t
 in the buckets. bf16 and fp16 are its autocast, fp16 with its gradient scaler.
 """
 import json
-import os
 import resource
 import sys
 import tempfile
@@ -23,74 +22,43 @@ from torch import nn
 from torch.nn import functional
 
 
-def sum_over(group, x):
-    """In place. gloo sums bf16 since PyTorch 2 only."""
-    if x.dtype == torch.bfloat16 and torch.__version__ < "2":
-        wide = x.float()
-        dist.all_reduce(wide, group=group)
-        x.copy_(wide)
-    else:
-        dist.all_reduce(x, group=group)
-
-
-class Copy(torch.autograd.Function):
-    """f: the identity forward, the sum over the group backward."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, dy):
-        dy = dy.contiguous()
-        sum_over(ctx.group, dy)
-        return dy, None
-
-
-class Reduce(torch.autograd.Function):
-    """g: the sum over the group forward, the identity backward."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        sum_over(group, x)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy, None
-
-
-class Gather(torch.autograd.Function):
-    """Concatenates the last dimension over the group; backward keeps the own part."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        parts = [torch.empty_like(x) for _ in range(dist.get_world_size(group))]
-        dist.all_gather(parts, x.contiguous(), group=group)
-        return torch.cat(parts, -1)
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy.chunk(dist.get_world_size(ctx.group), -1)[dist.get_rank(ctx.group)].contiguous(), None
-
-
 class Split:
     """The tensor-parallel group of this rank; with one rank nothing is exchanged."""
 
     def __init__(self, tp, group):
         self.tp, self.group = tp, group
 
+    def sum(self, x):
+        """In place. gloo sums bf16 since PyTorch 2 only."""
+        if x.dtype == torch.bfloat16 and torch.__version__ < "2":
+            wide = x.float()
+            dist.all_reduce(wide, group=self.group)
+            x.copy_(wide)
+        else:
+            dist.all_reduce(x, group=self.group)
+        return x
+
     def copy(self, x):
-        return Copy.apply(x, self.group) if self.tp > 1 else x
+        """f: the identity forward, the sum over the group backward."""
+        if self.tp > 1:
+            x = x.view_as(x)
+            x.register_hook(lambda dx: self.sum(dx.contiguous()))
+        return x
 
     def reduce(self, x):
-        return Reduce.apply(x, self.group) if self.tp > 1 else x
+        """g: the sum over the group forward, in place; the identity backward."""
+        if self.tp > 1:
+            self.sum(x.detach())
+        return x
 
     def gather(self, x):
-        return Gather.apply(x, self.group) if self.tp > 1 else x
+        """Concatenates the last dimension over the group; backward keeps the own part."""
+        if self.tp == 1:
+            return x
+        parts = [torch.empty_like(x) for _ in range(self.tp)]
+        dist.all_gather(parts, x.detach().contiguous(), group=self.group)
+        parts[dist.get_rank(self.group)] = x
+        return torch.cat(parts, -1)
 
 
 class Pair(nn.Module):
@@ -161,17 +129,6 @@ def adamw(parameters):
     raise RuntimeError("this PyTorch has no AdamW")
 
 
-def groups(ranks, tp, rank):
-    """This rank's tensor-parallel and data-parallel groups; every rank makes all of them."""
-    mine = {}
-    for name, members in [("tp", range(first, first + tp)) for first in range(0, ranks, tp)] + \
-                         [("dp", range(first, ranks, tp)) for first in range(tp)]:
-        group = dist.new_group(list(members))
-        if rank in members:
-            mine[name] = group
-    return mine
-
-
 def peak_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -181,23 +138,26 @@ def gradient_scaler(amp):
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 
-def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where, folder):
+def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, vocabulary, amp, where,
+        folder, found):
     imported = peak_bytes()
     device, _, how = where.partition("-")
     torch.set_num_threads(threads)
     torch.backends.cuda.matmul.allow_tf32 = amp == "tf32"
     torch.manual_seed(1)
-    mine = {}
-    if ranks > 1:
+    tp_groups, dp_groups = [None] * ranks, [None] * ranks
+    if ranks > 1:  # every rank makes all groups
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        mine = groups(ranks, tp, rank)
-    model = Bert(Split(tp, mine.get("tp")), vocabulary, layers, hidden, heads).to(device)
+        tp_groups = [dist.new_group(list(range(i, i + tp))) for i in range(0, ranks, tp)]
+        dp_groups = [dist.new_group(list(range(i, ranks, tp))) for i in range(tp)]
+    model = Bert(Split(tp, tp_groups[rank // tp]), vocabulary, layers, hidden, heads).to(device)
     if how == "compiled":
         model = torch.compile(model)
     optimiser = adamw(model.parameters())
     replicas = ranks // tp
     if replicas > 1:
-        model = nn.parallel.DistributedDataParallel(model, process_group=mine["dp"], gradient_as_bucket_view=True)
+        model = nn.parallel.DistributedDataParallel(model, process_group=dp_groups[rank % tp],
+                                                    gradient_as_bucket_view=True)
     rows, scaler, narrow = batch // replicas, gradient_scaler(amp), {"bf16": torch.bfloat16, "fp16": torch.float16}.get(amp)
     torch.manual_seed(2 + rank // tp)
     seconds = []
@@ -218,21 +178,20 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
         if device == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
-    with open(os.path.join(folder, f"rank{rank}"), "w", encoding="utf-8") as file:
-        json.dump({"seconds": seconds, "resident_bytes": peak_bytes(), "imported_bytes": imported,
-                   "device_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else 0}, file)
+    on_device = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+    found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(),
+                      "imported_bytes": imported, "device_bytes": on_device}))
 
 
 def main():
     ranks, *sizes = map(int, sys.argv[1:-2])
+    found = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(ranks, *sizes, *sys.argv[-2:], folder), nprocs=ranks)
-        found = []
-        for rank in range(ranks):
-            with open(os.path.join(folder, f"rank{rank}"), encoding="utf-8") as file:
-                found.append(json.load(file))
-    print(json.dumps({"torch": torch.__version__, "seconds": found[0]["seconds"],
-                      **{key: max(one[key] for one in found) for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
+        mp.spawn(run, args=(ranks, *sizes, *sys.argv[-2:], folder, found), nprocs=ranks)
+    by_rank = dict(found.get() for _ in range(ranks))
+    print(json.dumps({"torch": torch.__version__, "seconds": by_rank[0]["seconds"],
+                      **{key: max(one[key] for one in by_rank.values())
+                         for key in ("resident_bytes", "imported_bytes", "device_bytes")}}))
 
 
 if __name__ == "__main__":

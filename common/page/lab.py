@@ -3,6 +3,7 @@
 import json
 import sys
 from itertools import groupby
+from math import prod
 
 from page import escape, give_up, make_room, matrix, paragraph, table, timeline_figure, write
 from language import _, counted
@@ -18,23 +19,17 @@ ELEMENTS = _("cut by elements"), _("elements {begin} to {last}"), _("none of the
 OF_MORE = _("cut by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
 
 
-def product(sizes):
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
-
-
 def rectangles_of(part):
     """Of a matrix of which a rank holds begin..end along one dimension: rows of what has more dimensions are all but the last."""
     sizes, dim, begin, end = part["undivided"] or [1], part["dim"], part["begin"], part["end"]
-    rows, columns = product(sizes[:-1]), sizes[-1]
+    rows, columns = prod(sizes[:-1]), sizes[-1]
     if part["placement"] != "shard":
         return [[0, 0, rows, columns]]
     if dim == len(sizes) - 1:
         return [[0, begin, rows, end - begin]]
-    inner = product(sizes[dim + 1:-1])
-    return [[(outer * sizes[dim] + begin) * inner, 0, (end - begin) * inner, columns] for outer in range(product(sizes[:dim]))]
+    inner = prod(sizes[dim + 1:-1])
+    return [[(outer * sizes[dim] + begin) * inner, 0, (end - begin) * inner, columns]
+            for outer in range(prod(sizes[:dim]))]
 
 
 def index_text(at, sizes):
@@ -61,7 +56,9 @@ def sheet(title, parts):
     for _, group in groupby(sorted(parts, key=key), key):
         group = list(group)
         blocks.append({"ranks": [part["rank"] for part in group], "rectangles": [r for r in rectangles_of(group[0]) if r[2] and r[3]]})
-    return {"title": title, "stack": sum(map(is_partial, parts)), "rows": product(sizes[:-1]), "columns": sizes[-1], "blocks": blocks, "runs": [run for part in parts for run in part.get("runs", [])],
+    return {"title": title, "stack": sum(map(is_partial, parts)), "blocks": blocks,
+            "rows": prod(sizes[:-1]), "columns": sizes[-1],
+            "runs": [run for part in parts for run in part.get("runs", [])],
             "told": [list(told) for part in parts for told in wrong_texts(part)]}
 
 

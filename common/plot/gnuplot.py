@@ -5,17 +5,9 @@ import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))
-from language import _  # pylint: disable=wrong-import-position
+from language import _, give_up  # pylint: disable=wrong-import-position
 
 TERMINALS = {".svg": 'svg size {width},{height} font "sans,12" background "white"', ".png": 'pngcairo size {width},{height} font "sans,12"'}
-
-
-class Trouble(Exception):
-    """What is wrong, and what helps."""
-
-    def __init__(self, what, hint):
-        super().__init__(what)
-        self.hint = hint
 
 
 def is_there():
@@ -25,10 +17,12 @@ def is_there():
 def run(program):
     """What gnuplot prints."""
     if not is_there():
-        raise Trouble(_("there is no gnuplot here"), _("make setup installs it"))
+        give_up(_("there is no gnuplot here"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Trouble(_("gnuplot ended with {status}: {words}").format(status=done.returncode, words=done.stderr.strip()[:300]), _("is the disk full?"))
+        said = _("gnuplot ended with {status}: {words}")
+        give_up(said.format(status=done.returncode, words=done.stderr.strip()[:300]),
+                _("is the disk full?"))
     return done.stdout
 
 

@@ -102,8 +102,8 @@ def main():
             print(_("drawn in {file}").format(file=out))
         else:
             in_the_terminal(runs, fields)
-    except (gnuplot.Trouble, OSError) as error:
-        give_up(str(error), getattr(error, "hint", _("may it be written there?")))
+    except OSError as error:
+        give_up(str(error), _("may it be written there?"))
 
 
 main()

@@ -23,85 +23,39 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# names_of KIND: NAME of every KIND:NAME among the probes, one a line.
-names_of() {
-    local kind=$1 probes single
-    for probes in "${probe[@]}"; do
-        for single in ${probes//,/ }; do
-            if [[ $single == "$kind":* ]]; then printf '%s\n' "${single#*:}"; fi
-        done
-    done
-}
-
-find_commands() {
-    local name
-    for name; do
-        if type -P "$name" >/dev/null; then found[cmd:$name]=1; fi
-    done
-}
-
-find_files() {
-    local pattern
-    for pattern; do
-        if compgen -G "$pattern" >/dev/null; then found[file:$pattern]=1; fi
-    done
-}
-
-# One run of the preprocessor answers for all headers; mpicc's also knows where mpi.h is.
-find_headers() {
-    local compiler=mpicc name
-    (($#)) || return 0
-    type -P mpicc >/dev/null || compiler=gcc
-    while read -r name; do
-        name=${name//\"/}
-        if [[ -n $name ]]; then found[header:$name]=1; fi
-    done < <(for name; do printf '#if __has_include(<%s>)\n"%s"\n#endif\n' "$name" "$name"; done |
-        "$compiler" -E -P -x c - 2>/dev/null)
-}
-
-find_pkgs() {
-    local name
-    (($#)) && type -P pkg-config >/dev/null || return 0
-    for name; do
-        if pkg-config --exists "$name"; then found[pkg:$name]=1; fi
-    done
-}
-
-# Finds modules without importing them: torch alone takes seconds.
-find_python_modules() {
-    local name
-    (($#)) && [[ -x /usr/bin/python3 ]] || return 0
-    while read -r name; do
-        found[py:$name]=1
-    done < <(/usr/bin/python3 -I -c '
-import importlib.util, sys
-for name in sys.argv[1:]:
-    if importlib.util.find_spec(name):
-        print(name)' "$@" 2>/dev/null)
-}
-
-find_clang_runtimes() {
-    local name folder
-    (($#)) && type -P clang >/dev/null || return 0
-    folder=$(clang -print-runtime-dir 2>/dev/null) || return 0
-    for name; do
-        if [[ $name == omp.h ]]; then
-            if clang -fopenmp -fsyntax-only -include omp.h -x c /dev/null 2>/dev/null; then found[clang:$name]=1; fi
-        elif compgen -G "$folder/libclang_rt.$name*" >/dev/null; then found[clang:$name]=1; fi
-    done
-}
+# is_there KIND NAME: does that single probe hold? mpicc knows where mpi.h is. A module of Python is
+# found without importing it: torch alone takes seconds.
+is_there() {
+    case $1 in
+    cmd) type -P "$2" ;;
+    file) compgen -G "$2" ;;
+    header)
+        printf '#if __has_include(<%s>)\n"%s"\n#endif\n' "$2" "$2" |
+            "$(type -P mpicc || echo gcc)" -E -P -x c - | grep .
+        ;;
+    pkg) pkg-config --exists "$2" ;;
+    py)
+        /usr/bin/python3 -I -c 'import importlib.util, sys
+sys.exit(not importlib.util.find_spec(sys.argv[1]))' "$2"
+        ;;
+    clang)
+        if [[ $2 == omp.h ]]; then
+            clang -fopenmp -fsyntax-only -include omp.h -x c /dev/null
+        else
+            compgen -G "$(clang -print-runtime-dir)/libclang_rt.$2*"
+        fi
+        ;;
+    esac
+} >/dev/null 2>&1
 
 # probe_all: looks for everything that read_packages found. May be called again after an installation.
 probe_all() {
-    local names
+    local single probes=${probe[*]}
     hash -r
     found=()
-    mapfile -t names < <(names_of cmd) && find_commands "${names[@]}"
-    mapfile -t names < <(names_of file) && find_files "${names[@]}"
-    mapfile -t names < <(names_of header) && find_headers "${names[@]}"
-    mapfile -t names < <(names_of pkg) && find_pkgs "${names[@]}"
-    mapfile -t names < <(names_of py) && find_python_modules "${names[@]}"
-    mapfile -t names < <(names_of clang) && find_clang_runtimes "${names[@]}"
+    for single in ${probes//,/ }; do
+        if is_there "${single%%:*}" "${single#*:}"; then found[$single]=1; fi
+    done
 }
 
 # is_present INDEX: do all probes of that line hold?

@@ -7,16 +7,16 @@ option() {
 
 # What both kinds of job begin with; $1 says what wrote it, $2... are lines of their own.
 write_head() {
-    local line
+    local line word
     printf '#!/bin/bash\n# Written by %s; sbatch %s submits it as it is.\n' "$1" "${SCRIPT#"$ROOT"/}"
     option job-name "$JOB_NAME"
     shift
     for line; do printf '#SBATCH %s\n' "$line"; done
-    option partition "$JOB_PARTITION"
-    option account "$JOB_ACCOUNT"
-    option qos "$JOB_QOS"
-    option constraint "$JOB_CONSTRAINT"
-    option time "$JOB_TIME"
+    option gres "${JOB_GPUS:+gpu:$JOB_GPUS}"
+    for line in partition account qos constraint time; do
+        word=JOB_${line^^}
+        option "$line" "${!word}"
+    done
     option chdir "$ROOT"
     option output "$FOLDER/$JOB_NAME-%j.out"
     for line in $SITE_SBATCH; do printf '#SBATCH %s\n' "$line"; done
@@ -144,7 +144,6 @@ write_train() {
     [ "$save" != "$(value_of --resume "$@")" ] || again=$save
     head=(--ntasks="$tasks" --cpus-per-task="$JOB_CPUS" --open-mode=append --signal=B:USR1@60)
     [ -z "$JOB_NODES" ] || head+=(--nodes="$JOB_NODES" --ntasks-per-node="$JOB_TASKS_A_NODE")
-    [ -z "$JOB_GPUS" ] || head+=(--gres="gpu:$JOB_GPUS")
     if [ -n "$again" ]; then head+=(--requeue); else head+=(--no-requeue); fi
     shift
     write_head "make sbatch NTASKS=$tasks" "${head[@]}"
@@ -158,9 +157,7 @@ write_train() {
 
 # write_grade COMMAND...: one process, which starts the ranks itself, on its node.
 write_grade() {
-    local head=(--nodes=1 --ntasks=1 --cpus-per-task="$JOB_CPUS" --no-requeue)
-    [ -z "$JOB_GPUS" ] || head+=(--gres="gpu:$JOB_GPUS")
-    write_head "make grade ON=slurm" "${head[@]}"
+    write_head "make grade ON=slurm" --nodes=1 --ntasks=1 --cpus-per-task="$JOB_CPUS" --no-requeue
     write_site
     printf '\n'
     [ -z "${JOB_PROBE:-}" ] || printf '%s > /dev/null || exit # is there a GPU?\n' "$JOB_PROBE"

@@ -56,12 +56,11 @@ hint_on_refusal() {
 
 # What is set in the environment for sbatch would go before the script's own lines.
 submit() {
-    local answer
-    if [ -n "$JOB_PARTITION" ]; then unset SBATCH_PARTITION; fi
-    if [ -n "$JOB_ACCOUNT" ]; then unset SBATCH_ACCOUNT; fi
-    if [ -n "$JOB_TIME" ]; then unset SBATCH_TIMELIMIT; fi
-    if [ -n "$JOB_QOS" ]; then unset SBATCH_QOS; fi
-    if [ -n "$JOB_CONSTRAINT" ]; then unset SBATCH_CONSTRAINT; fi
+    local answer word mine
+    for word in PARTITION ACCOUNT TIME QOS CONSTRAINT; do
+        mine=JOB_$word
+        [ -z "${!mine}" ] || unset "SBATCH_${word/TIME/TIMELIMIT}"
+    done
     if ! answer=$(sbatch --parsable "$SCRIPT" 2>&1); then
         answer=$(sed -n 's/^sbatch: error: //; s/^Batch job submission failed: //; /./p' <<< "$answer" | tail -n 1)
         give_up "$(said 'Slurm refuses the job: %s' "$answer")" "$(hint_on_refusal "$answer")"

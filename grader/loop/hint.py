@@ -3,7 +3,7 @@
 import os
 import re
 
-from labs import _, hints_taken, keep_hints, quiet, text_of, the_lab, wrapped
+from labs import HINTS, _, hints_taken, keep, quiet, text_of, the_lab, wrapped
 
 
 def fitted(paragraph):
@@ -31,7 +31,7 @@ if os.environ.get("AGAIN"):
         print(_("no hint of lab {lab} was taken so far: make hint LAB={lab} shows the first").format(lab=lab.number))
 elif before < len(hints):
     taken[lab.number] = before + 1
-    keep_hints(taken)
+    keep(HINTS, taken)
     show(hints[before], before + 1, len(hints))
     left = len(hints) - before - 1
     print(quiet((_("{left} more: make hint LAB={lab}") if left else _("that was the last one; all of them: make hint LAB={lab} AGAIN=1")).format(left=left, lab=lab.number)))

@@ -143,8 +143,10 @@ def hints_taken():
         return {}
 
 
-def keep_hints(taken):
-    os.makedirs(os.path.dirname(HINTS), exist_ok=True)
-    with open(f"{HINTS}.new", "w") as text:
-        json.dump(taken, text)
-    os.replace(f"{HINTS}.new", HINTS)
+def keep(file, content, times=None):
+    """Beside, then renamed. `times` of the last access and change, where these are not now."""
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(f"{file}.new", "w") as text:
+        json.dump(content, text)
+    os.utime(f"{file}.new", times)
+    os.replace(f"{file}.new", file)

@@ -4,13 +4,12 @@
  * rounded again. Not a test: nothing is compared. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 #include "base/clock.h"
 
-enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_CALLS = 32 };
+enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_TENSORS = 32 };
 enum { TIMES = 31, LEAST_TIMES = 3, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
 enum { LONG = 2 }; /* seconds after which LEAST_TIMES are enough */
 
@@ -27,74 +26,86 @@ typedef struct Bench {
     uint32_t *kept;   /* [rows, dropout_words(inner)] */
     uint16_t *narrow; /* room for the weights of a product in 16 bits */
     AttentionShape shape;
+    bool on_host;          /* a kernel has ended when its call returns */
+    const char *precision; /* of products that are not in single precision, behind their names */
 } Bench;
 
-/* One kernel, and its work in bytes or floating-point operations, which `unit` names by the thousand millions. */
-typedef struct Call {
-    const char *name;
-    void (*kernel)(Bench *);
-    double work;
-    const char *unit;
-} Call;
+/* ---- measuring ----------------------------------------------------------------------------------------- */
 
-/* ---- the calls ----------------------------------------------------------------------------------------- */
+/* A kernel that is called again and again, at first untimed. */
+typedef struct Timing {
+    double first, start, seconds[TIMES];
+    int calls, times;
+} Timing;
 
-/* A function of this name that calls a kernel on what a Bench holds. */
-#define CALL(name, call)                                                                           \
-    static void name(Bench *b)                                                                     \
-    {                                                                                              \
-        call;                                                                                      \
-    }
-
-CALL(up, kernel_linear_forward(b->rows, b->hidden, b->inner, b->buffer[0], b->buffer[1],
-                               b->buffer[2], b->buffer[3]))
-CALL(up_backward_input, kernel_linear_backward_input(b->rows, b->hidden, b->inner, b->buffer[0],
-                                                     b->buffer[1], b->buffer[3], false))
-CALL(up_backward_weight, kernel_linear_backward_weight(b->rows, b->hidden, b->inner, b->buffer[0],
-                                                       b->buffer[1], b->buffer[3], false))
-CALL(square, kernel_linear_forward(b->rows, b->hidden, b->hidden, b->buffer[0], b->buffer[1],
-                                   b->buffer[2], b->buffer[3]))
-CALL(bias, kernel_linear_backward_bias(b->rows, b->inner, b->buffer[0], b->buffer[1]))
-CALL(look_up, kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, b->buffer[0]))
-CALL(look_up_backward, kernel_lookup_backward(b->rows, b->hidden, b->ids, b->buffer[0], b->table))
-CALL(layer_norm,
-     kernel_layer_norm_forward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], 1e-5,
-                               b->buffer[3], b->buffer[4], b->buffer[5]))
-CALL(layer_norm_backward,
-     kernel_layer_norm_backward(b->rows, b->hidden, b->buffer[0], b->buffer[1], b->buffer[2],
-                                b->buffer[4], b->buffer[5], b->buffer[3], true, b->buffer[6],
-                                b->buffer[7]))
-CALL(gelu, kernel_gelu_forward(b->rows * b->inner, b->buffer[0], b->buffer[1]))
-CALL(gelu_backward,
-     kernel_gelu_backward(b->rows * b->inner, b->buffer[0], b->buffer[1], b->buffer[2]))
-CALL(dropout_draw, kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept))
-CALL(dropout, kernel_dropout(DROPOUT, b->rows, b->hidden, b->mask.probability, b->kept, NULL,
-                             b->buffer[0], b->buffer[1]))
-CALL(gelu_dropout, kernel_dropout(GELU_DROPOUT, b->rows, b->inner, b->mask.probability, b->kept,
-                                  NULL, b->buffer[0], b->buffer[1]))
-CALL(gelu_dropout_backward,
-     kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, b->mask.probability, b->kept,
-                    b->buffer[0], b->buffer[1], b->buffer[2]))
-CALL(attention, kernel_attention_forward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2],
-                                         b->shown, b->buffer[3], b->highest, b->sums, b->work))
-CALL(attention_backward,
-     kernel_attention_backward(&b->shape, b->buffer[0], b->buffer[1], b->buffer[2], b->shown,
-                               b->highest, b->sums, b->buffer[3], b->buffer[4], b->buffer[5],
-                               b->buffer[6], b->work))
-CALL(loss, kernel_cross_entropy(b->samples, 2, b->buffer[0], b->shown, b->buffer[1], b->buffer[2]))
-CALL(fill, kernel_vector_fill(b->count, 0, b->buffer[0]))
-CALL(copy, kernel_vector_copy(b->count, b->buffer[0], b->buffer[1]))
-CALL(add, kernel_vector_add(b->count, b->buffer[0], b->buffer[1], b->buffer[2]))
-CALL(scale, kernel_vector_scale(b->count, -1.0, b->buffer[0]))
-CALL(columns,
-     kernel_copy_rows(b->rows, b->hidden / 2, b->buffer[0], b->hidden, b->buffer[1], b->hidden / 2))
-CALL(sgd, kernel_sgd_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], 1e-3, 0.01))
-
-static void adamw(Bench *b)
+/* After a call. @return whether it is to be called again */
+static bool goes_on(const Bench *b, Timing *timing)
 {
-    const AdamW step = {1e-3, 0.9, 0.999, 1e-8, 0.01, 10, NULL};
-    kernel_adamw_step(b->inner * b->hidden, b->buffer[0], b->buffer[1], b->buffer[2], b->squares,
-                      &step);
+    const int in_a_row = b->on_host ? 1 : IN_A_ROW;
+    if (timing->calls++ % in_a_row)
+        return true;
+    backend_wait();
+    const double now = clock_now();
+    if (timing->calls == 1)
+        timing->first = now;
+    else
+        timing->seconds[timing->times++] = (now - timing->start) / in_a_row;
+    timing->start = now;
+    return timing->times < TIMES && (timing->times < LEAST_TIMES || now - timing->first < LONG);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_timing(const Bench *b, Timing *timing, const char *kernel, double work,
+                         const char *unit)
+{
+    double *const seconds = timing->seconds;
+    char name[64];
+    qsort(seconds, (size_t)timing->times, sizeof *seconds, by_value);
+    const double median = seconds[timing->times / 2];
+    snprintf(name, sizeof name, "%s%s%s", kernel, *b->precision ? " " : "", b->precision);
+    printf("%-27s %6ld %10.1f %10.1f %9.1f %s\n", name, (long)b->hidden, 1e6 * seconds[0],
+           1e6 * median, 1e-9 * work / median, unit);
+}
+
+/* Times calls of a kernel on what the Bench `b` holds, of so many bytes or floating-point operations, which `unit`
+ * names by the thousand millions. */
+#define MEASURE(name, work, unit, call)                                                            \
+    do {                                                                                           \
+        Timing timing = {0};                                                                       \
+        do                                                                                         \
+            call;                                                                                  \
+        while (goes_on(b, &timing));                                                               \
+        print_timing(b, &timing, name, work, unit);                                                \
+    } while (0)
+
+/* ---- the kernels --------------------------------------------------------------------------------------- */
+
+/* What may be rounded (see backend_set_products()). */
+static void measure_products(const Bench *b)
+{
+    float *const *x = b->buffer;
+    const double product = 2.0 * (double)(b->rows * b->inner * b->hidden);
+    const double scores =
+        2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
+    MEASURE("linear_forward up", product, "GFLOP/s",
+            kernel_linear_forward(b->rows, b->hidden, b->inner, x[0], x[1], x[2], x[3]));
+    MEASURE("linear_backward_input", product, "GFLOP/s",
+            kernel_linear_backward_input(b->rows, b->hidden, b->inner, x[0], x[1], x[3], false));
+    MEASURE("linear_backward_weight", product, "GFLOP/s",
+            kernel_linear_backward_weight(b->rows, b->hidden, b->inner, x[0], x[1], x[3], false));
+    MEASURE("linear_forward square", product / 4, "GFLOP/s",
+            kernel_linear_forward(b->rows, b->hidden, b->hidden, x[0], x[1], x[2], x[3]));
+    MEASURE("attention_forward", 2 * scores, "GFLOP/s",
+            kernel_attention_forward(&b->shape, x[0], x[1], x[2], b->shown, x[3], b->highest,
+                                     b->sums, b->work));
+    MEASURE("attention_backward", 5 * scores, "GFLOP/s",
+            kernel_attention_backward(&b->shape, x[0], x[1], x[2], b->shown, b->highest, b->sums,
+                                      x[3], x[4], x[5], x[6], b->work));
 }
 
 /* The peak: multiply-adds in registers, 24 chains of them, since each waits for the one before. */
@@ -116,96 +127,85 @@ KERNEL static void multiply_add(float *numbers)
             numbers[c * LANES + l] = x[c][l];
 }
 
-CALL(peak, multiply_add(b->buffer[0]))
-/* The memory: a table that is larger than the caches, read and written. */
-CALL(memory, kernel_vector_scale(VOCABULARY * b->hidden, -1.0, b->table))
-
-/* What may be rounded (see backend_set_products()). @return how many there are */
-static int calls_rounded(const Bench *b, Call calls[MOST_CALLS])
+/* Those that are bound by memory; the memory itself is a table that is larger than the caches, read and written. */
+static void measure_layers(const Bench *b)
 {
-    const double product = 2.0 * (double)(b->rows * b->inner * b->hidden);
-    const double scores =
-        2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
-    const Call all[] = {{"linear_forward up", up, product, "GFLOP/s"},
-                        {"linear_backward_input", up_backward_input, product, "GFLOP/s"},
-                        {"linear_backward_weight", up_backward_weight, product, "GFLOP/s"},
-                        {"linear_forward square", square, product / 4, "GFLOP/s"},
-                        {"attention_forward", attention, 2 * scores, "GFLOP/s"},
-                        {"attention_backward", attention_backward, 5 * scores, "GFLOP/s"}};
-    memcpy(calls, all, sizeof all);
-    return sizeof all / sizeof *all;
-}
-
-/* All others. `on_host`: a kernel has ended when its call returns; then the peak of a core comes first. */
-static int calls_not_rounded(const Bench *b, bool on_host, Call calls[MOST_CALLS])
-{
+    float *const *x = b->buffer;
     const double small = 4.0 * (double)b->count, large = 4.0 * (double)(b->rows * b->inner);
-    const double weights = 4.0 * (double)(b->inner * b->hidden);
-    const Call all[] = {
-        {"peak of one core", peak, 2.0 * CHAINS * LANES * TURNS, "GFLOP/s"},
-        {on_host ? "memory of one core" : "memory", memory, 8.0 * VOCABULARY * (double)b->hidden,
-         "GB/s"},
-        {"linear_backward_bias", bias, large, "GB/s"},
-        {"lookup_forward", look_up, 2 * small, "GB/s"},
-        {"lookup_backward", look_up_backward, 3 * small, "GB/s"},
-        {"layer_norm_forward", layer_norm, 2 * small, "GB/s"},
-        {"layer_norm_backward +=", layer_norm_backward, 4 * small, "GB/s"},
-        {"gelu_forward", gelu, 2 * large, "GB/s"},
-        {"gelu_backward", gelu_backward, 3 * large, "GB/s"},
-        {"dropout_draw", dropout_draw, large / 32, "GB/s"},
-        {"dropout_apply", dropout, 2 * small, "GB/s"},
-        {"gelu_dropout_forward", gelu_dropout, 2 * large, "GB/s"},
-        {"gelu_dropout_backward", gelu_dropout_backward, 3 * large, "GB/s"},
-        {"cross_entropy", loss, 4.0 * (double)b->samples * 5, "GB/s"},
-        {"vector_fill", fill, small, "GB/s"},
-        {"vector_copy", copy, 2 * small, "GB/s"},
-        {"vector_add", add, 3 * small, "GB/s"},
-        {"vector_scale", scale, 2 * small, "GB/s"},
-        {"copy_rows half", columns, small, "GB/s"},
-        {"sgd_step", sgd, 3 * weights, "GB/s"},
-        {"adamw_step", adamw, 7 * weights, "GB/s"},
-    };
-    const int left_out = on_host ? 0 : 1, count = sizeof all / sizeof *all - left_out;
-    memcpy(calls, all + left_out, (size_t)count * sizeof *all);
-    return count;
+    const int64_t words = VOCABULARY * b->hidden, inner = b->rows * b->inner;
+    const double kept = b->mask.probability;
+    if (b->on_host)
+        MEASURE("peak of one core", 2.0 * CHAINS * LANES * TURNS, "GFLOP/s", multiply_add(x[0]));
+    MEASURE(b->on_host ? "memory of one core" : "memory", 8.0 * (double)words, "GB/s",
+            kernel_vector_scale(words, -1.0, b->table));
+    MEASURE("linear_backward_bias", large, "GB/s",
+            kernel_linear_backward_bias(b->rows, b->inner, x[0], x[1]));
+    MEASURE("lookup_forward", 2 * small, "GB/s",
+            kernel_lookup_forward(b->rows, b->hidden, b->ids, b->table, x[0]));
+    MEASURE("lookup_backward", 3 * small, "GB/s",
+            kernel_lookup_backward(b->rows, b->hidden, b->ids, x[0], b->table));
+    MEASURE(
+        "layer_norm_forward", 2 * small, "GB/s",
+        kernel_layer_norm_forward(b->rows, b->hidden, x[0], x[1], x[2], 1e-5, x[3], x[4], x[5]));
+    MEASURE("layer_norm_backward +=", 4 * small, "GB/s",
+            kernel_layer_norm_backward(b->rows, b->hidden, x[0], x[1], x[2], x[4], x[5], x[3], true,
+                                       x[6], x[7]));
+    MEASURE("gelu_forward", 2 * large, "GB/s", kernel_gelu_forward(inner, x[0], x[1]));
+    MEASURE("gelu_backward", 3 * large, "GB/s", kernel_gelu_backward(inner, x[0], x[1], x[2]));
+    MEASURE("dropout_draw", large / 32, "GB/s",
+            kernel_dropout_draw(b->rows, b->inner, &b->mask, b->kept));
+    MEASURE("dropout_apply", 2 * small, "GB/s",
+            kernel_dropout(DROPOUT, b->rows, b->hidden, kept, b->kept, NULL, x[0], x[1]));
+    MEASURE("gelu_dropout_forward", 2 * large, "GB/s",
+            kernel_dropout(GELU_DROPOUT, b->rows, b->inner, kept, b->kept, NULL, x[0], x[1]));
+    MEASURE(
+        "gelu_dropout_backward", 3 * large, "GB/s",
+        kernel_dropout(GELU_DROPOUT_BACKWARD, b->rows, b->inner, kept, b->kept, x[0], x[1], x[2]));
+    MEASURE("cross_entropy", 4.0 * (double)b->samples * 5, "GB/s",
+            kernel_cross_entropy(b->samples, 2, x[0], b->shown, x[1], x[2]));
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
+static void measure_vectors(const Bench *b)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    float *const *x = b->buffer;
+    const AdamW step = {1e-3, 0.9, 0.999, 1e-8, 0.01, 10, NULL};
+    const int64_t half = b->hidden / 2, count = b->inner * b->hidden;
+    const double small = 4.0 * (double)b->count, weights = 4.0 * (double)count;
+    MEASURE("vector_fill", small, "GB/s", kernel_vector_fill(b->count, 0, x[0]));
+    MEASURE("vector_copy", 2 * small, "GB/s", kernel_vector_copy(b->count, x[0], x[1]));
+    MEASURE("vector_add", 3 * small, "GB/s", kernel_vector_add(b->count, x[0], x[1], x[2]));
+    MEASURE("vector_scale", 2 * small, "GB/s", kernel_vector_scale(b->count, -1.0, x[0]));
+    MEASURE("copy_rows half", small, "GB/s",
+            kernel_copy_rows(b->rows, half, x[0], b->hidden, x[1], half));
+    MEASURE("sgd_step", 3 * weights, "GB/s", kernel_sgd_step(count, x[0], x[1], 1e-3, 0.01));
+    MEASURE("adamw_step", 7 * weights, "GB/s",
+            kernel_adamw_step(count, x[0], x[1], x[2], b->squares, &step));
 }
 
-/** Has a kernel ended when its call returns? */
-static bool on_host(const Bench *bench)
+/* Products in each precision that the backend has; of weights that are known, rounded once, as in training. */
+static void measure_all(Bench *b)
 {
-    return backend_on_host(bench->table) != NULL;
-}
-
-static void measure(const Call *call, const char *precision, Bench *bench)
-{
-    double seconds[TIMES];
-    char name[64];
-    const int calls = on_host(bench) ? 1 : IN_A_ROW;
-    call->kernel(bench);
-    backend_wait();
-    int times = 0;
-    for (const double first = clock_now();
-         times < TIMES && (times < LEAST_TIMES || clock_now() - first < LONG); times++) {
-        const double start = clock_now();
-        for (int k = 0; k < calls; k++)
-            call->kernel(bench);
-        backend_wait();
-        seconds[times] = (clock_now() - start) / calls;
+    Problem problem;
+    printf("\n%-27s %6s %10s %10s %9s\n", "kernel", "hidden", "min us", "median us", "rate");
+    for (Precision precision = FP32; precision <= TF32; precision++) {
+        if (!backend_set_products(precision, b->hidden, &problem))
+            continue;
+        if (precision != FP32)
+            backend_set_weights(b->buffer[1], b->inner * b->hidden, b->narrow);
+        b->precision = precision == FP32 ? "" : precision_name(precision);
+        measure_products(b);
+        backend_set_weights(NULL, 0, NULL);
+        backend_set_products(FP32, b->hidden, &problem);
     }
-    qsort(seconds, (size_t)times, sizeof *seconds, by_value);
-    const double median = seconds[times / 2];
-    snprintf(name, sizeof name, "%s%s%s", call->name, *precision ? " " : "", precision);
-    printf("%-27s %6ld %10.1f %10.1f %9.1f %s\n", name, (long)bench->hidden, 1e6 * seconds[0],
-           1e6 * median, 1e-9 * call->work / median, call->unit);
+    b->precision = "";
+    measure_layers(b);
+    measure_vectors(b);
 }
+
+/* ---- the tensors --------------------------------------------------------------------------------------- */
+
+static void *tensors[MOST_TENSORS];
+static int tensor_count;
 
 /* Memory for kernels with these contents, of the host. */
 static void *given(void *host, int64_t bytes)
@@ -218,7 +218,7 @@ static void *given(void *host, int64_t bytes)
     }
     backend_write(memory, host, bytes);
     free(host);
-    return memory;
+    return tensors[tensor_count++] = memory;
 }
 
 static float *numbers(int64_t count)
@@ -235,33 +235,6 @@ static int32_t *integers(int64_t count, int64_t step, int32_t below)
     for (int64_t i = 0; x && i < count; i++)
         x[i] = (int32_t)((1 + i * step) % below);
     return given(x, count * (int64_t)sizeof *x);
-}
-
-/* Lines bear the name of a precision. Weights that are known are rounded once, as in training. */
-static void measure_products(Bench *b, Precision precision)
-{
-    Call calls[MOST_CALLS];
-    Problem problem;
-    if (!backend_set_products(precision, b->hidden, &problem))
-        return; /* this backend has none */
-    if (precision != FP32)
-        backend_set_weights(b->buffer[1], b->inner * b->hidden, b->narrow);
-    const int count = calls_rounded(b, calls);
-    for (int i = 0; i < count; i++)
-        measure(&calls[i], precision == FP32 ? "" : precision_name(precision), b);
-    backend_set_weights(NULL, 0, NULL);
-    backend_set_products(FP32, b->hidden, &problem);
-}
-
-static void measure_all(Bench *b)
-{
-    Call calls[MOST_CALLS];
-    printf("\n%-27s %6s %10s %10s %9s\n", "kernel", "hidden", "min us", "median us", "rate");
-    for (Precision precision = FP32; precision <= TF32; precision++)
-        measure_products(b, precision);
-    const int count = calls_not_rounded(b, on_host(b), calls);
-    for (int i = 0; i < count; i++)
-        measure(&calls[i], "", b);
 }
 
 static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
@@ -285,33 +258,29 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     b.narrow = (uint16_t *)integers(weights, 0, 2);
     b.ids = integers(rows, 7919, VOCABULARY);
     b.shown = integers(rows, 0, 2);
+    b.on_host = backend_on_host(b.table) != NULL;
     measure_all(&b);
-    void *const taken[] = {b.table, b.squares, b.highest, b.sums, b.work,
-                           b.kept,  b.narrow,  b.ids,     b.shown};
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        backend_memory_free(taken[i], DEVICE_MEMORY);
-    for (int i = 0; i < BUFFERS; i++)
-        backend_memory_free(b.buffer[i], DEVICE_MEMORY);
+    while (tensor_count)
+        backend_memory_free(tensors[--tensor_count], DEVICE_MEMORY);
 }
 
 int main(int argc, char **argv)
 {
-    int64_t sizes[][3] = {{128, 128, 8}, {768, 128, 8}};
+    char *usual[] = {"128", "128", "8", "768", "128", "8"};
+    const int given_sizes = (argc - 2) / 3;
+    const int count = given_sizes > 0 ? given_sizes : 2;
     backend_start(argv);
     backend_set_threads(argc > 1 ? atoi(argv[1]) : 1);
     puts(backend_description());
-    for (int model = 0; argc < 5 && model < 2; model++)
-        measure_model(sizes[model][0], sizes[model][1], sizes[model][2]);
-    for (int i = 2; i + 2 < argc; i += 3) {
-        const int64_t hidden = atol(argv[i]), positions = atol(argv[i + 1]),
-                      samples = atol(argv[i + 2]);
+    for (int i = 0; i < count; i++) {
+        char **const size = (given_sizes > 0 ? argv + 2 : usual) + 3 * i;
+        const int64_t hidden = atol(size[0]), positions = atol(size[1]), samples = atol(size[2]);
         if (hidden < HEAD_SIZE || hidden % HEAD_SIZE || positions < 1 || samples < 1 ||
             samples > MOST_SAMPLES) {
-            fprintf(
-                stderr,
-                "error: no kernels of hidden %s, %s positions, %s samples\n  HINT: a multiple of %d, 1 "
-                "or more, 1 to %d\n",
-                argv[i], argv[i + 1], argv[i + 2], HEAD_SIZE, MOST_SAMPLES);
+            fprintf(stderr,
+                    "error: no kernels of hidden %s, %s positions, %s samples\n"
+                    "  HINT: a multiple of %d, 1 or more, 1 to %d\n",
+                    size[0], size[1], size[2], HEAD_SIZE, MOST_SAMPLES);
             return 2;
         }
         measure_model(hidden, positions, samples);

@@ -6,15 +6,9 @@
 # Whatever has no comment, and whatever Doxygen warns of, is an error. The site is made beside and renamed when all is well.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/../../.."
-export LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8 LANGUAGE=en
+source common/base/say.sh
 here=common/setup/docs
-
-give_up() { # WHAT WHERE HINT
-    printf 'error: %s\n' "$1" >&2
-    [[ -z $2 ]] || printf '  at %s\n' "$2" >&2
-    printf '  HINT: %s\n' "$3" >&2
-    exit 2
-}
 
 # Of the programs and files that the site needs, those that are not there.
 lacks() {
@@ -25,7 +19,8 @@ lacks() {
 need_programs() {
     local missing
     missing=$(lacks)
-    [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" '' "common/setup/setup.sh docs installs what it needs"
+    [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" \
+        'common/setup/setup.sh docs installs what it needs'
 }
 
 # Headers but those of tests and of programs that measure, and but what tells students which wrong answers the judge knows. CUDA C++ (.cuh)
@@ -62,7 +57,8 @@ draw_rooms() {
         echo '}'
     } > "$work/rooms.all"
     tred "$work/rooms.all" > "$work/rooms.dot" 2> "$work/rooms.err"
-    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' '' "$(head -1 "$work/rooms.err")"
+    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' \
+        "$(head -1 "$work/rooms.err")"
 }
 
 # run_doxygen NAME SETTING...: runs it with more settings; what it warns of is in $work/NAME.warnings.
@@ -77,14 +73,16 @@ run_doxygen() {
     mkdir "$work/$name"
     # A TeX without newunicodechar.sty finds ours: no formula has such a character.
     TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
-        give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" '' "see $work/$name.log and $work/$name.warnings"
+        give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" \
+            "see $work/$name.log and $work/$name.warnings"
     sed -i "s#^$PWD/##" "$work/$name.warnings"
 }
 
 must_say_what_they_are() {
     local header
     header=$(headers | xargs grep -LxF -m 1 '/** @file' | head -1)
-    [[ -z $header ]] || give_up "$header does not say what it is" "$header:1" 'a header begins with /** @file and, on the next line, what it is about'
+    [[ -z $header ]] || give_up "$header does not say what it is" \
+        'a header begins with /** @file and, on the next line, what it is about' "$header:1"
 }
 
 # Programs that are never linked with each other could call two types alike; Doxygen would make one of them.
@@ -93,7 +91,8 @@ must_have_names_of_their_own() {
     name=$(headers | xargs sed -nE 's/^\} ([A-Z][A-Za-z]*);$/\1/p; s/^struct ([A-Z][A-Za-z]*) \{/\1/p' | sort | uniq -d | head -1)
     [[ -n $name ]] || return 0
     both=$(headers | xargs grep -nE "^\} $name;|^struct $name \{" | cut -d: -f1,2 | paste -sd ' ')
-    give_up "two headers have a type named $name" "${both/ /, }" 'give one of them another name: the reference would mix them up'
+    give_up "two headers have a type named $name" \
+        'give one of them another name: the reference would mix them up' "${both/ /, }"
 }
 
 must_all_have_comments() {
@@ -103,7 +102,8 @@ must_all_have_comments() {
     if ! bare=$($here/undocumented.py "$work/xml/xml" 2> "$work/symbols"); then
         printf '%s\n' "$bare" | sed 's/: /: no comment says what this is: /' >&2
         place=${bare%%: *}
-        give_up "${bare%%$'\n'*} has no comment" "$place" 'each symbol of a header says what it is: shapes, units, whose it is, errors'
+        give_up "${bare%%$'\n'*} has no comment" \
+            'each symbol of a header says what it is: shapes, units, its owner, errors' "$place"
     fi
 }
 
@@ -112,7 +112,8 @@ must_not_warn() { # NAME
     [[ -s $work/$1.warnings ]] || return 0
     head -20 "$work/$1.warnings" >&2
     first=$(grep -m 1 -E '^[^ ]+:[0-9]+: ' "$work/$1.warnings" || head -1 "$work/$1.warnings")
-    give_up "Doxygen: ${first##*: warning: }" "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)" "all that it says: $work/$1.warnings"
+    give_up "Doxygen: ${first##*: warning: }" "all that it says: $work/$1.warnings" \
+        "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)"
 }
 
 main() {

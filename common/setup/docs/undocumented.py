@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 """What has no comment: undocumented.py XML prints a line for each type, field, function, macro and enumerator in Doxygen's XML (of EXTRACT_ALL) that
-has none, as FILE:LINE: KIND NAME, and at the end on stderr how many have one. Exit status 1 if any has not.
-
-The only enumerator of an enumeration without a name has the comment of that."""
+has none, as FILE:LINE: KIND NAME, and at the end on stderr how many have one. Exit status 1 if any has not."""
 import glob
 import os
 import sys
@@ -24,13 +22,11 @@ def symbols(compound):
     if kind in ("struct", "union", "class"):
         yield place_of(compound), kind, compound.findtext("compoundname"), has_text(compound)
     for member in compound.iter("memberdef"):
-        name, what, good = member.findtext("name"), member.get("kind"), has_text(member)
-        values = member.findall("enumvalue")
-        alone = what == "enum" and not name.strip() or name.startswith("@")
-        if not alone:
-            yield place_of(member), what, name, good
-        for value in values:
-            yield place_of(member), "enumerator", value.findtext("name"), has_text(value) or (alone and good and len(values) == 1)
+        name = member.findtext("name")
+        if name.strip() and not name.startswith("@"):
+            yield place_of(member), member.get("kind"), name, has_text(member)
+        for value in member.findall("enumvalue"):
+            yield place_of(member), "enumerator", value.findtext("name"), has_text(value)
 
 
 def main():
