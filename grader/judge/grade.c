@@ -129,10 +129,10 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
         judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
-        if (r->failed && !r->repeated && r->case_index >= batch->first &&
-            runs->outcome[r->case_index - batch->first].ending != LOOPED)
+        if (r->failed && !r->repeated && r->case_index >= batch->first && !runs->looped)
             repeat_alone(result, o, runner, batch, (Check)check);
     }
+    result->looped = runs->looped;
     end_runs(runs, &result->times);
     result->cases += batch->count;
 }
@@ -141,7 +141,7 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
 {
     Batch *batch = calloc(1, sizeof *batch);
     result->kit_cases = lab_cases(result->lab, o->seed, batch->cases);
-    for (int i = 0; i <= o->local.seed_count && result->state == GRADED; i++) {
+    for (int i = 0; i <= o->local.seed_count && result->state == GRADED && !result->looped; i++) {
         fill_batch(batch, result->lab, o, i);
         int next = batch->first + batch->count;
         if (choose_case(batch, o->only_case))

@@ -68,12 +68,13 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
 
 void ending_text(const Trial *t, char *text, size_t size)
 {
-    static const char *const endings[] = {[COMPLETE] = N_("the case did not come to its end"),
-                                          [CRASHED] = N_("the program crashed"),
-                                          [HUNG] = N_("the ranks wait for each other for ever"),
-                                          [LOOPED] = N_("a rank computes for ever"),
-                                          [STOPPED] = N_("the program was stopped"),
-                                          [NOT_RUN] = N_("the case was not run")};
+    static const char *const endings[] = {
+        [COMPLETE] = N_("the case did not come to its end"),
+        [CRASHED] = N_("the program crashed"),
+        [HUNG] = N_("the ranks wait for each other for ever"),
+        [LOOPED] = N_("a rank computes for ever"),
+        [STOPPED] = N_("the program was stopped"),
+        [NOT_RUN] = N_("the case was not run, since a rank computes for ever in an earlier one")};
     char waits[64];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);

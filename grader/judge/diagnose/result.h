@@ -61,6 +61,7 @@ typedef struct LabResult {
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool looped;        /**< a rank computed for ever, and the cases after that were not run */
     bool silent;        /**< a pass that needs an exchange sent nothing, and numbers are wrong */
     char printed[8192]; /**< by its ranks: how much, where it is kept, the first lines */
     int points, of;     /**< earned, and what there is to earn */

@@ -113,14 +113,12 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
-        Watch watch =
-            watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
-                        (runs->looped ? 0.25 : 1) *
-                            (runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1));
+        Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
+                                  runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1);
         outcome->ending =
             wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
         failures += outcome->ending != COMPLETE;
-        runs->looped = runs->looped || outcome->ending == LOOPED;
+        runs->looped = outcome->ending == LOOPED;
         if (failures)
             launcher_stop(&launcher);
         mark_end(outcome, launch, cases[i].world, i - first + 1);
@@ -171,7 +169,7 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
     runs->sandbox = sandbox;
     for (int i = 0; i < count; i++)
         runs->outcome[i].ending = NOT_RUN;
-    for (int next = 0; next < count;) {
+    for (int next = 0; next < count && !runs->looped;) {
         next = play_from(runs, runner, ranks, cases, next, problem);
         if (next < 0) {
             runs_free(runs);

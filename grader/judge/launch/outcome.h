@@ -43,14 +43,15 @@ typedef struct Runs {
     Sandbox *sandbox;             /**< for all launches */
     double begun, up; /**< of the launch that is under way; up is 0 before its ranks are there */
     Times times;      /**< of all launches */
-    bool looped;      /**< a rank has computed for ever: the next ones are waited for less long */
+    bool looped;      /**< a rank has computed for ever: the other cases are not run */
 } Runs;
 
 /** Was this runner built of the same protocol as the judge? Looks for the judge's own stamp in the program's file, before any
  *  of it is run; otherwise false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
-/** Launches `runner` and runs the cases, again with what is left after a crash or a hang.
+/** Launches `runner` and runs the cases, again with what is left after a crash or a hang; after an endless loop, which takes
+ *  seconds, nothing more.
  *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
  *  @return NULL with `problem` when nothing can be launched; else to be freed with runs_free() */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
