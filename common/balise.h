@@ -151,12 +151,12 @@ ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [ou
 /** [B,S,in] -> [B,S,out] */
 Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x, const Mesh *mesh);
 
-/** Balise 3: a table shared out over the ranks. */
+/** Balise 3: a table split over the ranks. */
 typedef struct Embedding Embedding;
 Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< a table [V,H] */
 Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
 
-/** Balise 4: self-attention, its heads shared out over the ranks. */
+/** Balise 4: self-attention, its heads split over the ranks. */
 typedef struct MultiHeadSelfAttention MultiHeadSelfAttention;
 MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< heads of H/heads numbers */
 /** x [B,S,H], mask [B,S] -> [B,S,H] */
