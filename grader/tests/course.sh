@@ -5,6 +5,7 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree course
+BUILT=$BUILD
 
 # runs_of LAB: the options of the short runs in its text, a line each.
 runs_of() {
@@ -75,4 +76,22 @@ same() {
     [ "$(column 2 0)" != "" ] && [ "${peak[9 NTASKS=2 TP=2 STACK=mine]}" = "${peak[9 NTASKS=4 TP=2 STACK=mine]}" ]
 }
 check "and two replicas that share no work yet need what one needs" same
+# The first screen: the task, the command, and the verdict of a full mark with the points that there are.
+begins_with_the_task() { # begins_with_the_task LAB TEXT
+    head -48 "$2" > screen
+    python3 - "$1" "$BUILT/generated/labs.json" << 'PYTHON'
+import json, re, sys
+lab = next(lab for lab in json.load(open(sys.argv[2])) if lab["number"] == int(sys.argv[1]))
+screen, points = open("screen").read(), list(lab["points"].values())
+assert f"`make grade LAB={sys.argv[1]}`" in screen and f"/{lab['file']}`" in screen, "the task"
+assert f"    Score: {sum(points)}/{sum(points)}\n" in screen, "the score"
+assert sorted(re.findall(r"✓ .* (\d+)/\1$", screen, re.M)) == sorted(map(str, points)), "the points"
+PYTHON
+}
+for lab in {1..11}; do
+    for text in labs/"$(printf %02d "$lab")"-*/README{,.fr}.md; do
+        check "$text begins with the task and a full mark" begins_with_the_task "$lab" "$text"
+    done
+done
+
 finish
