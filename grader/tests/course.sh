@@ -94,4 +94,11 @@ for lab in {1..11}; do
     done
 done
 
+readme_shows_what_is_said() { # but for the seconds
+    python3 "$ROOT/grader/tests/answer.py" 06-no_f > "$(lab_file 6)"
+    make --silent grade LAB=6 SEED="$(sed -n 's/.* LAB=6 SEED=\([0-9]*\) CASE.*/\1/p' "$ROOT/README.md")" 2> errors | sed '/^seed /,$d; s/, [0-9.]* s)/)/' > verdict
+    sed -n '/^    Lab 6 /,/^## /s/^    //p' "$ROOT/README.md" | sed 's/, [0-9.]* s)/)/' | diff - verdict > out
+}
+check "the README shows what is said of lab 6 without its f" readme_shows_what_is_said
+
 finish
