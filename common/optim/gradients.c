@@ -1,6 +1,7 @@
 /* What happens to gradients before the step: clipping, and the scaler of fp16. And the rate of the step. */
 #include <math.h>
 
+#include "mesh/mesh.h"
 #include "optim/optim.h"
 
 /* ---- clipping ---- */
@@ -32,7 +33,7 @@ double gradient_norm(Model *model)
     }
     sum += square_sum(run);
     if (mesh->tp_degree > 1)
-        group_sum(mesh->tp ? mesh->tp : mesh->world, &sum, 1);
+        group_sum(mesh_tp_group(mesh), &sum, 1);
     return sqrt(sum);
 }
 

@@ -140,14 +140,12 @@ static real *state_of(const Trainer *t, const Parameter *p, int state)
 /* A shard is written by the lowest rank that holds it, whatever the grid says of replicas. */
 static bool writes_shard(const Trainer *t)
 {
-    int ranks = group_size(t->world), rank = group_rank(t->world), first = 0;
-    double *place = calloc((size_t)ranks, sizeof *place);
-    place[rank] = t->mesh.tp_rank;
-    group_sum(t->world, place, ranks);
-    while (place[first] != t->mesh.tp_rank)
-        first++;
-    free(place);
-    return first == rank;
+    MPI_Comm holders;
+    int rank;
+    MPI_Comm_split(group_comm(t->world), t->mesh.tp_rank, 0, &holders);
+    MPI_Comm_rank(holders, &rank);
+    MPI_Comm_free(&holders);
+    return rank == 0;
 }
 
 /* What is whole on every rank is written once. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/trainer.h"
+
 enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
 
 /* Those over the ranks that split a model, and those over the replicas. */
@@ -41,17 +43,9 @@ void waiting_begin(void)
     spans_listen(hear);
 }
 
-/* A student's ranks may have made different numbers of them: then nothing is known. */
-static bool all_made_as_many(MPI_Comm comm, int count)
-{
-    int ends[2] = {count, -count};
-    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, comm);
-    return ends[0] == -ends[1];
-}
-
 bool waiting_of(Group *group, const double *seconds, int count, double *waited)
 {
-    if (!all_made_as_many(group_comm(group), count))
+    if (!is_same_over(group, (uint64_t)count)) /* a student's ranks may have made other numbers */
         return false;
     MPI_Allreduce(seconds, waited, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
     for (int i = 0; i < count; i++)
@@ -70,7 +64,7 @@ static void compare(Group *group, const Exchanges *those)
 
 void waiting_step(const Mesh *mesh)
 {
-    compare(mesh->tp ? mesh->tp : mesh->world, &heard.step[OVER_TP]);
+    compare(mesh_tp_group(mesh), &heard.step[OVER_TP]);
     compare(mesh->dp, &heard.step[OVER_DP]);
     heard.step[OVER_TP].count = heard.step[OVER_DP].count = 0;
 }

@@ -11,12 +11,6 @@ enum { WARM_UP = 2 };
 
 static Trace *kept; /* a listener gets no context */
 
-/* Before balise 8 all ranks split one model. */
-static Group *tp_group(const Mesh *mesh)
-{
-    return mesh->tp ? mesh->tp : mesh->world;
-}
-
 static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
 {
     if (!strcmp(what, "optimiser") || !strcmp(what, "clipping"))
@@ -43,7 +37,7 @@ static void hear(const char *what, bool backward, double seconds)
         return;
     }
     const Mesh *mesh = t->mesh;
-    const Counter tp = group_total(tp_group(mesh)),
+    const Counter tp = group_total(mesh_tp_group(mesh)),
                   dp = mesh->dp ? group_total(mesh->dp) : (Counter){0};
     const PoolUse use = pool_use(t->pool);
     Span *span = &t->span[t->spans++];
@@ -79,7 +73,7 @@ void trace_step(int64_t done)
     t->within = done >= t->warm_up && t->steps < TRACED_STEPS && done - t->warm_up == t->steps;
     if (!t->within)
         return;
-    t->tp = group_total(tp_group(t->mesh));
+    t->tp = group_total(mesh_tp_group(t->mesh));
     t->dp = t->mesh->dp ? group_total(t->mesh->dp) : (Counter){0};
     spans_run(true);
     t->last = clock_now() - t->zero;
@@ -138,7 +132,7 @@ static void compare_all(Trace *t)
 {
     keep_common_steps(t);
     if (t->mesh->tp_degree > 1)
-        compare(t, SPAN_TP, tp_group(t->mesh));
+        compare(t, SPAN_TP, mesh_tp_group(t->mesh));
     if (t->mesh->dp && t->mesh->dp_degree > 1)
         compare(t, SPAN_DP, t->mesh->dp);
 }

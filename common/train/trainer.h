@@ -8,6 +8,7 @@
 #include "autograd/operations.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
+#include "mesh/mesh.h"
 #include "optim/optim.h"
 #include "train/buckets.h"
 #include "train/report.h"
@@ -77,6 +78,9 @@ void trainer_close(Trainer *t);
 /** Did all ranks succeed, as this one did if `good`? Where not, `problem` becomes that of the first rank that failed, on every
  *  rank. Collective. */
 bool agree(Group *group, bool good, Problem *problem);
+
+/** Is x the same on all ranks of the group? Collective. */
+bool is_same_over(Group *group, uint64_t x);
 
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.
  *  @return true if so; false with `problem` on every rank */
