@@ -37,7 +37,7 @@ void group_free(Group *group);
 
 /** Copies the name for tables and messages ("tp"), of which 31 bytes are kept. */
 void group_rename(Group *group, const char *name);
-/** What all operations have cost since the group was made. */
+/** What all operations have cost since the group was made: nothing where it is NULL. */
 Counter group_total(const Group *group);
 
 /** Ends the run, with the line in the student's file, where a group of a later balise is used. */

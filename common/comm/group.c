@@ -107,7 +107,7 @@ void group_rename(Group *group, const char *name)
 Counter group_total(const Group *group)
 {
     Counter total = {0};
-    for (int i = 0; i < OPERATIONS; i++) {
+    for (int i = 0; group && i < OPERATIONS; i++) {
         total.calls += group->counter[i].calls;
         total.bytes += group->counter[i].bytes;
         total.seconds += group->counter[i].seconds;

@@ -9,8 +9,7 @@
 #pragma once
 
 #include "base/problem.h"
-#include "mesh/mesh.h"
-#include "tensor/pool.h"
+#include "train/trainer.h"
 
 /** Sets the clocks, and listens to the spans of `steps` steps to come; of very few all are kept. Collective. */
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
@@ -76,7 +75,7 @@ typedef struct Trace {
     TracedStep step[TRACED_STEPS]; /**< the first `steps` are filled */
     int64_t warm_up;               /**< the first step that is kept */
     double zero, last;             /**< on the clock of this machine; the end of the last span */
-    Counter tp, dp;                /**< sent until then */
+    Sent sent;                     /**< until then */
     bool within;                   /**< a step that is kept */
     /** the ranks of a tp group, or of a dp group, made different numbers of exchanges: no waiting is known */
     bool unlike[2];

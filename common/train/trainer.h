@@ -45,11 +45,12 @@ typedef struct Trainer {
     int64_t local_batch; /**< rows of a step on this replica */
     /** of each step; the reduction's part that was not hidden */
     double *step_seconds, *wait_seconds;
-    Counter sent; /**< in all steps */
-    /** bytes in all steps, over the ranks that split a model and over the replicas */
-    int64_t sent_tp, sent_dp;
+    Sent sent;     /**< in all steps */
     Metrics epoch; /**< sums of the epoch so far; behind its evaluation those of that */
 } Trainer;
+
+/** What this rank has sent since the groups were made. */
+Sent sent_so_far(const Mesh *mesh);
 
 /** Opens the data, makes samplers and batch. Collective; false with `problem`, on every rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
