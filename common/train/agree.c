@@ -55,9 +55,9 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
 /* Is the parameter (all of them where it is NULL) the same wherever it should be? */
 static bool is_equal(Model *model, const Parameter *only)
 {
-    const Mesh *mesh = model_mesh(model);
+    const Mesh *mesh = model->mesh;
     uint64_t all = 0, whole_ones = 0;
-    for (const Parameter *p = model_parameters(model); p; p = p->next) {
+    for (const Parameter *p = model->parameters; p; p = p->next) {
         if (only && p != only)
             continue;
         all = add_to(all, p);
@@ -75,7 +75,7 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
 {
     if (is_equal(model, NULL))
         return true;
-    const Parameter *p = model_parameters(model);
+    const Parameter *p = model->parameters;
     while (p->next && is_equal(model, p))
         p = p->next;
     return problem_set(

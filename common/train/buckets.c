@@ -123,7 +123,7 @@ struct BucketSet {
 static int number_of(const BucketSet *set, const Tensor *parameter)
 {
     int number = 0;
-    const Parameter *p = model_parameters(set->model);
+    const Parameter *p = set->model->parameters;
     while (p->value != parameter) {
         p = p->next;
         number++;
@@ -147,9 +147,9 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
 {
     BucketSet *set = calloc(1, sizeof *set);
     set->model = model;
-    real *end = model_gradients(model) + model_arena_size(model);
+    real *end = model_gradients(model) + model->arena_size;
     int number = 0;
-    for (Parameter *p = model_parameters(model); p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         real *first = reals(p->value->gradient);
         if (!set->count ||
             (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >=
@@ -164,7 +164,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
         Tensor *range = &set->filling[i].gradients;
         real *next = i + 1 < set->count ? reals(&set->filling[i + 1].gradients) : end;
         range->shape.size[0] = set->filling[i].range = next - reals(range);
-        range->buffer = model_gradient_buffer(model);
+        range->buffer = model->gradients;
         bucket_at(set, i)->gradients = range;
     }
     return set;
@@ -182,7 +182,7 @@ void bucket_set_free(BucketSet *set)
 
 static void give_out(BucketSet *set, int i, Tensor *last)
 {
-    const Mesh *mesh = model_mesh(set->model);
+    const Mesh *mesh = set->model->mesh;
     Filling *filling = &set->filling[i];
     if (last && mesh->dp_degree > 1 && filling->parameters == 1 && has_table_rows(last)) {
         if (!filling->table)
@@ -214,7 +214,8 @@ static void parameter_complete(void *context, Tensor *parameter)
 
 static void between_operations(void *context)
 {
-    const Mesh *mesh = model_mesh(((BucketSet *)context)->model);
+    const BucketSet *set = context;
+    const Mesh *mesh = set->model->mesh;
     if (mesh->dp && mesh->dp_degree > 1) {
         comm_poke(mesh->dp);
         span_end(REDUCTION_UNDER_WAY, true);
@@ -228,18 +229,18 @@ void bucket_set_begin(BucketSet *set, Tape *tape)
         set->filling[i].gradients.tape = tape;
         set->bucket[i].pending = NULL;
     }
-    tape_watch(tape, (GradientWatch){parameter_complete, between_operations, set});
+    tape->watch = (GradientWatch){parameter_complete, between_operations, set};
 }
 
 double bucket_set_finish(BucketSet *set, Tape *tape)
 {
     double begin = MPI_Wtime();
-    tape_watch(tape, (GradientWatch){0});
+    tape->watch = (GradientWatch){0};
     model_complete_gradients(set->model);
     for (int i = set->count - 1; i >= 0; i--)
         if (set->filling[i].missing > 0)
             give_out(set, i, NULL);
-    buckets_finish(set->bucket, set->count, model_mesh(set->model));
+    buckets_finish(set->bucket, set->count, set->model->mesh);
     for (int i = 0; i < set->count; i++) {
         bucket_hold(bucket_at(set, i), &set->filling[i].gradients);
         if (set->filling[i].table)

@@ -118,11 +118,11 @@ static CheckpointIndex index_of(const Trainer *t)
     snprintf(index.optimizer, sizeof index.optimizer, "%s",
              c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);
-    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+    for (Parameter *p = t->model->parameters; p; p = p->next)
         index.count++;
     index.parameters = calloc((size_t)index.count, sizeof *index.parameters);
     int i = 0;
-    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+    for (Parameter *p = t->model->parameters; p; p = p->next)
         index.parameters[i++] = (SavedParameter){(char *)p->name, p->shape, p->placement};
     return index;
 }
@@ -170,14 +170,14 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     int states = saved_states(index), count = 0;
     SafeTensor *tensors = calloc((size_t)index->count * (size_t)states, sizeof *tensors);
     for (int state = 0; state < states; state++)
-        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
                 tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
     SafetensorsWriter *writer =
         safetensors_begin(shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree).text, tensors,
                           count, metadata, problem);
     for (int state = 0; writer && state < states; state++)
-        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
                 put(writer, state_of(t, p, state), tensor_count(p->value));
     while (count > 0)
@@ -257,7 +257,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
         good = problem_set(problem, t->resumed.text, "name a checkpoint of this model",
                            "the checkpoint has %d parameters, this run's model has %d",
                            saved->index.count, run.count);
-    for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
+    for (const Parameter *p = t->model->parameters; good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
     if (good) {
         model_weights_changed(t->model);

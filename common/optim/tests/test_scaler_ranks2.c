@@ -17,9 +17,9 @@ static void make_model(void)
     mesh_open(&mesh, world, 2);
     pool = pool_new(0, true);
     model = model_new(pool, &mesh, 1);
-    parameter(model_builder(model), "weight", SHAPE(4, 5), whole());
+    parameter(model->builder, "weight", SHAPE(4, 5), whole());
     model_finish(model);
-    for (int64_t i = 0; i < model_arena_size(model); i++)
+    for (int64_t i = 0; i < model->arena_size; i++)
         model_gradients(model)[i] = (real)(SCALE_AT_FIRST * (double)i);
 }
 
