@@ -81,15 +81,6 @@ bool safetensors_end(SafetensorsWriter *writer, Problem *problem)
 
 enum { HEADER_MAX = 100000000 }; /* the format's own limit */
 
-struct Safetensors {
-    int fd;
-    char *path;
-    int64_t size, data; /* of the file, and where the tensors begin */
-    json_t *header;     /* owns the names */
-    int count;
-    SafeTensor *tensors; /* in the order of their data */
-};
-
 static bool damaged(const Safetensors *file, Problem *problem, const char *what, const char *which)
 {
     return problem_set(problem, file->path,
@@ -253,16 +244,6 @@ void safetensors_close(Safetensors *file)
     free(file->tensors);
     free(file->path);
     free(file);
-}
-
-const char *safetensors_path(const Safetensors *file)
-{
-    return file->path;
-}
-
-int safetensors_count(const Safetensors *file)
-{
-    return file->count;
 }
 
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name)

@@ -4,14 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct Optimizer {
-    Model *model;
-    OptimizerConfig config;
-    Buffer *m, *v; /* the decaying means of g and of its square (AdamW) */
-    Buffer *seen;  /* see AdamW; NULL where kernels do not look for zeros */
-    int64_t steps;
-};
-
 static Buffer *zeros(const Model *model, int64_t bytes)
 {
     Buffer *state = pool_get(model->pool, bytes, OPTIMISER);
@@ -107,12 +99,4 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps)
     uint8_t *seen = optimizer->seen->data;
     for (int64_t i = 0, size = optimizer->model->arena_size; i < size; i++)
         seen[i / ADAMW_BLOCK] |= m[i] != 0 || v[i] != 0;
-}
-
-OptimizerState optimizer_state(Optimizer *optimizer)
-{
-    bool adamw = optimizer->m != NULL;
-    return (OptimizerState){.m = adamw ? optimizer->m->data : NULL,
-                            .v = adamw ? optimizer->v->data : NULL,
-                            .steps = optimizer->steps};
 }

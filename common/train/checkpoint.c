@@ -99,7 +99,7 @@ static CheckpointIndex index_of(const Trainer *t)
     const BertConfig *b = &c->bert;
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
-                             .optimizer_steps = optimizer_state(t->optimizer).steps,
+                             .optimizer_steps = t->optimizer->steps,
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,
                              .loss_sum = t->epoch.loss_sum,
@@ -130,9 +130,8 @@ static CheckpointIndex index_of(const Trainer *t)
 /* The numbers of a parameter's state on this rank. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
-    OptimizerState optimizer = optimizer_state(t->optimizer);
-    real *arena = state == 0 ? model_weights(t->model) : state == 1 ? optimizer.m : optimizer.v;
-    return arena + (reals(p->value) - model_weights(t->model));
+    const Buffer *arenas[SAVED_STATES] = {t->model->weights, t->optimizer->m, t->optimizer->v};
+    return (real *)arenas[state]->data + (reals(p->value) - model_weights(t->model));
 }
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
