@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -57,13 +58,7 @@ static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
     return XXH3_128bits(parts, sizeof parts);
 }
 
-/* One piece of the file. */
-typedef struct FilePart {
-    const void *bytes;
-    size_t length;
-} FilePart;
-
-static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, int count)
+static XXH128_hash_t checksum_of(const Header *header, const struct iovec *parts, int count)
 {
     XXH3_state_t *state = XXH3_createState();
     if (!state)
@@ -71,20 +66,20 @@ static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, in
     XXH3_128bits_reset(state);
     XXH3_128bits_update(state, header, offsetof(Header, checksum));
     for (int i = 0; i < count; i++)
-        XXH3_128bits_update(state, parts[i].bytes, parts[i].length);
+        XXH3_128bits_update(state, parts[i].iov_base, parts[i].iov_len);
     XXH128_hash_t sum = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     return sum;
 }
 
 /* Whether the mapped bytes are the whole, undamaged cache file for `key`. */
-static bool is_intact(const void *map, size_t size, XXH128_hash_t key)
+static bool is_intact(void *map, size_t size, XXH128_hash_t key)
 {
     const Header *header = map;
     if (size < sizeof *header || memcmp(header->magic, MAGIC, sizeof MAGIC) != 0 ||
         header->format != FORMAT || !XXH128_isEqual(header->key, key))
         return false;
-    FilePart rest = {(const char *)map + sizeof *header, size - sizeof *header};
+    const struct iovec rest = {(char *)map + sizeof *header, size - sizeof *header};
     return XXH128_isEqual(header->checksum, checksum_of(header, &rest, 1));
 }
 
@@ -161,11 +156,11 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
         .rows = reviews->rows,
         .tokens = begin[rows],
         .seq = seq,
-        .vocabulary = tokenizer_vocabulary(tokenizer),
-        .pad = tokenizer_pad(tokenizer),
+        .vocabulary = tokenizer->vocabulary.size,
+        .pad = tokenizer->vocabulary.special[PAD_TOKEN],
     };
     memcpy(header.magic, MAGIC, sizeof MAGIC);
-    FilePart parts[] = {
+    const struct iovec parts[] = {
         {&header, sizeof header},
         {begin, (rows + 1) * sizeof *begin},
         {reviews->labels, rows * sizeof *reviews->labels},
@@ -176,7 +171,7 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
     Replacement *file =
         replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
     for (int i = 0; file && i < 4; i++)
-        replacement_put(file, parts[i].bytes, parts[i].length);
+        replacement_put(file, parts[i].iov_base, parts[i].iov_len);
     bool ok =
         file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
     free(ids);
