@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "train/profile.h"
 
-enum { WARM_UP = 2 };
-
 static Trace *kept; /* a listener gets no context */
 
 static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
