@@ -117,18 +117,14 @@ struct BucketSet {
     int count;
     Bucket *bucket;   /* in the order in which they are full: the last parameters' first */
     Filling *filling; /* in the order of the parameters: of bucket i it is filling[count - 1 - i] */
-    int *filling_of;  /* by the parameter's number */
 };
 
-static int number_of(const BucketSet *set, const Tensor *parameter)
+static int filling_of(const BucketSet *set, const Tensor *parameter)
 {
-    int number = 0;
-    const Parameter *p = set->model->parameters;
-    while (p->value != parameter) {
-        p = p->next;
-        number++;
-    }
-    return number;
+    int i = set->count - 1;
+    while (reals(parameter->gradient) < reals(&set->filling[i].gradients))
+        i--;
+    return i;
 }
 
 static Bucket *bucket_at(const BucketSet *set, int filling)
@@ -148,15 +144,12 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
     BucketSet *set = calloc(1, sizeof *set);
     set->model = model;
     real *end = model_gradients(model) + model->arena_size;
-    int number = 0;
     for (Parameter *p = model->parameters; p; p = p->next) {
         real *first = reals(p->value->gradient);
         if (!set->count ||
             (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >=
                 bytes)
             open_bucket(set, first);
-        set->filling_of = realloc(set->filling_of, (size_t)(number + 1) * sizeof(int));
-        set->filling_of[number++] = set->count - 1;
         set->filling[set->count - 1].parameters++;
     }
     set->bucket = calloc((size_t)set->count, sizeof *set->bucket);
@@ -176,7 +169,6 @@ void bucket_set_free(BucketSet *set)
         table_rows_free(set->filling[i].table);
     free(set->bucket);
     free(set->filling);
-    free(set->filling_of);
     free(set);
 }
 
@@ -207,7 +199,7 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
-    int i = set->filling_of[number_of(set, parameter)];
+    int i = filling_of(set, parameter);
     if (--set->filling[i].missing == 0)
         give_out(set, i, parameter);
 }
