@@ -49,12 +49,19 @@ static bool folder_make(const char *folder, Problem *problem)
                        "the cache folder cannot be made: %s", strerror(error));
 }
 
-static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
+/* All that the tokens depend on. */
+typedef struct Sources {
+    const char *csv_path, *vocabulary_path;
+    FileBytes csv, vocabulary;
+    int64_t seq;
+} Sources;
+
+static XXH128_hash_t key_of(const Sources *from)
 {
-    XXH128_hash_t csv_hash = XXH3_128bits(csv.bytes, csv.length);
-    XXH128_hash_t vocabulary_hash = XXH3_128bits(vocabulary.bytes, vocabulary.length);
-    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64, vocabulary_hash.low64,
-                        vocabulary_hash.high64, (uint64_t)seq,   FORMAT};
+    XXH128_hash_t csv_hash = XXH3_128bits(from->csv.bytes, from->csv.length);
+    XXH128_hash_t vocabulary_hash = XXH3_128bits(from->vocabulary.bytes, from->vocabulary.length);
+    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64,     vocabulary_hash.low64,
+                        vocabulary_hash.high64, (uint64_t)from->seq, FORMAT};
     return XXH3_128bits(parts, sizeof parts);
 }
 
@@ -179,47 +186,31 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
     return ok;
 }
 
-/* Takes over vocabulary.bytes. */
-static bool cache_build(const char *path, XXH128_hash_t key, const char *csv_path, FileBytes csv,
-                        const char *vocabulary_path, FileBytes vocabulary, int64_t seq,
-                        Problem *problem)
+static bool cache_build(const char *path, XXH128_hash_t key, Sources *from, Problem *problem)
 {
-    Tokenizer *tokenizer = tokenizer_parse(vocabulary_path, vocabulary, problem);
-    if (!tokenizer)
-        return false;
-    Reviews *reviews = reviews_parse(csv_path, csv.bytes, csv.length, problem);
-    bool ok = reviews && cache_write(path, key, reviews, tokenizer, seq, problem);
+    Tokenizer *tokenizer = tokenizer_parse(from->vocabulary_path, from->vocabulary, problem);
+    from->vocabulary.bytes = NULL; /* they are the tokenizer's now */
+    Reviews *reviews =
+        tokenizer ? reviews_parse(from->csv_path, from->csv.bytes, from->csv.length, problem)
+                  : NULL;
+    bool ok = reviews && cache_write(path, key, reviews, tokenizer, from->seq, problem);
     reviews_free(reviews);
     tokenizer_free(tokenizer);
     return ok;
 }
 
-static char *cache_path(const char *folder, XXH128_hash_t key)
+static ReviewSet *open_or_build(const char *folder, Sources *from, Problem *problem)
 {
-    size_t size = strlen(folder) + 64;
-    char *path = allocate(size);
-    snprintf(path, size, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
-             (unsigned long long)key.low64);
-    return path;
-}
-
-/* Takes over vocabulary.bytes. */
-static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char *vocabulary_path,
-                                FileBytes vocabulary, int64_t seq, const char *folder,
-                                Problem *problem)
-{
-    XXH128_hash_t key = key_of(csv, vocabulary, seq);
-    char *path = cache_path(folder, key);
+    XXH128_hash_t key = key_of(from);
+    char *path;
+    if (asprintf(&path, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
+                 (unsigned long long)key.low64) < 0)
+        abort();
     ReviewSet *set = cache_open(path, key);
-    if (set) {
-        free(vocabulary.bytes);
-    } else if (cache_build(path, key, csv_path, csv, vocabulary_path, vocabulary, seq, problem)) {
-        set = cache_open(path, key);
-        if (!set)
-            problem_set(
-                problem, path, "look for what removes or changes it, or give another cache folder",
-                "the token cache was written, and is not there or differs when it is read back");
-    }
+    if (!set && cache_build(path, key, from, problem) && !(set = cache_open(path, key)))
+        problem_set(
+            problem, path, "look for what removes or changes it, or give another cache folder",
+            "the token cache was written, and is not there or differs when it is read back");
     free(path);
     return set;
 }
@@ -227,23 +218,22 @@ static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char 
 ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
                            const char *cache_folder, Problem *problem)
 {
-    FileBytes csv_file, vocabulary_file;
+    Sources from = {.csv_path = csv, .vocabulary_path = vocabulary, .seq = seq};
     if (seq < SEQ_MIN || seq > SEQ_MAX) {
         problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
                     "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq,
                     SEQ_MIN, SEQ_MAX);
         return NULL;
     }
-    if (!folder_make(cache_folder, problem) ||
-        !file_read(csv, N_("the reviews"),
-                   N_("check the path; `make data` downloads the IMDb reviews"), &csv_file,
-                   problem))
-        return NULL;
-    ReviewSet *set = NULL;
-    if (file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &vocabulary_file,
-                  problem))
-        set = open_or_build(csv, csv_file, vocabulary, vocabulary_file, seq, cache_folder, problem);
-    free(csv_file.bytes);
+    const bool found = folder_make(cache_folder, problem) &&
+                       file_read(csv, N_("the reviews"),
+                                 N_("check the path; `make data` downloads the IMDb reviews"),
+                                 &from.csv, problem) &&
+                       file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT,
+                                 &from.vocabulary, problem);
+    ReviewSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
+    free(from.csv.bytes);
+    free(from.vocabulary.bytes);
     return set;
 }
 

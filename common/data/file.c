@@ -70,6 +70,7 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
     if (!ok) {
         problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
         free(file->bytes);
+        file->bytes = NULL;
     }
     fclose(stream);
     return ok;
