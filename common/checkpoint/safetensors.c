@@ -150,16 +150,18 @@ int64_t shape_from_json(const json_t *sizes, Shape *shape)
     return count;
 }
 
-static bool read_tensor(const Safetensors *file, const char *name, const json_t *entry,
+static bool read_tensor(const Safetensors *file, const char *name, json_t *entry,
                         SafeTensor *tensor, Problem *problem)
 {
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    const char *dtype;
+    json_t *sizes;
+    json_int_t begin, end;
+    int64_t count = -1;
     *tensor = (SafeTensor){.name = name};
-    int64_t count = shape_from_json(json_object_get(entry, "shape"), &tensor->shape);
-    if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
-        !json_is_integer(end))
+    if (!json_unpack(entry, "{s:s, s:o, s:[I, I!]}", "dtype", &dtype, "shape", &sizes,
+                     "data_offsets", &begin, &end))
+        count = shape_from_json(sizes, &tensor->shape);
+    if (count < 0)
         return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),
                        name);
     if (strcmp(dtype, DTYPE))
@@ -167,9 +169,8 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
             problem, file->path,
             "the numbers of a tensor are read in the precision of this program alone",
             "%.200s is of type %.20s", name, dtype);
-    tensor->begin = json_integer_value(begin);
-    if (tensor->begin < 0 || json_integer_value(end) < tensor->begin ||
-        json_integer_value(end) - tensor->begin != count * (int64_t)sizeof(real))
+    tensor->begin = begin;
+    if (begin < 0 || end < begin || end - begin != count * (int64_t)sizeof(real))
         return damaged(file, problem, N_("shape and place do not fit together for"), name);
     return true;
 }
