@@ -5,12 +5,20 @@
 #include "base/run.h"
 #include "comm/comm_parts.h"
 
-Group *group_of(MPI_Comm comm, const char *name)
+static Group *group_over(MPI_Comm comm)
 {
     Group *group = calloc(1, sizeof *group);
-    MPI_Comm_dup(comm, &group->comm);
-    MPI_Comm_rank(group->comm, &group->rank);
-    MPI_Comm_size(group->comm, &group->size);
+    group->comm = comm;
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    return group;
+}
+
+Group *group_of(MPI_Comm comm, const char *name)
+{
+    MPI_Comm own;
+    MPI_Comm_dup(comm, &own);
+    Group *group = group_over(own);
     group_rename(group, name);
     transport_join(group, NULL, 0, 0);
     return group;
@@ -48,10 +56,7 @@ static Group *child_of(Group *parent, MPI_Comm comm)
         misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
                "MPI_Comm_split",
                "group_adopt: this communicator is MPI's own");
-    Group *group = calloc(1, sizeof *group);
-    group->comm = comm;
-    MPI_Comm_rank(comm, &group->rank);
-    MPI_Comm_size(comm, &group->size);
+    Group *group = group_over(comm);
     group->next_sibling = parent->first_child;
     parent->first_child = group;
     return group;
