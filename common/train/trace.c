@@ -123,17 +123,13 @@ static void keep_common_steps(Trace *t)
     t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
 }
 
-static void compare_all(Trace *t)
+const Trace *trace_compared(void)
 {
+    Trace *t = kept;
     keep_common_steps(t);
     if (t->mesh->tp_degree > 1)
         compare(t, SPAN_TP, mesh_tp_group(t->mesh));
     if (t->mesh->dp && t->mesh->dp_degree > 1)
         compare(t, SPAN_DP, t->mesh->dp);
-}
-
-bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem)
-{
-    compare_all(kept);
-    return trace_file_write(kept, path, first, problem);
+    return t;
 }

@@ -22,7 +22,7 @@ void trace_step_ends(void);
 /** Puts together what all ranks kept, in the file `path` of rank 0: beside it first, then renamed. Collective. `first`
  *  steps were done before this run.
  *  @return false with `problem`, the same on every rank, where it cannot be written */
-bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem);
+bool trace_write(const char *path, int64_t first, Problem *problem);
 
 /** Gives back the memory; also where there was no trace. */
 void trace_close(void);
@@ -81,5 +81,5 @@ typedef struct Trace {
     bool unlike[2];
 } Trace;
 
-/** The file, on rank 0. Collective. */
-bool trace_file_write(const Trace *trace, const char *path, int64_t first, Problem *problem);
+/** What this rank has kept, with what it waited for others. Collective. */
+const Trace *trace_compared(void);

@@ -176,8 +176,9 @@ bool trace_can_be_written(const char *path, Problem *problem)
     return file;
 }
 
-bool trace_file_write(const Trace *t, const char *path, int64_t first, Problem *problem)
+bool trace_write(const char *path, int64_t first, Problem *problem)
 {
+    const Trace *t = trace_compared();
     const bool mine = group_rank(t->mesh->world) == 0;
     Replacement *file = mine ? replacement_begin(path, hint, what, problem) : NULL;
     if (file)

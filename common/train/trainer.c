@@ -187,7 +187,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     if (good && t.report)
         good = report_is_complete(t.report, config, problem);
     if (config->trace && agree(world, good, problem))
-        good = trace_write(&t.mesh, config->trace, t.first_step, problem);
+        good = trace_write(config->trace, t.first_step, problem);
     trace_close();
     trainer_close(&t);
     return good;
