@@ -96,6 +96,7 @@ typedef struct Arena {
     int64_t room, count; /**< records there is room for, and those in use */
 } Arena;
 
+/** The parts of a Tape. */
 struct Tape {
     Pool *pool;           /**< where its tensors' buffers come from; the caller's */
     const Mesh *mesh;     /**< the caller's */

@@ -118,6 +118,7 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char 
 #define VOCABULARY_PATH_HINT                                                                       \
     N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
 
+/** The parts of a Tokenizer. */
 struct Tokenizer {
     Vocabulary vocabulary;    /**< the pieces */
     uint8_t ascii_class[128]; /**< CharacterClass */

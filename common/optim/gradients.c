@@ -46,11 +46,6 @@ void clip_gradients(Model *model, double norm, double most)
 
 /* ---- the scaler ---- */
 
-GradScaler scaler_new(void)
-{
-    return (GradScaler){.scale = SCALE_AT_FIRST};
-}
-
 /* A sum of squares in double precision is finite if all are: a float's square does not overflow it. */
 static bool are_finite(Model *model)
 {

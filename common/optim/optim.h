@@ -75,11 +75,8 @@ typedef struct GradScaler {
     int64_t left_out; /**< steps of this run that were left out */
 } GradScaler;
 
-enum { SCALE_AT_FIRST = 1 << 16 };   /**< of a new run, as PyTorch's */
+enum { SCALE_AT_FIRST = 1 << 16 };   /**< of a new run in fp16, as PyTorch's */
 enum { STEPS_BEFORE_GROWTH = 2000 }; /**< good ones in a row, as PyTorch's */
-
-/** That of a new run in fp16. */
-GradScaler scaler_new(void);
 
 /** Divides all gradients by the scale, where all are finite on every rank of the world; doubles the scale after
  *  STEPS_BEFORE_GROWTH such steps in a row, and halves it (not below 1) where they are not. Collective over the world: all

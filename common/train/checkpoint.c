@@ -62,12 +62,6 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
     return true;
 }
 
-void checkpoint_close(Trainer *t)
-{
-    if (t->save_lock)
-        fclose(t->save_lock);
-}
-
 void checkpoint_describe(const Trainer *t)
 {
     const TrainConfig *c = t->config;

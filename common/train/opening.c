@@ -89,7 +89,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->bert = bert_new(t->model->builder, &config->bert);
     model_finish(t->model);
     if (config->amp == FP16)
-        t->scaler = scaler_new();
+        t->scaler.scale = SCALE_AT_FIRST;
     if (precision_is_16_bits(config->amp))
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
@@ -107,7 +107,8 @@ void trainer_close(Trainer *t)
         model_free(t->model);
         pool_free(t->pool);
     }
-    checkpoint_close(t);
+    if (t->save_lock)
+        fclose(t->save_lock);
     batch_free(t->batch);
     review_set_close(t->train);
     review_set_close(t->test);

@@ -114,9 +114,6 @@ void checkpoint_describe(const Trainer *t);
 /** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
-/** Gives back the lock of the SAVE folder. */
-void checkpoint_close(Trainer *t);
-
 /* ---- step.c: a run in which nothing moves says so ----------------------------------------------------- */
 
 /** Something has come to its end: a step, a batch of an evaluation. If nothing else does for `patience` seconds, or ten times as long
