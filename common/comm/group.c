@@ -19,7 +19,7 @@ Group *group_of(MPI_Comm comm, const char *name)
     MPI_Comm own;
     MPI_Comm_dup(comm, &own);
     Group *group = group_over(own);
-    group_rename(group, name);
+    snprintf(group->name, sizeof group->name, "%s", name);
     transport_join(group, NULL, 0, 0);
     return group;
 }
@@ -102,11 +102,6 @@ MPI_Comm group_comm(const Group *group)
 {
     group_must_exist(group, "group_comm");
     return group->comm;
-}
-
-void group_rename(Group *group, const char *name)
-{
-    snprintf(group->name, sizeof group->name, "%s", name);
 }
 
 Counter group_total(const Group *group)

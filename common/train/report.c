@@ -132,11 +132,10 @@ static void progress(Report *report, const StepReport *s)
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
         int filled = (int)(WIDTH * s->step / report->steps);
-        char bar[WIDTH + 1];
+        printf("\r[");
         for (int i = 0; i < WIDTH; i++)
-            bar[i] = i < filled ? '#' : '.';
-        bar[WIDTH] = '\0';
-        printf("\r[%s] ", bar);
+            putchar(i < filled ? '#' : '.');
+        printf("] ");
         printf(_("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "), (long long)s->step,
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
         fputs("\033[K", stdout);
