@@ -92,7 +92,7 @@ typedef struct Observer {
 
 /** Records of one size, which never move. */
 typedef struct Arena {
-    char **chunks;       /**< of as many records each */
+    char **chunks;       /**< of equally many records each */
     int64_t room, count; /**< records there is room for, and those in use */
 } Arena;
 

@@ -25,12 +25,6 @@ json_t *shape_to_json(Shape shape)
     return sizes;
 }
 
-static json_t *description(const SafeTensor *tensor, int64_t begin, int64_t end)
-{
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape", shape_to_json(tensor->shape),
-                     "data_offsets", (json_int_t)begin, (json_int_t)end);
-}
-
 /* The caller's. Names stand in the order of the data. */
 static char *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
 {
@@ -41,7 +35,10 @@ static char *header_of(const SafeTensor *tensors, int count, const char *const *
     int64_t begin = 0;
     for (int i = 0; i < count; i++) {
         int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);
-        json_object_set_new(header, tensors[i].name, description(&tensors[i], begin, end));
+        json_object_set_new(header, tensors[i].name,
+                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape",
+                                      shape_to_json(tensors[i].shape), "data_offsets",
+                                      (json_int_t)begin, (json_int_t)end));
         begin = end;
     }
     char *text = json_dumps(header, JSON_COMPACT);

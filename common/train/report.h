@@ -31,13 +31,12 @@ typedef struct StepReport {
 
 /** One rank's row of the table at the end. */
 typedef struct RankReport {
-    double loss, accuracy; /**< on the test set, or of the last epoch's training */
-    int64_t parameters;    /**< held */
-    PoolUse use;           /**< memory of tensors */
-    Sent sent;             /**< in all steps */
-    double step_seconds;   /**< median */
-    double
-        wait_seconds; /**< of a median step's reduction what the backward pass did not hide; -1 with one replica */
+    double loss, accuracy;  /**< on the test set, or of the last epoch's training */
+    int64_t parameters;     /**< held */
+    PoolUse use;            /**< memory of tensors */
+    Sent sent;              /**< in all steps */
+    double step_seconds;    /**< median */
+    double wait_seconds;    /**< of it the reduction that was not hidden; -1 with one replica */
     int64_t resident_bytes; /**< the most that the process had in memory, with libraries and MPI */
 } RankReport;
 
