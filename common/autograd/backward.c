@@ -1,5 +1,5 @@
 /* The backward pass, and where gradients are added up. */
-#include "autograd/tape_parts.h"
+#include "autograd/tape.h"
 #include "base/spans.h"
 
 void gradient_add(Tensor *x, Tensor *d)
@@ -67,11 +67,6 @@ static void release_node(Node *node, const Tensor *y)
         tape_release_value(node->output->gradient);
     node->output->gradient = NULL;
     node->compute = NULL; /* what it is computed from is gone */
-}
-
-void tape_watch(Tape *tape, GradientWatch watch)
-{
-    tape->watch = watch;
 }
 
 /* Tells whoever watches which parameters have got the last of their gradient with this operation. */

@@ -1,7 +1,6 @@
 /* Attention on the tape. */
 #include <math.h>
 
-#include "autograd/tape_parts.h"
 #include "autograd/placement.h"
 #include "base/run.h"
 

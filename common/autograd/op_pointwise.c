@@ -71,8 +71,8 @@ static void gelu_dropout_compute(Node *node)
 
 static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, double probability)
 {
-    const TapeBatch *batch = tape_batch(tape);
-    const Mesh *mesh = tape_mesh(tape);
+    const TapeBatch *batch = &tape->batch;
+    const Mesh *mesh = tape->mesh;
     int64_t columns = shape_last(x->shape);
     bool split =
         is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
@@ -87,9 +87,9 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
 {
     must_be_real("dropout", x);
     Tape *tape = tape_of("dropout", x, NULL);
-    if (!tape_batch(tape)->training || probability == 0)
+    if (!tape->batch.training || probability == 0)
         return x;
-    if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape_batch(tape)->count)
+    if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape->batch.count)
         misuse("the first dimension counts the samples of the batch",
                "dropout takes [B,..,H] of two or three dimensions, not %s", TENSOR_TEXT(x));
     DropoutMask mask = mask_of(tape, x, name, probability);

@@ -6,7 +6,7 @@
 
 bool is_split(const Tape *tape)
 {
-    return tape_mesh(tape)->tp_degree > 1;
+    return tape->mesh->tp_degree > 1;
 }
 
 static bool is(const Tensor *x, PlacementKind kind)
@@ -26,7 +26,7 @@ static Placement of(PlacementKind kind)
 
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
-    int ranks = tape_mesh(tape)->tp_degree;
+    int ranks = tape->mesh->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
         misuse(
             "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",

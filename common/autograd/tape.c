@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/tape_parts.h"
 #include "base/spans.h"
 #include "base/run.h"
+
+enum { CHUNK = 256 }; /* records that an arena grows by */
 
 Tape *tape_new(Pool *pool, const Mesh *mesh)
 {
@@ -69,16 +70,6 @@ void tape_free(Tape *tape)
     arena_free(&tape->tensors);
     arena_free(&tape->nodes);
     free(tape);
-}
-
-const Mesh *tape_mesh(const Tape *tape)
-{
-    return tape->mesh;
-}
-
-const TapeBatch *tape_batch(const Tape *tape)
-{
-    return &tape->batch;
 }
 
 bool tape_record(Tape *tape, bool record)
@@ -159,11 +150,6 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
     view->buffer = buffer_hold(x->buffer);
     view->data = x->data;
     return view;
-}
-
-void tape_observe(Tape *tape, Observer observer)
-{
-    tape->observer = observer;
 }
 
 static void *shown(const Tape *tape, const Tensor *output, const char *name)

@@ -65,11 +65,6 @@ void tape_must_be_summed(const Tape *tape);
 /** Drops all operations and tensors and begins a new pass over `batch`. */
 void tape_reset(Tape *tape, TapeBatch batch);
 
-/** The mesh that it was made with. */
-const Mesh *tape_mesh(const Tape *tape);
-/** What tape_reset() was given last; belongs to the tape. */
-const TapeBatch *tape_batch(const Tape *tape);
-
 /** Records operations from now on, or not; returns what was set before. */
 bool tape_record(Tape *tape, bool record);
 
@@ -86,9 +81,6 @@ typedef struct GradientWatch {
     void *context;                  /**< the watcher's own, handed back to it */
 } GradientWatch;
 
-/** From now on `watch` is told of the progress of backward passes on this tape; one of zeros tells nobody. */
-void tape_watch(Tape *tape, GradientWatch watch);
-
 /** Sees what each operation returns when it is recorded, and later the gradient of that. */
 typedef struct Observer {
     /** x is what `function` returned, called at `address` of a lab (or NULL), where its numbers are there; or, if `gradient` is not
@@ -98,8 +90,23 @@ typedef struct Observer {
     void *context; /**< the observer's own, handed back to it */
 } Observer;
 
-/** From now on `observer` sees what happens on this tape. */
-void tape_observe(Tape *tape, Observer observer);
+/** Records of one size, which never move. */
+typedef struct Arena {
+    char **chunks;       /**< of equally many records each */
+    int64_t room, count; /**< records there is room for, and those in use */
+} Arena;
+
+/** The parts of a Tape. */
+struct Tape {
+    Pool *pool;           /**< where its tensors' buffers come from; the caller's */
+    const Mesh *mesh;     /**< the caller's */
+    TapeBatch batch;      /**< of this pass: what tape_reset() was given last */
+    bool recording;       /**< see tape_record() */
+    Arena tensors, nodes; /**< in the order of making */
+    Node *last;           /**< the operation that was recorded last, or NULL */
+    GradientWatch watch;  /**< is told of the progress of backward passes; one of zeros is not */
+    Observer observer;    /**< sees what happens on this tape; one of zeros does not */
+};
 
 /** A point on the tape, for tape_release_since(). Good until tape_reset(). */
 typedef struct TapeMark {
@@ -143,6 +150,9 @@ bool can_be_computed(const Tensor *x);
 
 /** x's numbers are no longer those that its operation computes: they are not released to be computed again. */
 void changed_in_place(Tensor *x);
+
+/** Gives x's numbers back to the pool. */
+void tape_release_value(Tensor *x);
 
 /** Gives x, whose numbers are being computed, memory for them. */
 void tape_allocate(Tensor *x);

@@ -64,6 +64,12 @@ void misuse_since(void *address, const char *hint, const char *format, ...)
     run_ends(&problem, here ? here : address);
 }
 
+/* In a program that notes nothing. */
+__attribute__((weak)) void run_noted(Problem *problem, void *address)
+{
+    run_ends(problem, address);
+}
+
 void misplaced(const char *hint, const char *format, ...)
 {
     Problem problem;

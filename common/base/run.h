@@ -32,7 +32,7 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 /** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty. `address` is the callsite in
  *  the student's file, or NULL. */
 _Noreturn void run_ends(Problem *problem, void *address);
-/** Notes a broken rule of placement (grading), or ends the run (training). `address` as in run_ends(). */
+/** Notes a broken rule of placement; a program that has no such function ends the run. `address` as in run_ends(). */
 void run_noted(Problem *problem, void *address);
 /** Ends the run or the case: a TODO of this balise was reached in `function`, called from `address`. */
 _Noreturn void run_todo(int balise, const char *function, void *address);

@@ -24,19 +24,31 @@ void spans_forget(void)
     spans.count = 0;
 }
 
-void span_end(const char *what, bool backward)
+static SpanTotal *total_of(const char *what)
 {
     int i = 0;
-    if (!spans.running)
-        return;
     while (i < spans.count && strcmp(spans.span[i].what, what) != 0)
         i++;
     if (i == MAX_SPANS)
         i--; /* one more name than there is room for: with the last */
     if (i == spans.count)
         spans.span[spans.count++] = (SpanTotal){.what = what};
+    return &spans.span[i];
+}
+
+void span_move(const char *from, const char *to, bool backward, double seconds)
+{
+    total_of(from)->seconds[backward] -= seconds;
+    total_of(to)->seconds[backward] += seconds;
+}
+
+void span_end(const char *what, bool backward)
+{
+    if (!spans.running)
+        return;
+    SpanTotal *total = total_of(what);
     double time = clock_now(), seconds = time - spans.last;
-    spans.span[i].seconds[backward] += seconds;
+    total->seconds[backward] += seconds;
     spans.last = time;
     for (int l = 0; l < MAX_SPAN_LISTENERS; l++)
         if (spans.listener[l])

@@ -23,6 +23,9 @@ void spans_forget(void);
 /** The time since the last span ended belongs to `what`, a text that stays; names are compared as texts. */
 void span_end(const char *what, bool backward);
 
+/** Of the time that belongs to `from`, `seconds` belong to `to`. */
+void span_move(const char *from, const char *to, bool backward, double seconds);
+
 /** Hears of each span that ends while the clock runs, beside those that do already; whoever is named again hears of it once. */
 typedef void SpanListener(const char *what, bool backward, double seconds);
 enum { MAX_SPAN_LISTENERS = 2 }; /**< who hears at a time */

@@ -49,7 +49,14 @@ bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 /* ---- safetensors.c: reading ---------------------------------------------------------------------------- */
 
 /** An open file, its header checked. */
-typedef struct Safetensors Safetensors;
+typedef struct Safetensors {
+    int fd;                /**< of the file, open for reading */
+    char *path;            /**< that it was opened with */
+    int64_t size, data;    /**< of the file, and where the tensors begin */
+    struct json_t *header; /**< owns the names */
+    int count;             /**< how many tensors it has */
+    SafeTensor *tensors;   /**< [count], in the order of their data */
+} Safetensors;
 
 /** Opens a file and checks its header against the format and the file's size: a file that was cut short,
  * tensors that overlap or lie outside, other types of numbers, names that come twice are a problem.
@@ -57,11 +64,6 @@ typedef struct Safetensors Safetensors;
 Safetensors *safetensors_open(const char *path, Problem *problem);
 /** Closes the file and frees what belongs to it. */
 void safetensors_close(Safetensors *file);
-
-/** The path that it was opened with. Belongs to the file. */
-const char *safetensors_path(const Safetensors *file);
-/** How many tensors it has. */
-int safetensors_count(const Safetensors *file);
 
 /** NULL if there is no tensor of this name. It belongs to the file. */
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name);

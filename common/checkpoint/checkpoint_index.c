@@ -44,25 +44,21 @@ static json_t *parameters_of(const CheckpointIndex *index)
 
 static json_t *json_of(const CheckpointIndex *index)
 {
-    json_t *all =
-        json_pack("{s:s, s:i, s:I, s:i, s:{}, s:{s:s}, s:{s:s, s:I}, s:{s:f, s:f, s:f}}", "format",
-                  format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
-                  "model", "sampler", "data", index->data_key, "optimizer", "kind",
-                  index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
-                  "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen);
+    const int64_t an_epoch = index->fitting[FIT_ROWS] / index->fitting[FIT_BATCH];
+    json_t *scaler = index->loss_scale > 0 ? json_pack("{s:f, s:I}", "scale", index->loss_scale,
+                                                       "good_steps", (json_int_t)index->good_steps)
+                                           : NULL;
+    json_t *all = json_pack(
+        "{s:s, s:i, s:I, s:i, s:{}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, s:{s:f, s:f, s:f}, s:o*, s:o}",
+        "format", format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
+        "model", "sampler", "data", index->data_key, "epoch", (json_int_t)(index->step / an_epoch),
+        "step_in_epoch", (json_int_t)(index->step % an_epoch), "optimizer", "kind",
+        index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch", "loss_sum",
+        index->loss_sum, "correct", index->correct, "seen", index->seen, "scaler", scaler,
+        "parameters", parameters_of(index));
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
-    int64_t an_epoch = index->fitting[FIT_ROWS] / index->fitting[FIT_BATCH];
-    json_object_set_new(json_object_get(all, "sampler"), "epoch",
-                        json_integer(index->step / an_epoch));
-    json_object_set_new(json_object_get(all, "sampler"), "step_in_epoch",
-                        json_integer(index->step % an_epoch));
-    if (index->loss_scale > 0)
-        json_object_set_new(all, "scaler",
-                            json_pack("{s:f, s:I}", "scale", index->loss_scale, "good_steps",
-                                      (json_int_t)index->good_steps));
-    json_object_set_new(all, "parameters", parameters_of(index));
     return all;
 }
 
@@ -115,28 +111,21 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
-/* Only a run in fp16 has written one. */
-static bool read_scaler(json_t *all, CheckpointIndex *index)
-{
-    json_t *scaler = json_object_get(all, "scaler");
-    json_int_t good = 0;
-    if (scaler &&
-        json_unpack(scaler, "{s:F, s:I}", "scale", &index->loss_scale, "good_steps", &good))
-        return false;
-    index->good_steps = good;
-    return !scaler || (index->loss_scale >= 1 && good >= 0);
-}
-
 static bool read_all(json_t *all, CheckpointIndex *index)
 {
     const char *found, *optimizer, *data;
     int version;
-    json_int_t step, optimizer_steps;
-    if (json_unpack(all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}}", "format",
-                    &found, "version", &version, "step", &step, "tp", &index->tp, "sampler", "data",
-                    &data, "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch",
-                    "loss_sum", &index->loss_sum, "correct", &index->correct, "seen", &index->seen))
+    json_int_t step, optimizer_steps, good_steps = 0;
+    double loss_scale = 1; /* only a run in fp16 has written one */
+    if (json_unpack(
+            all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}, s?{s:F, s:I}}",
+            "format", &found, "version", &version, "step", &step, "tp", &index->tp, "sampler",
+            "data", &data, "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch",
+            "loss_sum", &index->loss_sum, "correct", &index->correct, "seen", &index->seen,
+            "scaler", "scale", &loss_scale, "good_steps", &good_steps))
         return false;
+    index->loss_scale = json_object_get(all, "scaler") ? loss_scale : 0;
+    index->good_steps = good_steps;
     for (int i = 0; i < FITTINGS; i++) {
         const json_t *number =
             json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
@@ -149,7 +138,7 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           index->tp >= 1 && index->tp <= 1 << 20 && read_scaler(all, index) &&
+           index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 && good_steps >= 0 &&
            read_parameters(all, index);
 }
 

@@ -46,8 +46,7 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
                        Problem *problem)
 {
     const SafeTensor *part = part_in(saved, rank, state, p);
-    const char *path = safetensors_path(saved->file[rank]),
-               *hint = N_("take another copy of the checkpoint");
+    const char *path = saved->file[rank]->path, *hint = N_("take another copy of the checkpoint");
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
         return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);

@@ -25,12 +25,6 @@ json_t *shape_to_json(Shape shape)
     return sizes;
 }
 
-static json_t *description(const SafeTensor *tensor, int64_t begin, int64_t end)
-{
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape", shape_to_json(tensor->shape),
-                     "data_offsets", (json_int_t)begin, (json_int_t)end);
-}
-
 /* The caller's. Names stand in the order of the data. */
 static char *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
 {
@@ -41,7 +35,10 @@ static char *header_of(const SafeTensor *tensors, int count, const char *const *
     int64_t begin = 0;
     for (int i = 0; i < count; i++) {
         int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);
-        json_object_set_new(header, tensors[i].name, description(&tensors[i], begin, end));
+        json_object_set_new(header, tensors[i].name,
+                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", DTYPE, "shape",
+                                      shape_to_json(tensors[i].shape), "data_offsets",
+                                      (json_int_t)begin, (json_int_t)end));
         begin = end;
     }
     char *text = json_dumps(header, JSON_COMPACT);
@@ -80,15 +77,6 @@ bool safetensors_end(SafetensorsWriter *writer, Problem *problem)
 /* ---- reading ---- */
 
 enum { HEADER_MAX = 100000000 }; /* the format's own limit */
-
-struct Safetensors {
-    int fd;
-    char *path;
-    int64_t size, data; /* of the file, and where the tensors begin */
-    json_t *header;     /* owns the names */
-    int count;
-    SafeTensor *tensors; /* in the order of their data */
-};
 
 static bool damaged(const Safetensors *file, Problem *problem, const char *what, const char *which)
 {
@@ -159,16 +147,18 @@ int64_t shape_from_json(const json_t *sizes, Shape *shape)
     return count;
 }
 
-static bool read_tensor(const Safetensors *file, const char *name, const json_t *entry,
+static bool read_tensor(const Safetensors *file, const char *name, json_t *entry,
                         SafeTensor *tensor, Problem *problem)
 {
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    const char *dtype;
+    json_t *sizes;
+    json_int_t begin, end;
+    int64_t count = -1;
     *tensor = (SafeTensor){.name = name};
-    int64_t count = shape_from_json(json_object_get(entry, "shape"), &tensor->shape);
-    if (!dtype || count < 0 || json_array_size(offsets) != 2 || !json_is_integer(begin) ||
-        !json_is_integer(end))
+    if (!json_unpack(entry, "{s:s, s:o, s:[I, I!]}", "dtype", &dtype, "shape", &sizes,
+                     "data_offsets", &begin, &end))
+        count = shape_from_json(sizes, &tensor->shape);
+    if (count < 0)
         return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),
                        name);
     if (strcmp(dtype, DTYPE))
@@ -176,9 +166,8 @@ static bool read_tensor(const Safetensors *file, const char *name, const json_t 
             problem, file->path,
             "the numbers of a tensor are read in the precision of this program alone",
             "%.200s is of type %.20s", name, dtype);
-    tensor->begin = json_integer_value(begin);
-    if (tensor->begin < 0 || json_integer_value(end) < tensor->begin ||
-        json_integer_value(end) - tensor->begin != count * (int64_t)sizeof(real))
+    tensor->begin = begin;
+    if (begin < 0 || end < begin || end - begin != count * (int64_t)sizeof(real))
         return damaged(file, problem, N_("shape and place do not fit together for"), name);
     return true;
 }
@@ -253,16 +242,6 @@ void safetensors_close(Safetensors *file)
     free(file->tensors);
     free(file->path);
     free(file);
-}
-
-const char *safetensors_path(const Safetensors *file)
-{
-    return file->path;
-}
-
-int safetensors_count(const Safetensors *file)
-{
-    return file->count;
 }
 
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name)

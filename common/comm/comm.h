@@ -29,15 +29,13 @@ typedef struct Counter {
     double seconds; /**< spent waiting for and doing it */
 } Counter;
 
-/** A group of all ranks of `comm`, which is duplicated, called `name` in tables and messages. */
+/** A group of all ranks of `comm`, which is duplicated, called `name` in messages, of which 31 bytes are kept. */
 Group *group_of(MPI_Comm comm, const char *name);
 
 /** Frees the group and those that were split from it. Collective. */
 void group_free(Group *group);
 
-/** Copies the name for tables and messages ("tp"), of which 31 bytes are kept. */
-void group_rename(Group *group, const char *name);
-/** What all operations have cost since the group was made. */
+/** What all operations have cost since the group was made: nothing where it is NULL. */
 Counter group_total(const Group *group);
 
 /** Ends the run, with the line in the student's file, where a group of a later balise is used. */

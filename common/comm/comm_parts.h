@@ -10,7 +10,6 @@ BEGIN_C
 
 /** How a group exchanges numbers: the functions behind those of comm.h, which count and measure. */
 typedef struct Transport {
-    const char *name; /**< "MPI", "NCCL" */
     /** see comm_all_reduce() */
     void (*all_reduce)(Group *group, const real *x, real *result, int64_t count);
     /** see comm_all_gather() */

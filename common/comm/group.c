@@ -5,13 +5,21 @@
 #include "base/run.h"
 #include "comm/comm_parts.h"
 
-Group *group_of(MPI_Comm comm, const char *name)
+static Group *group_over(MPI_Comm comm)
 {
     Group *group = calloc(1, sizeof *group);
-    MPI_Comm_dup(comm, &group->comm);
-    MPI_Comm_rank(group->comm, &group->rank);
-    MPI_Comm_size(group->comm, &group->size);
-    group_rename(group, name);
+    group->comm = comm;
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    return group;
+}
+
+Group *group_of(MPI_Comm comm, const char *name)
+{
+    MPI_Comm own;
+    MPI_Comm_dup(comm, &own);
+    Group *group = group_over(own);
+    snprintf(group->name, sizeof group->name, "%s", name);
     transport_join(group, NULL, 0, 0);
     return group;
 }
@@ -48,10 +56,7 @@ static Group *child_of(Group *parent, MPI_Comm comm)
         misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
                "MPI_Comm_split",
                "group_adopt: this communicator is MPI's own");
-    Group *group = calloc(1, sizeof *group);
-    group->comm = comm;
-    MPI_Comm_rank(comm, &group->rank);
-    MPI_Comm_size(comm, &group->size);
+    Group *group = group_over(comm);
     group->next_sibling = parent->first_child;
     parent->first_child = group;
     return group;
@@ -99,15 +104,10 @@ MPI_Comm group_comm(const Group *group)
     return group->comm;
 }
 
-void group_rename(Group *group, const char *name)
-{
-    snprintf(group->name, sizeof group->name, "%s", name);
-}
-
 Counter group_total(const Group *group)
 {
     Counter total = {0};
-    for (int i = 0; i < OPERATIONS; i++) {
+    for (int i = 0; group && i < OPERATIONS; i++) {
         total.calls += group->counter[i].calls;
         total.bytes += group->counter[i].bytes;
         total.seconds += group->counter[i].seconds;

@@ -155,8 +155,7 @@ static void mpi_poke(Group *group)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group->comm, &found, MPI_STATUS_IGNORE);
 }
 
-const Transport over_mpi = {.name = "MPI",
-                            .all_reduce = mpi_all_reduce,
+const Transport over_mpi = {.all_reduce = mpi_all_reduce,
                             .all_gather = mpi_all_gather,
                             .reduce_scatter = mpi_reduce_scatter,
                             .broadcast = mpi_broadcast,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -48,22 +49,23 @@ static bool folder_make(const char *folder, Problem *problem)
                        "the cache folder cannot be made: %s", strerror(error));
 }
 
-static XXH128_hash_t key_of(FileBytes csv, FileBytes vocabulary, int64_t seq)
+/* All that the tokens depend on. */
+typedef struct Sources {
+    const char *csv_path, *vocabulary_path;
+    FileBytes csv, vocabulary;
+    int64_t seq;
+} Sources;
+
+static XXH128_hash_t key_of(const Sources *from)
 {
-    XXH128_hash_t csv_hash = XXH3_128bits(csv.bytes, csv.length);
-    XXH128_hash_t vocabulary_hash = XXH3_128bits(vocabulary.bytes, vocabulary.length);
-    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64, vocabulary_hash.low64,
-                        vocabulary_hash.high64, (uint64_t)seq,   FORMAT};
+    XXH128_hash_t csv_hash = XXH3_128bits(from->csv.bytes, from->csv.length);
+    XXH128_hash_t vocabulary_hash = XXH3_128bits(from->vocabulary.bytes, from->vocabulary.length);
+    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64,     vocabulary_hash.low64,
+                        vocabulary_hash.high64, (uint64_t)from->seq, FORMAT};
     return XXH3_128bits(parts, sizeof parts);
 }
 
-/* One piece of the file. */
-typedef struct FilePart {
-    const void *bytes;
-    size_t length;
-} FilePart;
-
-static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, int count)
+static XXH128_hash_t checksum_of(const Header *header, const struct iovec *parts, int count)
 {
     XXH3_state_t *state = XXH3_createState();
     if (!state)
@@ -71,20 +73,20 @@ static XXH128_hash_t checksum_of(const Header *header, const FilePart *parts, in
     XXH3_128bits_reset(state);
     XXH3_128bits_update(state, header, offsetof(Header, checksum));
     for (int i = 0; i < count; i++)
-        XXH3_128bits_update(state, parts[i].bytes, parts[i].length);
+        XXH3_128bits_update(state, parts[i].iov_base, parts[i].iov_len);
     XXH128_hash_t sum = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     return sum;
 }
 
 /* Whether the mapped bytes are the whole, undamaged cache file for `key`. */
-static bool is_intact(const void *map, size_t size, XXH128_hash_t key)
+static bool is_intact(void *map, size_t size, XXH128_hash_t key)
 {
     const Header *header = map;
     if (size < sizeof *header || memcmp(header->magic, MAGIC, sizeof MAGIC) != 0 ||
         header->format != FORMAT || !XXH128_isEqual(header->key, key))
         return false;
-    FilePart rest = {(const char *)map + sizeof *header, size - sizeof *header};
+    const struct iovec rest = {(char *)map + sizeof *header, size - sizeof *header};
     return XXH128_isEqual(header->checksum, checksum_of(header, &rest, 1));
 }
 
@@ -161,11 +163,11 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
         .rows = reviews->rows,
         .tokens = begin[rows],
         .seq = seq,
-        .vocabulary = tokenizer_vocabulary(tokenizer),
-        .pad = tokenizer_pad(tokenizer),
+        .vocabulary = tokenizer->vocabulary.size,
+        .pad = tokenizer->vocabulary.special[PAD_TOKEN],
     };
     memcpy(header.magic, MAGIC, sizeof MAGIC);
-    FilePart parts[] = {
+    const struct iovec parts[] = {
         {&header, sizeof header},
         {begin, (rows + 1) * sizeof *begin},
         {reviews->labels, rows * sizeof *reviews->labels},
@@ -176,7 +178,7 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
     Replacement *file =
         replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
     for (int i = 0; file && i < 4; i++)
-        replacement_put(file, parts[i].bytes, parts[i].length);
+        replacement_put(file, parts[i].iov_base, parts[i].iov_len);
     bool ok =
         file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
     free(ids);
@@ -184,47 +186,31 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
     return ok;
 }
 
-/* Takes over vocabulary.bytes. */
-static bool cache_build(const char *path, XXH128_hash_t key, const char *csv_path, FileBytes csv,
-                        const char *vocabulary_path, FileBytes vocabulary, int64_t seq,
-                        Problem *problem)
+static bool cache_build(const char *path, XXH128_hash_t key, Sources *from, Problem *problem)
 {
-    Tokenizer *tokenizer = tokenizer_parse(vocabulary_path, vocabulary, problem);
-    if (!tokenizer)
-        return false;
-    Reviews *reviews = reviews_parse(csv_path, csv.bytes, csv.length, problem);
-    bool ok = reviews && cache_write(path, key, reviews, tokenizer, seq, problem);
+    Tokenizer *tokenizer = tokenizer_parse(from->vocabulary_path, from->vocabulary, problem);
+    from->vocabulary.bytes = NULL; /* they are the tokenizer's now */
+    Reviews *reviews =
+        tokenizer ? reviews_parse(from->csv_path, from->csv.bytes, from->csv.length, problem)
+                  : NULL;
+    bool ok = reviews && cache_write(path, key, reviews, tokenizer, from->seq, problem);
     reviews_free(reviews);
     tokenizer_free(tokenizer);
     return ok;
 }
 
-static char *cache_path(const char *folder, XXH128_hash_t key)
+static ReviewSet *open_or_build(const char *folder, Sources *from, Problem *problem)
 {
-    size_t size = strlen(folder) + 64;
-    char *path = allocate(size);
-    snprintf(path, size, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
-             (unsigned long long)key.low64);
-    return path;
-}
-
-/* Takes over vocabulary.bytes. */
-static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char *vocabulary_path,
-                                FileBytes vocabulary, int64_t seq, const char *folder,
-                                Problem *problem)
-{
-    XXH128_hash_t key = key_of(csv, vocabulary, seq);
-    char *path = cache_path(folder, key);
+    XXH128_hash_t key = key_of(from);
+    char *path;
+    if (asprintf(&path, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
+                 (unsigned long long)key.low64) < 0)
+        abort();
     ReviewSet *set = cache_open(path, key);
-    if (set) {
-        free(vocabulary.bytes);
-    } else if (cache_build(path, key, csv_path, csv, vocabulary_path, vocabulary, seq, problem)) {
-        set = cache_open(path, key);
-        if (!set)
-            problem_set(
-                problem, path, "look for what removes or changes it, or give another cache folder",
-                "the token cache was written, and is not there or differs when it is read back");
-    }
+    if (!set && cache_build(path, key, from, problem) && !(set = cache_open(path, key)))
+        problem_set(
+            problem, path, "look for what removes or changes it, or give another cache folder",
+            "the token cache was written, and is not there or differs when it is read back");
     free(path);
     return set;
 }
@@ -232,23 +218,22 @@ static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char 
 ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
                            const char *cache_folder, Problem *problem)
 {
-    FileBytes csv_file, vocabulary_file;
+    Sources from = {.csv_path = csv, .vocabulary_path = vocabulary, .seq = seq};
     if (seq < SEQ_MIN || seq > SEQ_MAX) {
         problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
                     "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq,
                     SEQ_MIN, SEQ_MAX);
         return NULL;
     }
-    if (!folder_make(cache_folder, problem) ||
-        !file_read(csv, N_("the reviews"),
-                   N_("check the path; `make data` downloads the IMDb reviews"), &csv_file,
-                   problem))
-        return NULL;
-    ReviewSet *set = NULL;
-    if (file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &vocabulary_file,
-                  problem))
-        set = open_or_build(csv, csv_file, vocabulary, vocabulary_file, seq, cache_folder, problem);
-    free(csv_file.bytes);
+    const bool found = folder_make(cache_folder, problem) &&
+                       file_read(csv, N_("the reviews"),
+                                 N_("check the path; `make data` downloads the IMDb reviews"),
+                                 &from.csv, problem) &&
+                       file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT,
+                                 &from.vocabulary, problem);
+    ReviewSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
+    free(from.csv.bytes);
+    free(from.vocabulary.bytes);
     return set;
 }
 

@@ -28,12 +28,6 @@ Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem);
 /** Frees what tokenizer_new() gave. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);
 
-/** The number of tokens in the vocabulary. */
-int32_t tokenizer_vocabulary(const Tokenizer *tokenizer);
-
-/** The id of [PAD]. */
-int32_t tokenizer_pad(const Tokenizer *tokenizer);
-
 /** Writes the ids of `text` [length], valid UTF-8 (see utf8_valid_length), zero bytes allowed: [CLS], the text's
  *  pieces, [SEP], cut to `seq` ids (SEQ_MIN to SEQ_MAX), not padded, into `ids`, which has room for [seq].
  *  @return how many ids were written, 2..seq */

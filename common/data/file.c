@@ -2,11 +2,8 @@
 #include "data/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 void *reallocate(void *memory, size_t bytes)
 {
@@ -50,23 +47,14 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
-static bool read_all(int fd, FileBytes *file)
+/* The room doubles until the end is met within it: a pipe has no size. */
+static bool read_all(FILE *stream, FileBytes *file)
 {
-    size_t capacity = 1 << 16;
-    struct stat status;
-    if (fstat(fd, &status) == 0 && status.st_size > 0)
-        capacity = (size_t)status.st_size + 1; /* so that the end is met without growing */
-    file->bytes = allocate(capacity);
-    for (file->length = 0;;) {
-        if (file->length == capacity)
-            file->bytes = reallocate(file->bytes, capacity *= 2);
-        ssize_t got = read(fd, file->bytes + file->length, capacity - file->length);
-        if (got == 0)
-            return true;
-        if (got < 0 && errno != EINTR)
-            return false;
-        if (got > 0)
-            file->length += (size_t)got;
+    for (size_t room = 1 << 16;; room *= 2) {
+        file->bytes = reallocate(file->bytes, room);
+        file->length += fread(file->bytes + file->length, 1, room - file->length, stream);
+        if (file->length < room)
+            return !ferror(stream);
     }
 }
 
@@ -74,16 +62,16 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
                Problem *problem)
 {
     *file = (FileBytes){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    FILE *stream = fopen(path, "re");
+    if (!stream)
         return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what),
                            strerror(errno));
-    bool ok = read_all(fd, file);
+    bool ok = read_all(stream, file);
     if (!ok) {
         problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
         free(file->bytes);
-        *file = (FileBytes){0};
+        file->bytes = NULL;
     }
-    close(fd);
+    fclose(stream);
     return ok;
 }

@@ -118,6 +118,13 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char 
 #define VOCABULARY_PATH_HINT                                                                       \
     N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
 
+/** The parts of a Tokenizer. */
+struct Tokenizer {
+    Vocabulary vocabulary;    /**< the pieces */
+    uint8_t ascii_class[128]; /**< CharacterClass */
+    char ascii_lower[128];    /**< of each such character */
+};
+
 /** As tokenizer_new, from a file that was read already; takes over file.bytes. */
 Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem);
 

@@ -5,12 +5,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-struct Tokenizer {
-    Vocabulary vocabulary;
-    uint8_t ascii_class[128]; /* CharacterClass */
-    char ascii_lower[128];
-};
-
 /* The ids written so far, and the word that is being gathered. */
 typedef struct Writer {
     const Tokenizer *tokenizer;
@@ -241,14 +235,4 @@ void tokenizer_free(Tokenizer *tokenizer)
         return;
     vocabulary_clear(&tokenizer->vocabulary);
     free(tokenizer);
-}
-
-int32_t tokenizer_vocabulary(const Tokenizer *tokenizer)
-{
-    return tokenizer->vocabulary.size;
-}
-
-int32_t tokenizer_pad(const Tokenizer *tokenizer)
-{
-    return tokenizer->vocabulary.special[PAD_TOKEN];
 }

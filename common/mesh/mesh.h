@@ -10,5 +10,11 @@
  *  divide the size of the world; before balise 8 it is that size. */
 void mesh_open(Mesh *mesh, Group *world, int tp);
 
+/** The ranks that split one model: before balise 8 all do. */
+static inline Group *mesh_tp_group(const Mesh *mesh)
+{
+    return mesh->tp ? mesh->tp : mesh->world;
+}
+
 /** Can `ranks` ranks be cut into groups of `tp`? Otherwise false with `problem`. */
 bool mesh_check(int ranks, int tp, Problem *problem);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/run.h"
-#include "model/model_parts.h"
+#include "model/model.h"
 
 /* What stands behind the Builder of balise.h. */
 typedef struct NamedBuilder {
@@ -78,7 +78,7 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
         if (shape.size[i] < 1)
             misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",
                    name, SHAPE_TEXT(shape));
-    for (const Parameter *p = model->first; p; p = p->next)
+    for (const Parameter *p = model->parameters; p; p = p->next)
         if (!strcmp(p->name, name))
             misuse("use within(b, \"...\") for each of several layers",
                    "there are two parameters named %s", name);

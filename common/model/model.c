@@ -6,9 +6,14 @@
 #include <string.h>
 
 #include "backend/host_view.h"
-#include "model/model_parts.h"
 
 enum { PADDING = 16 };
+
+/* A layer, a name or a builder: what is made with the builder and freed with the model. */
+typedef struct Piece {
+    struct Piece *next;        /* of the same model, or NULL */
+    _Alignas(16) char bytes[]; /* as many as were asked for, zeroed */
+} Piece;
 
 void *model_piece(Model *model, size_t bytes)
 {
@@ -24,8 +29,8 @@ Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed)
     model->pool = pool;
     model->mesh = mesh;
     model->seed = seed;
-    model->last = &model->first;
-    model->root = model_new_builder(model, "", LINEAR_WEIGHT);
+    model->last = &model->parameters;
+    model->builder = model_new_builder(model, "", LINEAR_WEIGHT);
     return model;
 }
 
@@ -44,11 +49,6 @@ void model_free(Model *model)
         free(p);
     }
     free(model);
-}
-
-Builder *model_builder(Model *model)
-{
-    return model->root;
 }
 
 static int64_t padded(const Parameter *p)
@@ -116,7 +116,7 @@ static void draw_initial(const Parameter *p, uint64_t seed)
 void model_fill(Model *model, void (*begin)(void *, const Parameter *),
                 double (*value)(void *, const Parameter *, int64_t), void *context)
 {
-    for (Parameter *p = model->first; p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         if (begin)
             begin(context, p);
         int64_t count = tensor_count(p->value);
@@ -130,8 +130,8 @@ void model_fill(Model *model, void (*begin)(void *, const Parameter *),
 
 static Buffer *arena_of(Model *model, Category category)
 {
-    Buffer *arena = pool_get(model->pool, model->arena * (int64_t)sizeof(real), category);
-    kernel_vector_fill(model->arena, 0, arena->data);
+    Buffer *arena = pool_get(model->pool, model->arena_size * (int64_t)sizeof(real), category);
+    kernel_vector_fill(model->arena_size, 0, arena->data);
     return arena;
 }
 
@@ -146,24 +146,24 @@ static Tensor *gradient_of(Model *model, const Parameter *p, int64_t offset)
 
 void model_finish(Model *model)
 {
-    for (Parameter *p = model->first; p; p = p->next)
-        model->arena += padded(p);
+    for (Parameter *p = model->parameters; p; p = p->next)
+        model->arena_size += padded(p);
     model->weights = arena_of(model, WEIGHTS);
     model->gradients = arena_of(model, GRADIENTS);
     int64_t offset = 0;
-    for (Parameter *p = model->first; p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         p->value->buffer = model->weights;
         p->value->data = (real *)model->weights->data + offset;
         p->value->gradient = gradient_of(model, p, offset);
         offset += padded(p);
     }
-    for (const Parameter *p = model->first; p; p = p->next)
+    for (const Parameter *p = model->parameters; p; p = p->next)
         draw_initial(p, model->seed);
 }
 
 void model_keep_rounded(Model *model)
 {
-    model->rounded = pool_get(model->pool, model->arena * (int64_t)sizeof(uint16_t), WEIGHTS);
+    model->rounded = pool_get(model->pool, model->arena_size * (int64_t)sizeof(uint16_t), WEIGHTS);
     memory_holds_rounded(model->rounded->bytes);
     model_weights_changed(model);
 }
@@ -171,23 +171,18 @@ void model_keep_rounded(Model *model)
 void model_weights_changed(Model *model)
 {
     if (model->rounded)
-        backend_set_weights(model->weights->data, model->arena, model->rounded->data);
+        backend_set_weights(model->weights->data, model->arena_size, model->rounded->data);
 }
 
 void model_use_tape(Model *model, Tape *tape)
 {
-    for (Parameter *p = model->first; p; p = p->next)
+    for (Parameter *p = model->parameters; p; p = p->next)
         p->value->tape = p->value->gradient->tape = tape;
-}
-
-Parameter *model_parameters(Model *model)
-{
-    return model->first;
 }
 
 Parameter *model_parameter(Model *model, const char *name)
 {
-    for (Parameter *p = model->first; p; p = p->next)
+    for (Parameter *p = model->parameters; p; p = p->next)
         if (!strcmp(p->name, name))
             return p;
     return NULL;
@@ -196,7 +191,7 @@ Parameter *model_parameter(Model *model, const char *name)
 int64_t model_held(const Model *model)
 {
     int64_t count = 0;
-    for (const Parameter *p = model->first; p; p = p->next)
+    for (const Parameter *p = model->parameters; p; p = p->next)
         count += tensor_count(p->value);
     return count;
 }
@@ -204,14 +199,14 @@ int64_t model_held(const Model *model)
 int64_t model_full(const Model *model)
 {
     int64_t count = 0;
-    for (const Parameter *p = model->first; p; p = p->next)
+    for (const Parameter *p = model->parameters; p; p = p->next)
         count += shape_count(p->shape);
     return count;
 }
 
 void model_clear_gradients(Model *model)
 {
-    for (Parameter *p = model->first; p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         p->value->gradient_set = false;
         p->value->uses = 0;
     }
@@ -219,14 +214,9 @@ void model_clear_gradients(Model *model)
 
 void model_complete_gradients(Model *model)
 {
-    for (Parameter *p = model->first; p; p = p->next)
+    for (Parameter *p = model->parameters; p; p = p->next)
         if (!p->value->gradient_set)
             kernel_vector_fill(tensor_count(p->value), 0, reals(p->value->gradient));
-}
-
-int64_t model_arena_size(const Model *model)
-{
-    return model->arena;
 }
 
 real *model_weights(Model *model)
@@ -237,19 +227,4 @@ real *model_weights(Model *model)
 real *model_gradients(Model *model)
 {
     return model->gradients->data;
-}
-
-Buffer *model_gradient_buffer(const Model *model)
-{
-    return model->gradients;
-}
-
-Pool *model_pool(const Model *model)
-{
-    return model->pool;
-}
-
-const Mesh *model_mesh(const Model *model)
-{
-    return model->mesh;
 }

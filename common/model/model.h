@@ -28,15 +28,24 @@ typedef struct Parameter {
 } Parameter;
 
 /** All parameters and layers of a model on this rank. */
-typedef struct Model Model;
+typedef struct Model {
+    Pool *pool;                  /**< that its tensors come from; the caller's */
+    const Mesh *mesh;            /**< that it is split over; the caller's */
+    uint64_t seed;               /**< of the initial values */
+    Builder *builder;            /**< that layers are made with; names begin with nothing */
+    Parameter *parameters;       /**< the first one, in the order of making; NULL: there is none */
+    Parameter **last;            /**< where the next one is hung in */
+    Buffer *weights, *gradients; /**< the arenas, made by model_finish() and laid out alike */
+    /** numbers of each arena: the parameters lie in it one after the other, each padded to 64 bytes with zeros */
+    int64_t arena_size;
+    Buffer *rounded;      /**< the weights in 16 bits, or NULL */
+    struct Piece *pieces; /**< memory of layers, names and builders, the last one first */
+} Model;
 
 /** A model without layers yet. Tensors come from `pool`, initial values from `seed`; `mesh` must outlive it. */
 Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
 /** Frees the model with all its layers, parameters and builders. */
 void model_free(Model *model);
-
-/** The builder that layers are made with; names begin with nothing. */
-Builder *model_builder(Model *model);
 
 /** The same builder, but parameters made with it start as an embedding table does. */
 Builder *for_embedding(Builder *b);
@@ -54,8 +63,6 @@ void model_finish(Model *model);
 /** The operations of the next forward pass that begin with a parameter find `tape` by it. */
 void model_use_tape(Model *model, Tape *tape);
 
-/** The first parameter, in the order of making. */
-Parameter *model_parameters(Model *model);
 Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none */
 
 /** Numbers held on this rank. */
@@ -69,15 +76,8 @@ void model_clear_gradients(Model *model);
 /** Makes the gradients of parameters that no operation used zero. Call it before the gradients are read. */
 void model_complete_gradients(Model *model);
 
-/** How many numbers each arena has: the parameters lie in it one after the other, each padded to 64 bytes with zeros. */
-int64_t model_arena_size(const Model *model);
-/** The arena of the weights, model_arena_size() numbers. Belongs to the model. */
-real *model_weights(Model *model);
-/** The arena of the gradients, laid out as that of the weights. Belongs to the model. */
-real *model_gradients(Model *model);
-
-/** The buffer of the gradient arena, for tensors that are a range of it. */
-Buffer *model_gradient_buffer(const Model *model);
+real *model_weights(Model *model);   /**< the numbers in the arena of the weights */
+real *model_gradients(Model *model); /**< and those in the arena of the gradients */
 
 /** Takes room from the pool for the weights in bf16: products in bf16 (see backend.h) then round each weight once a step. The
  *  weights themselves stay as they are. */
@@ -95,7 +95,8 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
 /** The index in the undivided parameter of element `local` of this rank's part. */
 int64_t parameter_global_index(const Parameter *parameter, int64_t local);
 
-/** The pool that its tensors come from. */
-Pool *model_pool(const Model *model);
-/** The mesh that it is split over. */
-const Mesh *model_mesh(const Model *model);
+/** Zeroed memory that lives as long as the model. */
+void *model_piece(Model *model, size_t bytes);
+
+/** A builder of this model whose names begin with `path`. */
+Builder *model_new_builder(Model *model, const char *path, Initial initial);

@@ -1,6 +1,7 @@
 /* What happens to gradients before the step: clipping, and the scaler of fp16. And the rate of the step. */
 #include <math.h>
 
+#include "mesh/mesh.h"
 #include "optim/optim.h"
 
 /* ---- clipping ---- */
@@ -17,10 +18,10 @@ static double square_sum(Run run)
 
 double gradient_norm(Model *model)
 {
-    const Mesh *mesh = model_mesh(model);
+    const Mesh *mesh = model->mesh;
     double sum = 0;
     Run run = {NULL, NULL};
-    for (const Parameter *p = model_parameters(model); p; p = p->next) {
+    for (const Parameter *p = model->parameters; p; p = p->next) {
         const real *gradient = reals(p->value->gradient);
         if (p->placement.kind == SHARD || mesh->tp_rank == 0) {
             run.begin = run.begin ? run.begin : gradient;
@@ -32,7 +33,7 @@ double gradient_norm(Model *model)
     }
     sum += square_sum(run);
     if (mesh->tp_degree > 1)
-        group_sum(mesh->tp ? mesh->tp : mesh->world, &sum, 1);
+        group_sum(mesh_tp_group(mesh), &sum, 1);
     return sqrt(sum);
 }
 
@@ -40,22 +41,16 @@ void clip_gradients(Model *model, double norm, double most)
 {
     double factor = most / (norm + 1e-6);
     if (factor < 1)
-        kernel_vector_scale(model_arena_size(model), factor, model_gradients(model));
+        kernel_vector_scale(model->arena_size, factor, model_gradients(model));
 }
 
 /* ---- the scaler ---- */
 
-GradScaler scaler_new(void)
-{
-    return (GradScaler){.scale = SCALE_AT_FIRST};
-}
-
 /* A sum of squares in double precision is finite if all are: a float's square does not overflow it. */
 static bool are_finite(Model *model)
 {
-    double others =
-        !isfinite(kernel_vector_square_sum(model_arena_size(model), model_gradients(model)));
-    group_sum(model_mesh(model)->world, &others, 1);
+    double others = !isfinite(kernel_vector_square_sum(model->arena_size, model_gradients(model)));
+    group_sum(model->mesh->world, &others, 1);
     return others == 0;
 }
 
@@ -67,7 +62,7 @@ bool scaler_unscale(GradScaler *scaler, Model *model)
         scaler->left_out++;
         return false;
     }
-    kernel_vector_scale(model_arena_size(model), 1 / scaler->scale, model_gradients(model));
+    kernel_vector_scale(model->arena_size, 1 / scaler->scale, model_gradients(model));
     if (++scaler->good == STEPS_BEFORE_GROWTH) {
         scaler->scale *= 2;
         scaler->good = 0;

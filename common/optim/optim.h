@@ -43,8 +43,15 @@ typedef struct OptimizerConfig {
     double beta1, beta2, epsilon; /**< of AdamW */
 } OptimizerConfig;
 
-/** An optimiser and what it remembers of a model's weights. */
-typedef struct Optimizer Optimizer;
+/** An optimiser and what it remembers of a model's weights from step to step. */
+typedef struct Optimizer {
+    Model *model;           /**< whose parameters it moves; the caller's */
+    OptimizerConfig config; /**< as it was made */
+    Buffer *m,
+        *v; /**< AdamW's decaying means of g and of its square, laid out as the model's arena; NULL of SGD */
+    Buffer *seen;  /**< see struct AdamW; NULL where kernels do not look for zeros */
+    int64_t steps; /**< done so far */
+} Optimizer;
 
 /** An optimiser of all parameters; its state comes from the model's pool. The model must outlive it. */
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
@@ -54,15 +61,7 @@ void optimizer_free(Optimizer *optimizer);
 /** One step with the gradients of the model. Those of a table with rows that never had one are zeros after it. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
-/** What an optimiser remembers from step to step, to be saved and set. */
-typedef struct OptimizerState {
-    real *m, *v;   /**< laid out as the model's arena; NULL without AdamW */
-    int64_t steps; /**< done so far */
-} OptimizerState;
-/** What it remembers now; the arrays belong to the optimiser. */
-OptimizerState optimizer_state(Optimizer *optimizer);
-
-/** Goes on from the m and v that were written to optimizer_state(), after so many steps. */
+/** Goes on from numbers that were written to its m and v, after so many steps. */
 void optimizer_resume(Optimizer *optimizer, int64_t steps);
 
 /* ---- the gradient scaler of training in fp16 ---- */
@@ -76,11 +75,8 @@ typedef struct GradScaler {
     int64_t left_out; /**< steps of this run that were left out */
 } GradScaler;
 
-enum { SCALE_AT_FIRST = 1 << 16 };   /**< of a new run, as PyTorch's */
+enum { SCALE_AT_FIRST = 1 << 16 };   /**< of a new run in fp16, as PyTorch's */
 enum { STEPS_BEFORE_GROWTH = 2000 }; /**< good ones in a row, as PyTorch's */
-
-/** That of a new run in fp16. */
-GradScaler scaler_new(void);
 
 /** Divides all gradients by the scale, where all are finite on every rank of the world; doubles the scale after
  *  STEPS_BEFORE_GROWTH such steps in a row, and halves it (not below 1) where they are not. Collective over the world: all

@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct Optimizer {
-    Model *model;
-    OptimizerConfig config;
-    Buffer *m, *v; /* the decaying means of g and of its square (AdamW) */
-    Buffer *seen;  /* see AdamW; NULL where kernels do not look for zeros */
-    int64_t steps;
-};
-
 static Buffer *zeros(const Model *model, int64_t bytes)
 {
-    Buffer *state = pool_get(model_pool(model), bytes, OPTIMISER);
+    Buffer *state = pool_get(model->pool, bytes, OPTIMISER);
     backend_set_bytes(state->data, 0, bytes);
     return state;
 }
@@ -25,7 +17,7 @@ Optimizer *optimizer_new(Model *model, const OptimizerConfig *config)
     optimizer->model = model;
     optimizer->config = *config;
     if (config->kind == ADAMW) {
-        int64_t size = model_arena_size(model);
+        int64_t size = model->arena_size;
         optimizer->m = zeros(model, size * (int64_t)sizeof(real));
         optimizer->v = zeros(model, size * (int64_t)sizeof(real));
         if (backend_looks_for_zeros())
@@ -57,7 +49,7 @@ static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gr
 static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);
-    for (const Parameter *p = model_parameters(model); p; p = p->next) {
+    for (const Parameter *p = model->parameters; p; p = p->next) {
         const int64_t begin = reals(p->value->gradient) - gradients,
                       end = begin + tensor_count(p->value);
         const int64_t block = begin / ADAMW_BLOCK, blocks = end / ADAMW_BLOCK - block;
@@ -79,7 +71,7 @@ static void adamw_step(const Optimizer *optimizer, double rate)
                    .weight_decay = config->weight_decay,
                    .step = optimizer->steps,
                    .seen = optimizer->seen ? optimizer->seen->data : NULL};
-    kernel_adamw_step(model_arena_size(model), model_weights(model), model_gradients(model),
+    kernel_adamw_step(model->arena_size, model_weights(model), model_gradients(model),
                       optimizer->m->data, optimizer->v->data, &adamw);
     if (adamw.seen)
         clear_tables(model, adamw.seen);
@@ -91,7 +83,7 @@ void optimizer_step(Optimizer *optimizer, double rate)
     model_complete_gradients(model);
     optimizer->steps++;
     if (optimizer->config.kind == SGD)
-        kernel_sgd_step(model_arena_size(model), model_weights(model), model_gradients(model), rate,
+        kernel_sgd_step(model->arena_size, model_weights(model), model_gradients(model), rate,
                         optimizer->config.weight_decay);
     else
         adamw_step(optimizer, rate);
@@ -105,14 +97,6 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps)
         return;
     const real *m = optimizer->m->data, *v = optimizer->v->data;
     uint8_t *seen = optimizer->seen->data;
-    for (int64_t i = 0, size = model_arena_size(optimizer->model); i < size; i++)
+    for (int64_t i = 0, size = optimizer->model->arena_size; i < size; i++)
         seen[i / ADAMW_BLOCK] |= m[i] != 0 || v[i] != 0;
-}
-
-OptimizerState optimizer_state(Optimizer *optimizer)
-{
-    bool adamw = optimizer->m != NULL;
-    return (OptimizerState){.m = adamw ? optimizer->m->data : NULL,
-                            .v = adamw ? optimizer->v->data : NULL,
-                            .steps = optimizer->steps};
 }

@@ -9,11 +9,6 @@ void run_ends(Problem *problem, void *address)
     exit(2);
 }
 
-void run_noted(Problem *problem, void *address)
-{
-    run_ends(problem, address);
-}
-
 void run_todo(int balise, const char *function, void *address)
 {
     fprintf(stderr, "error: TODO(%d) in %s\n", balise, function);

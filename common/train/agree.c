@@ -10,60 +10,37 @@
 
 bool agree(Group *group, bool good, Problem *problem)
 {
-    enum { BYTES = sizeof *problem };
-    int ranks = group_size(group), first = 0;
-    double *failed = calloc((size_t)ranks, sizeof *failed), text[BYTES] = {0};
-    unsigned char *bytes = (unsigned char *)problem;
-    failed[group_rank(group)] = !good;
-    group_sum(group, failed, ranks);
-    while (first < ranks && failed[first] == 0)
-        first++;
-    free(failed);
-    if (first == ranks)
-        return true;
-    for (int i = 0; group_rank(group) == first && i < BYTES; i++)
-        text[i] = bytes[i];
-    group_sum(group, text, BYTES); /* the others add nothing */
-    for (int i = 0; i < BYTES; i++)
-        bytes[i] = (unsigned char)text[i];
-    return false;
+    int ranks = group_size(group), first = good ? ranks : group_rank(group);
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, group_comm(group));
+    if (first < ranks)
+        MPI_Bcast(problem, sizeof *problem, MPI_BYTE, first, group_comm(group));
+    return first == ranks;
 }
 
 bool agree_on_device(Group *group, Problem *problem)
 {
-    enum { MOST = 128 };
-    int ranks = group_size(group), other = 0;
-    char mine[MOST] = "", (*all)[MOST] = calloc((size_t)ranks, sizeof *all);
+    char mine[128], first[sizeof mine];
     snprintf(mine, sizeof mine, "%s", backend_device());
-    MPI_Allgather(mine, MOST, MPI_BYTE, all, MOST, MPI_BYTE, group_comm(group));
-    while (other < ranks && !strcmp(all[other], all[0]))
-        other++;
-    if (other < ranks)
+    memcpy(first, mine, sizeof mine);
+    MPI_Bcast(first, sizeof first, MPI_BYTE, 0, group_comm(group));
+    bool same =
+        !strcmp(mine, first) ||
         problem_set(
             problem, NULL,
             "CUDA_VISIBLE_DEVICES names the GPUs of one type, nvidia-smi shows all; ranks of other "
             "types would wait for the slowest, and their sums differ in the last digits",
-            "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", all[0], other,
-            all[other]);
-    free(all);
-    return other == ranks;
+            "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", first,
+            group_rank(group), mine);
+    return agree(group, same, problem);
 }
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
-enum { PIECES = 3, BITS = 21 }; /* a checksum as doubles whose sums over the ranks are exact */
-
-/* If x is not the same on all ranks, the sum is not size times x on one of them at least. */
-static bool same_over(Group *group, uint64_t checksum)
+bool is_same_over(Group *group, uint64_t x)
 {
-    double sum[PIECES], mine[PIECES];
-    bool same = true;
-    for (int i = 0; i < PIECES; i++)
-        sum[i] = mine[i] = (double)(checksum >> (i * BITS) & ((1u << BITS) - 1));
-    group_sum(group, sum, PIECES);
-    for (int i = 0; i < PIECES; i++)
-        same = same && sum[i] == mine[i] * group_size(group);
-    return same;
+    uint64_t least[] = {x, ~x}; /* the least complement is that of the largest */
+    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, group_comm(group));
+    return least[0] == ~least[1];
 }
 
 /* Continues a checksum over the parameter's numbers. */
@@ -78,27 +55,27 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
 /* Is the parameter (all of them where it is NULL) the same wherever it should be? */
 static bool is_equal(Model *model, const Parameter *only)
 {
-    const Mesh *mesh = model_mesh(model);
+    const Mesh *mesh = model->mesh;
     uint64_t all = 0, whole_ones = 0;
-    for (const Parameter *p = model_parameters(model); p; p = p->next) {
+    for (const Parameter *p = model->parameters; p; p = p->next) {
         if (only && p != only)
             continue;
         all = add_to(all, p);
         if (p->placement.kind != SHARD)
             whole_ones = add_to(whole_ones, p);
     }
-    double differs = !same_over(mesh->tp ? mesh->tp : mesh->world, whole_ones);
+    bool same = is_same_over(mesh_tp_group(mesh), whole_ones);
     if (mesh->dp)
-        differs += !same_over(mesh->dp, all);
-    group_sum(mesh->world, &differs, 1);
-    return differs == 0;
+        same = is_same_over(mesh->dp, all) && same;
+    MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_C_BOOL, MPI_LAND, group_comm(mesh->world));
+    return same;
 }
 
 bool weights_are_equal(Model *model, int64_t step, Problem *problem)
 {
     if (is_equal(model, NULL))
         return true;
-    const Parameter *p = model_parameters(model);
+    const Parameter *p = model->parameters;
     while (p->next && is_equal(model, p))
         p = p->next;
     return problem_set(

@@ -117,18 +117,14 @@ struct BucketSet {
     int count;
     Bucket *bucket;   /* in the order in which they are full: the last parameters' first */
     Filling *filling; /* in the order of the parameters: of bucket i it is filling[count - 1 - i] */
-    int *filling_of;  /* by the parameter's number */
 };
 
-static int number_of(const BucketSet *set, const Tensor *parameter)
+static int filling_of(const BucketSet *set, const Tensor *parameter)
 {
-    int number = 0;
-    const Parameter *p = model_parameters(set->model);
-    while (p->value != parameter) {
-        p = p->next;
-        number++;
-    }
-    return number;
+    int i = set->count - 1;
+    while (reals(parameter->gradient) < reals(&set->filling[i].gradients))
+        i--;
+    return i;
 }
 
 static Bucket *bucket_at(const BucketSet *set, int filling)
@@ -147,16 +143,13 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
 {
     BucketSet *set = calloc(1, sizeof *set);
     set->model = model;
-    real *end = model_gradients(model) + model_arena_size(model);
-    int number = 0;
-    for (Parameter *p = model_parameters(model); p; p = p->next) {
+    real *end = model_gradients(model) + model->arena_size;
+    for (Parameter *p = model->parameters; p; p = p->next) {
         real *first = reals(p->value->gradient);
         if (!set->count ||
             (first - reals(&set->filling[set->count - 1].gradients)) * (int64_t)sizeof(real) >=
                 bytes)
             open_bucket(set, first);
-        set->filling_of = realloc(set->filling_of, (size_t)(number + 1) * sizeof(int));
-        set->filling_of[number++] = set->count - 1;
         set->filling[set->count - 1].parameters++;
     }
     set->bucket = calloc((size_t)set->count, sizeof *set->bucket);
@@ -164,7 +157,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes)
         Tensor *range = &set->filling[i].gradients;
         real *next = i + 1 < set->count ? reals(&set->filling[i + 1].gradients) : end;
         range->shape.size[0] = set->filling[i].range = next - reals(range);
-        range->buffer = model_gradient_buffer(model);
+        range->buffer = model->gradients;
         bucket_at(set, i)->gradients = range;
     }
     return set;
@@ -176,13 +169,12 @@ void bucket_set_free(BucketSet *set)
         table_rows_free(set->filling[i].table);
     free(set->bucket);
     free(set->filling);
-    free(set->filling_of);
     free(set);
 }
 
 static void give_out(BucketSet *set, int i, Tensor *last)
 {
-    const Mesh *mesh = model_mesh(set->model);
+    const Mesh *mesh = set->model->mesh;
     Filling *filling = &set->filling[i];
     if (last && mesh->dp_degree > 1 && filling->parameters == 1 && has_table_rows(last)) {
         if (!filling->table)
@@ -207,14 +199,15 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
 static void parameter_complete(void *context, Tensor *parameter)
 {
     BucketSet *set = context;
-    int i = set->filling_of[number_of(set, parameter)];
+    int i = filling_of(set, parameter);
     if (--set->filling[i].missing == 0)
         give_out(set, i, parameter);
 }
 
 static void between_operations(void *context)
 {
-    const Mesh *mesh = model_mesh(((BucketSet *)context)->model);
+    const BucketSet *set = context;
+    const Mesh *mesh = set->model->mesh;
     if (mesh->dp && mesh->dp_degree > 1) {
         comm_poke(mesh->dp);
         span_end(REDUCTION_UNDER_WAY, true);
@@ -228,18 +221,18 @@ void bucket_set_begin(BucketSet *set, Tape *tape)
         set->filling[i].gradients.tape = tape;
         set->bucket[i].pending = NULL;
     }
-    tape_watch(tape, (GradientWatch){parameter_complete, between_operations, set});
+    tape->watch = (GradientWatch){parameter_complete, between_operations, set};
 }
 
 double bucket_set_finish(BucketSet *set, Tape *tape)
 {
     double begin = MPI_Wtime();
-    tape_watch(tape, (GradientWatch){0});
+    tape->watch = (GradientWatch){0};
     model_complete_gradients(set->model);
     for (int i = set->count - 1; i >= 0; i--)
         if (set->filling[i].missing > 0)
             give_out(set, i, NULL);
-    buckets_finish(set->bucket, set->count, model_mesh(set->model));
+    buckets_finish(set->bucket, set->count, set->model->mesh);
     for (int i = 0; i < set->count; i++) {
         bucket_hold(bucket_at(set, i), &set->filling[i].gradients);
         if (set->filling[i].table)

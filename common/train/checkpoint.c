@@ -62,12 +62,6 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
     return true;
 }
 
-void checkpoint_close(Trainer *t)
-{
-    if (t->save_lock)
-        fclose(t->save_lock);
-}
-
 void checkpoint_describe(const Trainer *t)
 {
     const TrainConfig *c = t->config;
@@ -99,7 +93,7 @@ static CheckpointIndex index_of(const Trainer *t)
     const BertConfig *b = &c->bert;
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
-                             .optimizer_steps = optimizer_state(t->optimizer).steps,
+                             .optimizer_steps = t->optimizer->steps,
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,
                              .loss_sum = t->epoch.loss_sum,
@@ -118,11 +112,11 @@ static CheckpointIndex index_of(const Trainer *t)
     snprintf(index.optimizer, sizeof index.optimizer, "%s",
              c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);
-    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+    for (Parameter *p = t->model->parameters; p; p = p->next)
         index.count++;
     index.parameters = calloc((size_t)index.count, sizeof *index.parameters);
     int i = 0;
-    for (Parameter *p = model_parameters(t->model); p; p = p->next)
+    for (Parameter *p = t->model->parameters; p; p = p->next)
         index.parameters[i++] = (SavedParameter){(char *)p->name, p->shape, p->placement};
     return index;
 }
@@ -130,9 +124,8 @@ static CheckpointIndex index_of(const Trainer *t)
 /* The numbers of a parameter's state on this rank. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
-    OptimizerState optimizer = optimizer_state(t->optimizer);
-    real *arena = state == 0 ? model_weights(t->model) : state == 1 ? optimizer.m : optimizer.v;
-    return arena + (reals(p->value) - model_weights(t->model));
+    const Buffer *arenas[SAVED_STATES] = {t->model->weights, t->optimizer->m, t->optimizer->v};
+    return (real *)arenas[state]->data + (reals(p->value) - model_weights(t->model));
 }
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
@@ -140,14 +133,12 @@ static real *state_of(const Trainer *t, const Parameter *p, int state)
 /* A shard is written by the lowest rank that holds it, whatever the grid says of replicas. */
 static bool writes_shard(const Trainer *t)
 {
-    int ranks = group_size(t->world), rank = group_rank(t->world), first = 0;
-    double *place = calloc((size_t)ranks, sizeof *place);
-    place[rank] = t->mesh.tp_rank;
-    group_sum(t->world, place, ranks);
-    while (place[first] != t->mesh.tp_rank)
-        first++;
-    free(place);
-    return first == rank;
+    MPI_Comm holders;
+    int rank;
+    MPI_Comm_split(group_comm(t->world), t->mesh.tp_rank, 0, &holders);
+    MPI_Comm_rank(holders, &rank);
+    MPI_Comm_free(&holders);
+    return rank == 0;
 }
 
 /* What is whole on every rank is written once. */
@@ -172,14 +163,14 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     int states = saved_states(index), count = 0;
     SafeTensor *tensors = calloc((size_t)index->count * (size_t)states, sizeof *tensors);
     for (int state = 0; state < states; state++)
-        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
                 tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
     SafetensorsWriter *writer =
         safetensors_begin(shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree).text, tensors,
                           count, metadata, problem);
     for (int state = 0; writer && state < states; state++)
-        for (const Parameter *p = model_parameters(t->model); p; p = p->next)
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
                 put(writer, state_of(t, p, state), tensor_count(p->value));
     while (count > 0)
@@ -259,7 +250,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
         good = problem_set(problem, t->resumed.text, "name a checkpoint of this model",
                            "the checkpoint has %d parameters, this run's model has %d",
                            saved->index.count, run.count);
-    for (const Parameter *p = model_parameters(t->model); good && p; p = p->next)
+    for (const Parameter *p = t->model->parameters; good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
     if (good) {
         model_weights_changed(t->model);

@@ -60,7 +60,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
 /* For the tests of layout invariance: how far do runs drift apart that began one rounding apart? */
 static void perturb(Trainer *t)
 {
-    for (Parameter *p = model_parameters(t->model); p; p = p->next) {
+    for (Parameter *p = t->model->parameters; p; p = p->next) {
         PhiloxKey key = philox_key(t->config->perturb, p->name, 1);
         HostView view = host_view_read(reals(p->value), tensor_count(p->value));
         for (int64_t i = 0; i < view.count; i++) {
@@ -76,7 +76,7 @@ static void perturb(Trainer *t)
 static int64_t bucket_bytes(const Model *model)
 {
     const int64_t most = 25 << 20;
-    int64_t share = model_arena_size(model) * (int64_t)sizeof(real) / 8;
+    int64_t share = model->arena_size * (int64_t)sizeof(real) / 8;
     return share < most ? share : most;
 }
 
@@ -86,10 +86,10 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->pool = pool_new(config->memory, false);
     t->tape = tape_new(t->pool, &t->mesh);
     t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->bert = bert_new(model_builder(t->model), &config->bert);
+    t->bert = bert_new(t->model->builder, &config->bert);
     model_finish(t->model);
     if (config->amp == FP16)
-        t->scaler = scaler_new();
+        t->scaler.scale = SCALE_AT_FIRST;
     if (precision_is_16_bits(config->amp))
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
@@ -107,7 +107,8 @@ void trainer_close(Trainer *t)
         model_free(t->model);
         pool_free(t->pool);
     }
-    checkpoint_close(t);
+    if (t->save_lock)
+        fclose(t->save_lock);
     batch_free(t->batch);
     review_set_close(t->train);
     review_set_close(t->test);

@@ -4,32 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/trainer.h"
+
 enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
 
-/* Those over the ranks that split a model, and those over the replicas. */
-enum { OVER_TP, OVER_DP, GROUPS };
-static const char *const NAMES[] = {REDUCTION_ROWS, REDUCTION_NOT_HIDDEN, "all_reduce",
-                                    "duplication", "all_gather"};
-enum { KINDS_OVER_DP = 2, KINDS = sizeof NAMES / sizeof *NAMES };
-
+/* Of one step, over the ranks that split a model or over the replicas. */
 typedef struct Exchanges {
-    int count, kind[MOST];
+    int count;
+    const char *what[MOST];
     bool backward[MOST];
     double seconds[MOST];
 } Exchanges;
 
-static struct {
-    Exchanges step[GROUPS];
-    double waited[KINDS][2];
-} heard;
+static Exchanges over_tp, over_dp;
 
 static void hear(const char *what, bool backward, double seconds)
 {
-    for (int kind = 0; kind < KINDS; kind++) {
-        Exchanges *those = &heard.step[kind < KINDS_OVER_DP ? OVER_DP : OVER_TP];
-        if (strcmp(NAMES[kind], what) != 0 || those->count == MOST)
+    static const struct {
+        const char *what;
+        Exchanges *those;
+    } known[] = {{REDUCTION_ROWS, &over_dp},
+                 {REDUCTION_NOT_HIDDEN, &over_dp},
+                 {"all_reduce", &over_tp},
+                 {"duplication", &over_tp},
+                 {"all_gather", &over_tp}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        Exchanges *those = known[i].those;
+        if (strcmp(known[i].what, what) != 0 || those->count == MOST)
             continue;
-        those->kind[those->count] = kind;
+        those->what[those->count] = what;
         those->backward[those->count] = backward;
         those->seconds[those->count++] = seconds;
     }
@@ -37,21 +40,13 @@ static void hear(const char *what, bool backward, double seconds)
 
 void waiting_begin(void)
 {
-    memset(&heard, 0, sizeof heard);
+    over_tp.count = over_dp.count = 0;
     spans_listen(hear);
-}
-
-/* A student's ranks may have made different numbers of them: then nothing is known. */
-static bool all_made_as_many(MPI_Comm comm, int count)
-{
-    int ends[2] = {count, -count};
-    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, comm);
-    return ends[0] == -ends[1];
 }
 
 bool waiting_of(Group *group, const double *seconds, int count, double *waited)
 {
-    if (!all_made_as_many(group_comm(group), count))
+    if (!is_same_over(group, (uint64_t)count)) /* a student's ranks may have made other numbers */
         return false;
     MPI_Allreduce(seconds, waited, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
     for (int i = 0; i < count; i++)
@@ -59,38 +54,21 @@ bool waiting_of(Group *group, const double *seconds, int count, double *waited)
     return true;
 }
 
-static void compare(Group *group, const Exchanges *those)
+static void compare(Group *group, Exchanges *those)
 {
     static double waited[MOST];
-    if (!group || !waiting_of(group, those->seconds, those->count, waited))
-        return;
-    for (int i = 0; i < those->count; i++)
-        heard.waited[those->kind[i]][those->backward[i]] += waited[i];
+    const bool known = group && waiting_of(group, those->seconds, those->count, waited);
+    for (int i = 0; known && i < those->count; i++)
+        if (waited[i] > 0)
+            span_move(those->what[i], WAITING_FOR_OTHERS, those->backward[i], waited[i]);
+    those->count = 0;
 }
 
 void waiting_step(const Mesh *mesh)
 {
-    compare(mesh->tp ? mesh->tp : mesh->world, &heard.step[OVER_TP]);
-    compare(mesh->dp, &heard.step[OVER_DP]);
-    heard.step[OVER_TP].count = heard.step[OVER_DP].count = 0;
+    compare(mesh_tp_group(mesh), &over_tp);
+    compare(mesh->dp, &over_dp);
 }
-
-int waiting_apart(SpanTotal spans[MAX_SPANS], int count)
-{
-    SpanTotal all = {.what = WAITING_FOR_OTHERS};
-    for (int i = 0; i < count; i++)
-        for (int kind = 0; kind < KINDS; kind++)
-            for (int pass = 0; pass < 2 && strcmp(spans[i].what, NAMES[kind]) == 0; pass++) {
-                spans[i].seconds[pass] -= heard.waited[kind][pass];
-                all.seconds[pass] += heard.waited[kind][pass];
-            }
-    if (count == MAX_SPANS || all.seconds[0] + all.seconds[1] == 0)
-        return count;
-    spans[count] = all;
-    return count + 1;
-}
-
-enum { WARM_UP = 2 };
 
 void profile_step(int64_t done)
 {
@@ -111,7 +89,7 @@ static int by_time(const void *a, const void *b)
 void profile_report(Report *report, int64_t steps)
 {
     SpanTotal spans[MAX_SPANS];
-    int count = waiting_apart(spans, spans_read(spans));
+    int count = spans_read(spans);
     qsort(spans, (size_t)count, sizeof *spans, by_time);
     report_profile(report, spans, count, steps > WARM_UP ? steps - WARM_UP : steps);
 }

@@ -28,13 +28,12 @@ bool waiting_of(Group *group, const double *seconds, int count, double *waited);
 /** What was counted so far is forgotten, and exchanges are listened to from now on. */
 void waiting_begin(void);
 
-/** A step is over: its exchanges are set beside those of the other ranks. Collective. */
+/** A step is over: its exchanges are set beside those of the other ranks, and what was waited becomes a span of its own. Collective. */
 void waiting_step(const Mesh *mesh);
 
-/** Takes the waiting out of the spans, and adds it as one of its own where there was any. @return how many there are now */
-int waiting_apart(SpanTotal spans[MAX_SPANS], int count);
+enum { WARM_UP = 2 }; /**< steps of a run that fill the pool and the caches */
 
-/** Step `done` of this run (from 0) begins: the first two fill the pool and the caches, and are left out where more follow. */
+/** Step `done` of this run (from 0) begins: those of the warm-up are left out where more follow. */
 void profile_step(int64_t done);
 
 /** Prints the table of rank 0 and writes it as a line of the metrics. What this rank waited for others stands apart from what

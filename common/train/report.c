@@ -40,14 +40,25 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     return report;
 }
 
-void report_close(Report *report)
+static void close_bar(Report *report)
 {
     if (report->bar_open)
-        putchar('\n'); /* an error ended the run: it is not to stand behind the bar */
+        putchar('\n');
+    report->bar_open = false;
+}
+
+void report_close(Report *report)
+{
+    close_bar(report); /* an error ended the run: it is not to stand behind the bar */
     fflush(stdout);
     if (report->metrics)
         fclose(report->metrics);
     free(report);
+}
+
+static double millions(int64_t count)
+{
+    return (double)count / 1e6;
 }
 
 void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
@@ -57,8 +68,8 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
     printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
            b->layers, b->hidden, b->heads, b->vocabulary,
            b->positions ? _(", learned positions") : "", b->dropout);
-    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"),
-           (double)parameters / 1e6, (double)held / 1e6);
+    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"), millions(parameters),
+           millions(held));
     printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d\n",
                     "layout    %d ranks: tensor parallel %d, data parallel %d\n",
                     (unsigned long)ranks),
@@ -82,14 +93,20 @@ static json_t *number(double value)
 }
 
 /* What cannot be written is said at once; the run goes on, and its exit status tells. */
+static void lose(Report *report)
+{
+    if (!report->lost)
+        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
+                strerror(errno));
+    report->lost = true;
+}
+
 static void write_line(Report *report, json_t *object)
 {
     bool good = !json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
                 putc('\n', report->metrics) != EOF && !fflush(report->metrics);
-    if (!good && !report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
-                strerror(errno));
-    report->lost = report->lost || !good;
+    if (!good)
+        lose(report);
     json_decref(object);
 }
 
@@ -97,10 +114,8 @@ void report_sync(Report *report)
 {
     if (!report->metrics || report->lost || fsync(fileno(report->metrics)) == 0)
         return;
-    report->lost = errno != EINVAL && errno != EROFS; /* a pipe and a terminal are on no disk */
-    if (report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
-                strerror(errno));
+    if (errno != EINVAL && errno != EROFS) /* a pipe and a terminal are on no disk */
+        lose(report);
 }
 
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem)
@@ -117,11 +132,10 @@ static void progress(Report *report, const StepReport *s)
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
         int filled = (int)(WIDTH * s->step / report->steps);
-        char bar[WIDTH + 1];
+        printf("\r[");
         for (int i = 0; i < WIDTH; i++)
-            bar[i] = i < filled ? '#' : '.';
-        bar[WIDTH] = '\0';
-        printf("\r[%s] ", bar);
+            putchar(i < filled ? '#' : '.');
+        printf("] ");
         printf(_("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "), (long long)s->step,
                (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
         fputs("\033[K", stdout);
@@ -146,22 +160,15 @@ void report_step(Report *report, const StepReport *s)
         json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I}", "step",
                   (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
                   s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
-                  s->tokens_per_second, "comm_bytes", (json_int_t)s->comm_bytes, "comm_s",
-                  s->comm_seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
-                  (json_int_t)s->comm_bytes_tp, "comm_bytes_dp", (json_int_t)s->comm_bytes_dp);
+                  s->tokens_per_second, "comm_bytes", (json_int_t)s->sent.all.bytes, "comm_s",
+                  s->sent.all.seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
+                  (json_int_t)s->sent.tp.bytes, "comm_bytes_dp", (json_int_t)s->sent.dp.bytes);
     if (!(s->gradient_norm < 0))
         json_object_set_new(line, "grad_norm", number(s->gradient_norm));
     if (s->scale > 0)
         json_object_update_new(line, json_pack("{s:f, s:I}", "loss_scale", s->scale,
                                                "steps_left_out", (json_int_t)s->left_out));
     write_line(report, line);
-}
-
-static void close_bar(Report *report)
-{
-    if (report->bar_open)
-        putchar('\n');
-    report->bar_open = false;
 }
 
 void report_evaluation(Report *report, int64_t rows)
@@ -189,12 +196,12 @@ static json_t *summary_of(const RankReport *r, int rank)
         "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
         "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
         (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
-        (json_int_t)r->peak_bytes, "peak", "weights", (json_int_t)r->weights, "gradients",
-        (json_int_t)r->gradients, "optimiser", (json_int_t)r->optimiser, "activations",
-        (json_int_t)r->activations, "step_s", r->step_seconds, "comm_bytes",
-        (json_int_t)r->comm_bytes, "comm_s", r->comm_seconds, "comm_not_hidden_s",
-        fmax(r->wait_seconds, 0), "comm_bytes_tp", (json_int_t)r->comm_bytes_tp, "comm_bytes_dp",
-        (json_int_t)r->comm_bytes_dp);
+        (json_int_t)r->use.peak_total, "peak", "weights", (json_int_t)r->use.peak[WEIGHTS],
+        "gradients", (json_int_t)r->use.peak[GRADIENTS], "optimiser",
+        (json_int_t)r->use.peak[OPTIMISER], "activations", (json_int_t)r->use.peak[ACTIVATIONS],
+        "step_s", r->step_seconds, "comm_bytes", (json_int_t)r->sent.all.bytes, "comm_s",
+        r->sent.all.seconds, "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
+        (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -221,7 +228,6 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 /* Two tables, which an ordinary terminal of 80 columns has room for. */
 static void print_run(const RankReport *ranks, int count)
 {
-    const double mb = 1e6;
     puts(_("\n                    parameters     step     MB sent         comm not hidden\n"
            "rank   loss accuracy    held M       ms      tp     dp        s         ms"));
     for (int i = 0; i < count; i++) {
@@ -230,19 +236,19 @@ static void print_run(const RankReport *ranks, int count)
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
         printf("%4d %6.4f   %6.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss, r->accuracy,
-               r->parameters / 1e6, 1e3 * r->step_seconds, r->comm_bytes_tp / mb,
-               r->comm_bytes_dp / mb, r->comm_seconds, wait);
+               millions(r->parameters), 1e3 * r->step_seconds, millions(r->sent.tp.bytes),
+               millions(r->sent.dp.bytes), r->sent.all.seconds, wait);
     }
 }
 
 static void print_memory(const RankReport *ranks, int count)
 {
-    const double mb = 1e6;
     puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
     for (int i = 0; i < count; i++) {
-        const RankReport *r = &ranks[i];
-        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, r->peak_bytes / mb,
-               r->weights / mb, r->gradients / mb, r->optimiser / mb, r->activations / mb);
+        const PoolUse *use = &ranks[i].use;
+        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, millions(use->peak_total),
+               millions(use->peak[WEIGHTS]), millions(use->peak[GRADIENTS]),
+               millions(use->peak[OPTIMISER]), millions(use->peak[ACTIVATIONS]));
     }
 }
 

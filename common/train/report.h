@@ -7,8 +7,14 @@
 #include <stdio.h>
 
 #include "base/spans.h"
+#include "comm/comm.h"
 #include "tensor/pool.h"
 #include "train/config.h"
+
+/** What this rank has sent: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
+typedef struct Sent {
+    Counter tp, dp, all; /**< with the time spent in exchanges */
+} Sent;
 
 /** One step, as a line of the metrics file has it. */
 typedef struct StepReport {
@@ -16,27 +22,22 @@ typedef struct StepReport {
     int epoch;    /**< from 1 */
     /** means over the step's rows; the learning rate; of the step */
     double loss, accuracy, rate, seconds, tokens_per_second;
-    int64_t comm_bytes_tp, comm_bytes_dp; /**< of these, those over tp and over the replicas */
-    int64_t comm_bytes;                   /**< sent by this rank in this step */
-    double comm_seconds;                  /**< in exchanges, of this rank in this step */
+    Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative where it was not computed */
     double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
     int64_t left_out;     /**< steps so far in which a gradient became infinite */
 } StepReport;
 
-/** One rank's row of the table at the end; all numbers are doubles, so that rows travel as one array. */
+/** One rank's row of the table at the end. */
 typedef struct RankReport {
-    double loss, accuracy; /**< on the test set, or of the last epoch's training */
-    double parameters;     /**< held */
-    double peak_bytes;     /**< of tensors */
-    double weights, gradients, optimiser, activations; /**< bytes, at the peak */
-    double step_seconds;                               /**< median */
-    /** as comm_bytes, over the ranks that split a model and over the replicas */
-    double comm_bytes_tp, comm_bytes_dp;
-    double comm_bytes, comm_seconds; /**< of all steps */
-    double wait_seconds;   /**< of a median step's reduction what the backward pass did not hide */
-    double resident_bytes; /**< the most that the process had in memory, with libraries and MPI */
+    double loss, accuracy;  /**< on the test set, or of the last epoch's training */
+    int64_t parameters;     /**< held */
+    PoolUse use;            /**< memory of tensors */
+    Sent sent;              /**< in all steps */
+    double step_seconds;    /**< median */
+    double wait_seconds;    /**< of it the reduction that was not hidden; -1 with one replica */
+    int64_t resident_bytes; /**< the most that the process had in memory, with libraries and MPI */
 } RankReport;
 
 /** What rank 0 writes to: the terminal and the metrics file. */

@@ -7,15 +7,7 @@
 #include "base/clock.h"
 #include "train/profile.h"
 
-enum { WARM_UP = 2 };
-
 static Trace *kept; /* a listener gets no context */
-
-/* Before balise 8 all ranks split one model. */
-static Group *tp_group(const Mesh *mesh)
-{
-    return mesh->tp ? mesh->tp : mesh->world;
-}
 
 static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
 {
@@ -43,21 +35,19 @@ static void hear(const char *what, bool backward, double seconds)
         return;
     }
     const Mesh *mesh = t->mesh;
-    const Counter tp = group_total(tp_group(mesh)),
-                  dp = mesh->dp ? group_total(mesh->dp) : (Counter){0};
+    const Sent sent = sent_so_far(mesh);
+    const bool exchanged = mesh->tp_degree > 1 && sent.tp.calls > t->sent.tp.calls;
     const PoolUse use = pool_use(t->pool);
     Span *span = &t->span[t->spans++];
-    *span =
-        (Span){.what = what,
-               .kind = kind_of(mesh, what, backward, mesh->tp_degree > 1 && tp.calls > t->tp.calls),
-               .begin = t->last,
-               .seconds = seconds,
-               .sent_tp = tp.bytes - t->tp.bytes,
-               .sent_dp = dp.bytes - t->dp.bytes};
+    *span = (Span){.what = what,
+                   .kind = kind_of(mesh, what, backward, exchanged),
+                   .begin = t->last,
+                   .seconds = seconds,
+                   .sent_tp = sent.tp.bytes - t->sent.tp.bytes,
+                   .sent_dp = sent.dp.bytes - t->sent.dp.bytes};
     memcpy(span->held, use.now, sizeof span->held);
     t->last += seconds;
-    t->tp = tp;
-    t->dp = dp;
+    t->sent = sent;
 }
 
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
@@ -79,8 +69,7 @@ void trace_step(int64_t done)
     t->within = done >= t->warm_up && t->steps < TRACED_STEPS && done - t->warm_up == t->steps;
     if (!t->within)
         return;
-    t->tp = group_total(tp_group(t->mesh));
-    t->dp = t->mesh->dp ? group_total(t->mesh->dp) : (Counter){0};
+    t->sent = sent_so_far(t->mesh);
     spans_run(true);
     t->last = clock_now() - t->zero;
     t->step[t->steps] = (TracedStep){.done = done, .begin = t->last};
@@ -134,17 +123,13 @@ static void keep_common_steps(Trace *t)
     t->spans = t->steps ? t->step[t->steps - 1].spans : 0;
 }
 
-static void compare_all(Trace *t)
+const Trace *trace_compared(void)
 {
+    Trace *t = kept;
     keep_common_steps(t);
     if (t->mesh->tp_degree > 1)
-        compare(t, SPAN_TP, tp_group(t->mesh));
+        compare(t, SPAN_TP, mesh_tp_group(t->mesh));
     if (t->mesh->dp && t->mesh->dp_degree > 1)
         compare(t, SPAN_DP, t->mesh->dp);
-}
-
-bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem)
-{
-    compare_all(kept);
-    return trace_file_write(kept, path, first, problem);
+    return t;
 }

@@ -9,8 +9,7 @@
 #pragma once
 
 #include "base/problem.h"
-#include "mesh/mesh.h"
-#include "tensor/pool.h"
+#include "train/trainer.h"
 
 /** Sets the clocks, and listens to the spans of `steps` steps to come; of very few all are kept. Collective. */
 void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
@@ -23,7 +22,7 @@ void trace_step_ends(void);
 /** Puts together what all ranks kept, in the file `path` of rank 0: beside it first, then renamed. Collective. `first`
  *  steps were done before this run.
  *  @return false with `problem`, the same on every rank, where it cannot be written */
-bool trace_write(const Mesh *mesh, const char *path, int64_t first, Problem *problem);
+bool trace_write(const char *path, int64_t first, Problem *problem);
 
 /** Gives back the memory; also where there was no trace. */
 void trace_close(void);
@@ -76,11 +75,11 @@ typedef struct Trace {
     TracedStep step[TRACED_STEPS]; /**< the first `steps` are filled */
     int64_t warm_up;               /**< the first step that is kept */
     double zero, last;             /**< on the clock of this machine; the end of the last span */
-    Counter tp, dp;                /**< sent until then */
+    Sent sent;                     /**< until then */
     bool within;                   /**< a step that is kept */
     /** the ranks of a tp group, or of a dp group, made different numbers of exchanges: no waiting is known */
     bool unlike[2];
 } Trace;
 
-/** The file, on rank 0. Collective. */
-bool trace_file_write(const Trace *trace, const char *path, int64_t first, Problem *problem);
+/** What this rank has kept, with what it waited for others. Collective. */
+const Trace *trace_compared(void);

@@ -100,7 +100,7 @@ static void put_rank(FILE *file, const Trace *t, int rank)
         json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*}}", "ph", "M", "pid", rank, "name",
                   "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
                   "waiting_unknown_dp", t->unlike[1], "tp_group",
-                  members_of(mesh, mesh->tp ? mesh->tp : mesh->world), "dp_group",
+                  members_of(mesh, mesh_tp_group(mesh)), "dp_group",
                   mesh->dp ? members_of(mesh, mesh->dp) : NULL));
 }
 
@@ -176,8 +176,9 @@ bool trace_can_be_written(const char *path, Problem *problem)
     return file;
 }
 
-bool trace_file_write(const Trace *t, const char *path, int64_t first, Problem *problem)
+bool trace_write(const char *path, int64_t first, Problem *problem)
 {
+    const Trace *t = trace_compared();
     const bool mine = group_rank(t->mesh->world) == 0;
     Replacement *file = mine ? replacement_begin(path, hint, what, problem) : NULL;
     if (file)

@@ -40,11 +40,6 @@ _Noreturn void run_ends(Problem *problem, void *address)
     _exit(BAD_INPUT);
 }
 
-void run_noted(Problem *problem, void *address)
-{
-    run_ends(problem, address);
-}
-
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     Problem problem;
@@ -67,23 +62,18 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
         "an exchange failed in MPI: %s", text);
 }
 
-/* Before there are ranks, and perhaps where there can be none: what is wrong with the options? */
-static int dry_run(const TrainConfig *config, bool good, Problem *problem)
-{
-    good = good && train_config_dry(config, problem);
-    if (!good)
-        problem_print(stderr, problem);
-    return good ? 0 : BAD_INPUT;
-}
-
 int main(int argc, char **argv)
 {
     language_begin();
     TrainConfig config;
     Problem problem = {0};
     bool good = train_config(&config, argc, argv, &problem);
-    if (config.dry)
-        return dry_run(&config, good, &problem);
+    if (config.dry) { /* before there are ranks, and perhaps where there can be none */
+        good = good && train_config_dry(&config, &problem);
+        if (!good)
+            problem_print(stderr, &problem);
+        return good ? 0 : BAD_INPUT;
+    }
     signal(SIGINT, ask_to_stop);
     signal(SIGTERM, ask_to_stop);
     signal(SIGUSR1, ask_to_stop);

@@ -8,24 +8,23 @@
 #include "train/profile.h"
 #include "train/trace.h"
 
-/* What was sent so far: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
-typedef struct Sent {
-    Counter tp, dp, all;
-} Sent;
-
-static Counter plus(Counter a, Counter b)
+/* a + sign b. */
+static Counter plus(Counter a, int sign, Counter b)
 {
-    return (Counter){a.calls + b.calls, a.bytes + b.bytes, a.seconds + b.seconds};
+    return (Counter){a.calls + sign * b.calls, a.bytes + sign * b.bytes,
+                     a.seconds + sign * b.seconds};
 }
 
-static Sent sent_so_far(const Mesh *mesh)
+static Sent sent_plus(Sent a, int sign, Sent b)
 {
-    Sent sent = {.all = group_total(mesh->world)};
-    if (mesh->dp)
-        sent.dp = group_total(mesh->dp);
-    sent.tp = mesh->tp ? group_total(mesh->tp) : sent.all;
-    sent.all = plus(sent.all, plus(mesh->tp ? sent.tp : (Counter){0}, sent.dp));
-    return sent;
+    return (Sent){plus(a.tp, sign, b.tp), plus(a.dp, sign, b.dp), plus(a.all, sign, b.all)};
+}
+
+Sent sent_so_far(const Mesh *mesh)
+{
+    const Counter world = group_total(mesh->world), tp = group_total(mesh->tp),
+                  dp = group_total(mesh->dp);
+    return (Sent){group_total(mesh_tp_group(mesh)), dp, plus(world, 1, plus(tp, 1, dp))};
 }
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
@@ -40,13 +39,10 @@ static bool anybody_stops(const Trainer *t)
 static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
                        Sent before)
 {
-    Sent after = sent_so_far(&t->mesh);
+    step->sent = sent_plus(sent_so_far(&t->mesh), -1, before);
+    t->sent = sent_plus(t->sent, 1, step->sent);
     t->step_seconds[t->step - 1] = seconds;
     t->wait_seconds[t->step - 1] = step->wait_seconds;
-    t->sent.bytes += step->comm_bytes = after.all.bytes - before.all.bytes;
-    t->sent.seconds += step->comm_seconds = after.all.seconds - before.all.seconds;
-    t->sent_tp += step->comm_bytes_tp = after.tp.bytes - before.tp.bytes;
-    t->sent_dp += step->comm_bytes_dp = after.dp.bytes - before.dp.bytes;
     metrics_synchronise(&metrics, &t->mesh);
     t->epoch.loss_sum += metrics.loss_sum;
     t->epoch.correct += metrics.correct;
@@ -134,33 +130,23 @@ static double median(double *values, int64_t count)
 
 static void report_end(Trainer *t)
 {
-    enum { NUMBERS = sizeof(RankReport) / sizeof(double) };
-    PoolUse use = pool_use(t->pool);
     struct rusage process;
     getrusage(RUSAGE_SELF, &process);
-    int ranks = group_size(t->world), rank = group_rank(t->world);
-    RankReport *all = calloc((size_t)ranks, sizeof *all);
-    all[rank] = (RankReport){
+    const int64_t steps = t->step - t->first_step;
+    const RankReport mine = {
         .loss = t->epoch.loss_sum / t->epoch.count,
         .accuracy = t->epoch.correct / t->epoch.count,
-        .parameters = (double)model_held(t->model),
-        .peak_bytes = (double)use.peak_total,
-        .weights = (double)use.peak[WEIGHTS],
-        .gradients = (double)use.peak[GRADIENTS],
-        .optimiser = (double)use.peak[OPTIMISER],
-        .activations = (double)use.peak[ACTIVATIONS],
-        .step_seconds = median(t->step_seconds + t->first_step, t->step - t->first_step),
-        .resident_bytes = 1024.0 * (double)process.ru_maxrss,
-        .comm_bytes = (double)t->sent.bytes,
-        .comm_seconds = t->sent.seconds,
-        .comm_bytes_tp = (double)t->sent_tp,
-        .comm_bytes_dp = (double)t->sent_dp,
-        .wait_seconds = t->mesh.dp_degree > 1
-                            ? median(t->wait_seconds + t->first_step, t->step - t->first_step)
-                            : -1};
-    group_sum(t->world, &all[0].loss, ranks * NUMBERS); /* the other ranks' rows are zero here */
+        .parameters = model_held(t->model),
+        .use = pool_use(t->pool),
+        .sent = t->sent,
+        .step_seconds = median(t->step_seconds + t->first_step, steps),
+        .wait_seconds = t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, steps) : -1,
+        .resident_bytes = 1024 * (int64_t)process.ru_maxrss};
+    const int ranks = group_size(t->world);
+    RankReport *all = calloc((size_t)ranks, sizeof *all);
+    MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, group_comm(t->world));
     if (t->report && t->config->profile)
-        profile_report(t->report, t->step - t->first_step);
+        profile_report(t->report, steps);
     if (t->report)
         report_ranks(t->report, all, ranks, t->interrupted);
     free(all);
@@ -201,7 +187,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     if (good && t.report)
         good = report_is_complete(t.report, config, problem);
     if (config->trace && agree(world, good, problem))
-        good = trace_write(&t.mesh, config->trace, t.first_step, problem);
+        good = trace_write(config->trace, t.first_step, problem);
     trace_close();
     trainer_close(&t);
     return good;

@@ -8,6 +8,7 @@
 #include "autograd/operations.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
+#include "mesh/mesh.h"
 #include "optim/optim.h"
 #include "train/buckets.h"
 #include "train/report.h"
@@ -44,11 +45,12 @@ typedef struct Trainer {
     int64_t local_batch; /**< rows of a step on this replica */
     /** of each step; the reduction's part that was not hidden */
     double *step_seconds, *wait_seconds;
-    Counter sent; /**< in all steps */
-    /** bytes in all steps, over the ranks that split a model and over the replicas */
-    int64_t sent_tp, sent_dp;
+    Sent sent;     /**< in all steps */
     Metrics epoch; /**< sums of the epoch so far; behind its evaluation those of that */
 } Trainer;
+
+/** What this rank has sent since the groups were made. */
+Sent sent_so_far(const Mesh *mesh);
 
 /** Opens the data, makes samplers and batch. Collective; false with `problem`, on every rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
@@ -77,6 +79,9 @@ void trainer_close(Trainer *t);
 /** Did all ranks succeed, as this one did if `good`? Where not, `problem` becomes that of the first rank that failed, on every
  *  rank. Collective. */
 bool agree(Group *group, bool good, Problem *problem);
+
+/** Is x the same on all ranks of the group? Collective. */
+bool is_same_over(Group *group, uint64_t x);
 
 /** Do the kernels of all ranks run on devices of one type (see backend_device())? Collective.
  *  @return true if so; false with `problem` on every rank */
@@ -108,9 +113,6 @@ void checkpoint_describe(const Trainer *t);
 
 /** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
-
-/** Gives back the lock of the SAVE folder. */
-void checkpoint_close(Trainer *t);
 
 /* ---- step.c: a run in which nothing moves says so ----------------------------------------------------- */
 

@@ -103,7 +103,7 @@ static real *filled;
 
 static void remember_weights(Scenario *run)
 {
-    size_t bytes = (size_t)model_arena_size(run->model) * sizeof *filled;
+    size_t bytes = (size_t)run->model->arena_size * sizeof *filled;
     filled = realloc(filled, bytes + 1);
     backend_read(filled, model_weights(run->model), (int64_t)bytes);
 }
@@ -112,7 +112,7 @@ static bool weights_have_changed(Scenario *run)
 {
     backend_wait();
     return memcmp(filled, model_weights(run->model),
-                  (size_t)model_arena_size(run->model) * sizeof *filled) != 0;
+                  (size_t)run->model->arena_size * sizeof *filled) != 0;
 }
 
 static void forward(Scenario *run, const LayerScenario *layer, const void *made, Pass *pass,
@@ -264,8 +264,8 @@ static void one_step(Scenario *run, const LayerScenario *layer, void *const made
     }
     model_complete_gradients(run->model);
     write_arena(run, WEIGHT_GRADIENT, GRADIENT_OF, step);
-    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model),
-                    model_gradients(run->model), rate, 0);
+    kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
+                    rate, 0);
     write_arena(run, STEP, VALUE_OF, step);
 }
 
@@ -275,7 +275,7 @@ void run_layers(Scenario *run, const LayerScenario *layer)
     run->model = model_new(run->pool, run->mesh, run->c.key);
     for (int i = 0; i < LAYERS; i++) {
         at(run, labelled(MAKING_OF, i, NO_STEP));
-        made[i] = layer->make(within(model_builder(run->model), layer_names[i]), &run->c, i,
+        made[i] = layer->make(within(run->model->builder, layer_names[i]), &run->c, i,
                               width_of(&run->c, layer, i));
     }
     model_finish(run->model);

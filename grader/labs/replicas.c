@@ -129,8 +129,8 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
     bucket_set_begin(buckets, run->tape);
     tape_backward(run->tape, loss, NULL);
     bucket_set_finish(buckets, run->tape);
-    kernel_sgd_step(model_arena_size(run->model), model_weights(run->model),
-                    model_gradients(run->model), rate, 0);
+    kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
+                    rate, 0);
     if (run->mesh->dp)
         group_sum(run->mesh->dp, &mean, 1);
     stream_entry(&run->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)
@@ -149,7 +149,7 @@ void run_whole_model(Scenario *run)
                          .classes = 2,
                          .dropout = c->p};
     run->model = model_new(run->pool, run->mesh, c->key);
-    Bert *bert = bert_new(model_builder(run->model), &config);
+    Bert *bert = bert_new(run->model->builder, &config);
     model_finish(run->model);
     BucketSet *buckets = bucket_set_new(run->model, 4096);
     for (int step = 0; step < MODEL_STEPS; step++)

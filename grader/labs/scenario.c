@@ -60,13 +60,13 @@ static void write_held(Scenario *run, EntryKind kind, Check check, Label label, 
 
 void write_parameters(Scenario *run)
 {
-    for (Parameter *p = model_parameters(run->model); p; p = p->next)
+    for (Parameter *p = run->model->parameters; p; p = p->next)
         write_held(run, PARAMETER, SHARDING, label_named(p->name), p, p->value);
 }
 
 void write_arena(Scenario *run, Check check, What what, int step)
 {
-    for (Parameter *p = model_parameters(run->model); p; p = p->next) {
+    for (Parameter *p = run->model->parameters; p; p = p->next) {
         Label label = label_named(p->name);
         label.what = what;
         label.of = A_PARAMETER;

@@ -254,5 +254,5 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
 
 void values_watch(Tape *tape, Rings *rings)
 {
-    tape_observe(tape, (Observer){see, rings});
+    tape->observer = (Observer){see, rings};
 }

@@ -1,6 +1,6 @@
 /* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4 ranks:
  * integers, so that every sum is exact. Rank 0.._i-1 are one group and the others another, at once. */
-#include "autograd/tape_parts.h"
+#include "autograd/tape.h"
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"
 

@@ -282,7 +282,7 @@ END_TEST
 START_TEST(raw_access_to_a_parameter_leaves_its_shard)
 {
     Model *model = model_new(pool, &mesh, 1);
-    Tensor *w = parameter(model_builder(model), "weight", SHAPE(6, H), shard(0));
+    Tensor *w = parameter(model->builder, "weight", SHAPE(6, H), shard(0));
     model_finish(model);
     model_use_tape(model, tape);
     tensor_data(w)[0] = 1;
@@ -321,7 +321,7 @@ END_TEST
 START_TEST(uneven_parts_are_for_what_is_added)
 {
     Model *model = model_new(pool, &mesh, 1);
-    Builder *b = model_builder(model);
+    Builder *b = model->builder;
     Tensor *rows = parameter(b, "rows", SHAPE(5, H), shard(0)),
            *columns = parameter(b, "columns", SHAPE(H, 5), shard(1));
     model_finish(model);

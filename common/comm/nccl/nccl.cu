@@ -179,9 +179,8 @@ static void nccl_leave(Group *group)
 }
 
 static const Transport over_nccl = {
-    "NCCL",         nccl_all_reduce, nccl_all_gather, nccl_reduce_scatter,
-    nccl_broadcast, nccl_send,       nccl_receive,    nccl_all_reduce_start,
-    nccl_wait,      nccl_poke,       nccl_leave};
+    nccl_all_reduce, nccl_all_gather,       nccl_reduce_scatter, nccl_broadcast, nccl_send,
+    nccl_receive,    nccl_all_reduce_start, nccl_wait,           nccl_poke,      nccl_leave};
 
 /* The library that is loaded may be another one than that of the header. */
 static int check_version(void)

@@ -43,7 +43,7 @@ static void print_tensor(const char *prefix, const char *name, const Tensor *x)
 
 static void print_parameters(Run *run, const char *prefix, bool gradients)
 {
-    for (Parameter *p = model_parameters(run->model); p; p = p->next)
+    for (Parameter *p = run->model->parameters; p; p = p->next)
         print_tensor(prefix, p->name, gradients ? p->value->gradient : p->value);
 }
 
@@ -99,7 +99,7 @@ static void pass(Run *run, bool prints)
 
 static void print_steps(Run *run)
 {
-    int64_t count = model_arena_size(run->model);
+    int64_t count = run->model->arena_size;
     size_t bytes = (size_t)count * sizeof(real);
     real *weights = model_weights(run->model), *before = malloc(bytes), *m = calloc(1, bytes),
          *v = calloc(1, bytes);
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
                .positions = size[7]};
     run.model = model_new(run.pool, &run.mesh, 5);
     run.tape = tape_new(run.pool, &run.mesh);
-    run.bert = bert_new(model_builder(run.model), &run.config);
+    run.bert = bert_new(run.model->builder, &run.config);
     model_finish(run.model);
     print_parameters(&run, "weights/", false);
     pass(&run, true);

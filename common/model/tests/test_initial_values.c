@@ -20,7 +20,7 @@ static const Cut CUTS[] = {{SHAPE(12, 5), 0},   {SHAPE(5, 12), 1},   {SHAPE(13, 
 
 static Tensor *only_parameter(Model *model, const Cut *cut, Placement placement, Initial initial)
 {
-    Tensor *x = parameter_with(model_builder(model), "weight", cut->shape, placement, initial);
+    Tensor *x = parameter_with(model->builder, "weight", cut->shape, placement, initial);
     model_finish(model);
     return x;
 }
@@ -111,7 +111,7 @@ END_TEST
 START_TEST(a_layer_norm_starts_as_the_identity)
 {
     Model *model = model_of_rank(1, 3);
-    layer_norm_new(within(model_builder(model), "norm"), 5);
+    layer_norm_new(within(model->builder, "norm"), 5);
     model_finish(model);
     for (int i = 0; i < 5; i++) {
         ck_assert_float_eq(reals(model_parameter(model, "norm.weight")->value)[i], 1);
@@ -125,12 +125,12 @@ START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
 {
     Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43),
           *turned = model_of_rank(0, 1);
-    Tensor *a = parameter(model_builder(model), "a", SHAPE(4, 8), whole());
-    Tensor *b = parameter(model_builder(model), "b", SHAPE(4, 8), whole());
-    Tensor *c = parameter(model_builder(other), "a", SHAPE(4, 8), whole());
-    Tensor *d = parameter(model_builder(turned), "b", SHAPE(4, 8), whole());
-    Tensor *e = parameter(within(model_builder(turned), "x"), "a", SHAPE(4, 8), whole());
-    Tensor *f = parameter(model_builder(turned), "a", SHAPE(4, 8), whole());
+    Tensor *a = parameter(model->builder, "a", SHAPE(4, 8), whole());
+    Tensor *b = parameter(model->builder, "b", SHAPE(4, 8), whole());
+    Tensor *c = parameter(other->builder, "a", SHAPE(4, 8), whole());
+    Tensor *d = parameter(turned->builder, "b", SHAPE(4, 8), whole());
+    Tensor *e = parameter(within(turned->builder, "x"), "a", SHAPE(4, 8), whole());
+    Tensor *f = parameter(turned->builder, "a", SHAPE(4, 8), whole());
     model_finish(model);
     model_finish(other);
     model_finish(turned);

@@ -47,10 +47,10 @@ static const char *const NAMES[] = {
 START_TEST(the_names_of_the_bert_are_fixed)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model_builder(model), &SMALL);
+    bert_new(model->builder, &SMALL);
     model_finish(model);
     size_t count = 0;
-    for (Parameter *p = model_parameters(model); p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next) {
         ck_assert_uint_lt(count, sizeof NAMES / sizeof *NAMES);
         ck_assert_str_eq(p->name, NAMES[count++]);
         ck_assert_ptr_eq(model_parameter(model, p->name), p);
@@ -64,12 +64,12 @@ END_TEST
 START_TEST(the_bert_has_the_parameters_of_its_sizes)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model_builder(model), &SMALL);
+    bert_new(model->builder, &SMALL);
     model_finish(model);
     const int64_t h = 8, block = 4 * h + 4 * h * h + 8 * h * h;
     ck_assert_int_eq(model_full(model), 30 * h + 6 * h + 2 * block + h * h + 2 * h);
     ck_assert_int_eq(model_held(model), model_full(model));
-    ck_assert_int_eq(pool_use(pool).now[WEIGHTS], model_arena_size(model) * (int64_t)sizeof(real));
+    ck_assert_int_eq(pool_use(pool).now[WEIGHTS], model->arena_size * (int64_t)sizeof(real));
     ck_assert_int_eq(pool_use(pool).now[GRADIENTS], pool_use(pool).now[WEIGHTS]);
     model_free(model);
     ck_assert_int_eq(pool_use(pool).now[WEIGHTS] + pool_use(pool).now[GRADIENTS], 0);
@@ -79,13 +79,13 @@ END_TEST
 START_TEST(arenas_hold_one_parameter_after_the_other)
 {
     Model *model = model_of_rank(0, 1);
-    Builder *b = model_builder(model);
+    Builder *b = model->builder;
     const int64_t counts[] = {3, 16, 17, 1};
     Tensor *x[4];
     for (int i = 0; i < 4; i++)
         x[i] = parameter(b, (const char *[]){"a", "b", "c", "d"}[i], SHAPE(counts[i]), whole());
     model_finish(model);
-    ck_assert_int_eq(model_arena_size(model), 16 + 16 + 32 + 16);
+    ck_assert_int_eq(model->arena_size, 16 + 16 + 32 + 16);
     const int64_t begins[] = {0, 16, 32, 64};
     for (int i = 0; i < 4; i++) {
         ck_assert_ptr_eq(reals(x[i]), model_weights(model) + begins[i]);
@@ -106,9 +106,9 @@ START_TEST(a_fill_goes_by_the_index_in_the_whole)
 {
     Model *model =
         model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
-    Tensor *rows = parameter(model_builder(model), "rows", SHAPE(10, 3), shard(0));
-    Tensor *columns = parameter(model_builder(model), "columns", SHAPE(2, 5), shard(1));
-    Tensor *all = parameter(model_builder(model), "all", SHAPE(7), whole());
+    Tensor *rows = parameter(model->builder, "rows", SHAPE(10, 3), shard(0));
+    Tensor *columns = parameter(model->builder, "columns", SHAPE(2, 5), shard(1));
+    Tensor *all = parameter(model->builder, "all", SHAPE(7), whole());
     model_finish(model);
     double offset = 0.5;
     model_fill(model, NULL, its_index, &offset);
@@ -127,8 +127,8 @@ END_TEST
 START_TEST(gradients_that_nobody_set_are_completed_with_zeros)
 {
     Model *model = model_of_rank(0, 1);
-    Tensor *used = parameter(model_builder(model), "used", SHAPE(3, 2), whole());
-    Tensor *unused = parameter(model_builder(model), "unused", SHAPE(3, 2), whole());
+    Tensor *used = parameter(model->builder, "used", SHAPE(3, 2), whole());
+    Tensor *unused = parameter(model->builder, "unused", SHAPE(3, 2), whole());
     model_finish(model);
     for (int i = 0; i < 6; i++)
         reals(used->gradient)[i] = reals(unused->gradient)[i] = 5; /* of the step before */
@@ -146,7 +146,7 @@ END_TEST
 START_TEST(two_parameters_of_one_name_are_refused)
 {
     Model *model = model_of_rank(0, 1);
-    Builder *b = model_builder(model);
+    Builder *b = model->builder;
     linear_new(within(b, "up"), 4, 5);
     linear_new(within(b, "down"), 5, 4);
     ASSERT_MISUSE(linear_new(within(b, "up"), 4, 5), "two parameters named up.weight");
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
 {
     Model *model = model_of_rank(0, 2);
-    Builder *b = model_builder(model);
+    Builder *b = model->builder;
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), (Placement){PARTIAL, 0}), "parameter w",
                   "not for parameters");
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 0), whole()), "parameter w", "[4,0]");
@@ -165,12 +165,12 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
     ASSERT_TODO(parameter(b, "w", SHAPE(4, 4), undecided(3)), 3);
     model_free(model);
     model = model_of_rank(0, 2);
-    parameter(model_builder(model), "w", SHAPE(4, 4), whole());
+    parameter(model->builder, "w", SHAPE(4, 4), whole());
     model_finish(model);
-    ASSERT_MISUSE(parameter(model_builder(model), "late", SHAPE(4, 4), whole()), "parameter late",
+    ASSERT_MISUSE(parameter(model->builder, "late", SHAPE(4, 4), whole()), "parameter late",
                   "in use already");
-    ASSERT_MISUSE(new_layer(model_builder(model), 8), "new_layer", "in use already");
-    ASSERT_MISUSE(within(model_builder(model), "late"), "within late", "in use already");
+    ASSERT_MISUSE(new_layer(model->builder, 8), "new_layer", "in use already");
+    ASSERT_MISUSE(within(model->builder, "late"), "within late", "in use already");
     Tensor x = {.shape = SHAPE(2)};
     ASSERT_MISUSE(shard_begin(&x), "shard_begin");
     model_free(model);
@@ -204,7 +204,7 @@ static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool t
     model_clear_gradients(model);
     Tensor *ids = tape_ints(tape, SHAPE(2, 5), (int32_t[]){2, 9, 9, 29, 3, 2, 7, 3, 0, 0});
     Tensor *mask = tape_ints(tape, SHAPE(2, 5), (int32_t[]){1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
-    Tensor *logits = bert_forward(bert, ids, mask, model_mesh(model));
+    Tensor *logits = bert_forward(bert, ids, mask, model->mesh);
     Tensor *loss =
         cross_entropy_mean(logits, tape_ints(tape, SHAPE(2), (int32_t[]){1, 0}), 2, NULL);
     tape_backward(tape, loss, NULL);
@@ -215,11 +215,11 @@ static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool t
 START_TEST(a_step_against_the_gradient_lowers_the_loss_and_allocates_once)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model_builder(model), &SMALL);
+    Bert *bert = bert_new(model->builder, &SMALL);
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
     double first = loss_of(model, bert, tape, 1, false), last = first;
-    int64_t allocations = pool_use(pool).allocations, arena = model_arena_size(model);
+    int64_t allocations = pool_use(pool).allocations, arena = model->arena_size;
     for (int step = 2; step <= 10; step++) {
         kernel_sgd_step(arena, model_weights(model), model_gradients(model), 0.05, 0);
         double loss = loss_of(model, bert, tape, step, false);
@@ -235,10 +235,10 @@ END_TEST
 START_TEST(the_same_step_gives_the_same_numbers)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model_builder(model), &SMALL);
+    Bert *bert = bert_new(model->builder, &SMALL);
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
-    size_t bytes = (size_t)model_arena_size(model) * sizeof(real);
+    size_t bytes = (size_t)model->arena_size * sizeof(real);
     real *gradients = malloc(bytes);
     double loss = loss_of(model, bert, tape, 5, true);
     memcpy(gradients, model_gradients(model), bytes);

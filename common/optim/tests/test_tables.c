@@ -18,8 +18,8 @@ static void start(void)
 {
     pool_up();
     model = model_of_rank(0, 1);
-    before = parameter(model_builder(model), "before", SHAPE(16), whole());
-    table = parameter(model_builder(model), "table", SHAPE(ROWS, COLUMNS), whole());
+    before = parameter(model->builder, "before", SHAPE(16), whole());
+    table = parameter(model->builder, "table", SHAPE(ROWS, COLUMNS), whole());
     model_finish(model);
     tape = tape_new(pool, &mesh);
     optimizer = optimizer_new(

@@ -9,7 +9,7 @@
 static Model *model_of_two(const Mesh *mesh, Pool *pool)
 {
     Model *model = model_new(pool, mesh, 5);
-    Builder *b = model_builder(model);
+    Builder *b = model->builder;
     parameter(within(b, "first"), "weight", SHAPE(4, 6), whole());
     parameter(within(b, "cut"), "weight", SHAPE(4, 6), shard(0));
     parameter(within(b, "last"), "weight", SHAPE(3), whole());

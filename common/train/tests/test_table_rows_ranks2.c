@@ -19,7 +19,7 @@ static void start(void)
     pool = pool_new(0, false);
     mesh_open(&mesh, world, 1);
     model = model_new(pool, &mesh, 5);
-    table = parameter(model_builder(model), "table", SHAPE(ROWS, COLUMNS), whole());
+    table = parameter(model->builder, "table", SHAPE(ROWS, COLUMNS), whole());
     model_finish(model);
     table->is_table = true;
 }

@@ -15,11 +15,6 @@ _Noreturn void run_ends(Problem *problem, void *address)
     exit(2);
 }
 
-void run_noted(Problem *problem, void *address)
-{
-    run_ends(problem, address);
-}
-
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     Problem problem;

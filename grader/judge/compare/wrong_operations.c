@@ -182,7 +182,7 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
     }
     if (now.kind == DROPOUT_MISSING || now.kind == DROPOUT_LAST)
         return x;
-    if (now.kind == DROPOUT_REPEATED && tape_batch(x->tape)->training &&
+    if (now.kind == DROPOUT_REPEATED && x->tape->batch.training &&
         shape_last(x->shape) % now.c->tp == 0)
         return dropout_repeated(x, name, probability, now.c->tp);
     if (now.kind == DROPOUT_TWICE)

@@ -75,7 +75,7 @@ static void repeated_dropout_gradient(Node *node, Tensor *dy)
 
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks)
 {
-    const TapeBatch *batch = tape_batch(x->tape);
+    const TapeBatch *batch = &x->tape->batch;
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns,
             mine = columns / ranks;
     DropoutMask mask = {.key = philox_key(batch->seed, name, (uint64_t)batch->step),
