@@ -30,7 +30,7 @@ resume() { # url, file
         rm -f "$2"
         fail "$(say 'the download cannot be continued')" "$1" "$(say 'run it again: it starts from the beginning')"
         ;;
-    *) fail "$(say 'the download failed')" "$1" "$(say 'check the network and run it again: it goes on where it stopped')" ;;
+    *) fail "$(say 'the download failed')" "$1" "$(say 'check the network and run it again: it resumes where it stopped')" ;;
     esac
 }
 

@@ -222,8 +222,8 @@ static ReviewSet *open_or_build(const char *csv_path, FileBytes csv, const char 
         set = cache_open(path, key);
         if (!set)
             problem_set(
-                problem, path, "look for what removes or changes it, or give another cache folder",
-                "the token cache was written, and is not there or differs when it is read back");
+                problem, path, "find what removes or changes it, or choose another cache folder",
+                "the token cache was written, but is missing or differs when it is read back");
     }
     free(path);
     return set;

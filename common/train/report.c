@@ -87,8 +87,7 @@ static void write_line(Report *report, json_t *object)
     bool good = !json_dumpf(object, report->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
                 putc('\n', report->metrics) != EOF && !fflush(report->metrics);
     if (!good && !report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
-                strerror(errno));
+        fprintf(stderr, _("warning: the metrics can no longer be written: %s\n"), strerror(errno));
     report->lost = report->lost || !good;
     json_decref(object);
 }
@@ -99,8 +98,7 @@ void report_sync(Report *report)
         return;
     report->lost = errno != EINVAL && errno != EROFS; /* a pipe and a terminal are on no disk */
     if (report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
-                strerror(errno));
+        fprintf(stderr, _("warning: the metrics can no longer be written: %s\n"), strerror(errno));
 }
 
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem)
@@ -250,7 +248,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
 {
     close_bar(report);
     if (interrupted)
-        printf(_("interrupted: what was trained so far\n"));
+        printf(_("interrupted; results so far:\n"));
     print_run(ranks, count);
     print_memory(ranks, count);
     fflush(stdout);
