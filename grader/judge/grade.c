@@ -61,8 +61,8 @@ static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
         append(r->reason, sizeof r->reason, "\n%s",
-               _("This case passes when run alone: the result depends on which rank comes first, "
-                 "or on something kept from an earlier case, perhaps a communicator in a static "
+               _("By itself this case succeeds: the result depends on which rank comes first, or "
+                 "on something kept from an earlier case, perhaps a communicator in a static "
                  "variable (each case has its own groups)"));
     else
         append(r->reason, sizeof r->reason,
