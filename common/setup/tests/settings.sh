@@ -17,11 +17,11 @@ refused() {
     check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
 }
 refused SOLUTON grade SOLUTON=1 LAB=2
-check "the setting that was meant is named" grep -qF 'HINT: SOLUTION is one' out
+check "the setting that was meant is named" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
-check "in small letters, too" grep -qF 'HINT: LAB is one' out
+check "in small letters, too" grep -qF 'HINT: did you mean LAB?' out
 refused EPOCH train EPOCH=2
-check "with one letter more" grep -qF 'HINT: EPOCHS is one' out
+check "with one letter more" grep -qF 'HINT: did you mean EPOCHS?' out
 refused near grade near=2
 refused QQQ grade QQQ=2
 check "none is where none is near" grep -qF 'HINT: make help lists them' out

@@ -164,7 +164,7 @@ new_machine alpha beta betac delta
 : >"$machine/known"
 run_setup core test
 expect_status 0
-expect_said 'without gamma (optional: compares)'
+expect_said 'gamma is not available (optional: compares)'
 verdict 'an optional package that cannot be had is said, and fails nothing'
 
 new_machine
