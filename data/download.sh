@@ -27,7 +27,7 @@ resume() { # url, file
             "$(say 'run it again: it starts from the beginning')" "$1"
         ;;
     *) give_up "$(say 'the download failed')" \
-        "$(say 'check the network and run it again: it goes on where it stopped')" "$1" ;;
+        "$(say 'check the network and run it again: it resumes where it stopped')" "$1" ;;
     esac
 }
 

@@ -40,7 +40,7 @@ compile() {
 # say_limit STATUS: adds a sentence to the compiler's messages where a limit has ended it.
 say_limit() {
     if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
-        say 'the compiler was stopped: it worked or waited for more than a minute, where a lab takes a moment'
+        say 'the compiler was stopped: it ran for more than a minute, where a lab takes a moment'
     elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.messages"; then
         say 'the compiler was stopped: it asked for more than 1.5 GB of memory'
     elif grep -qE 'File size limit exceeded|File too large' "$object.messages"; then
@@ -77,8 +77,8 @@ foreign_file() {
 check_files() {
     local foreign
     foreign=$(foreign_file)
-    [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is no header of the kit or of the system (%s)' "$lab" "$foreign" "$source")" \
-        "$(say "include balise.h, balise_mpi.h, headers of C, and files of the lab's own folder")"
+    [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "$foreign" "$source")" \
+        "$(say "include only balise.h, balise_mpi.h, headers of C and files from the lab's own folder")"
 }
 
 # sections, and symbols: undefined ones of other files, defined ones that other files see, and chosen, functions that are picked when
@@ -110,16 +110,16 @@ check_sections() {
             .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
             [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
-                "$(say 'do what is to be done in the functions of the lab')" ;;
+                "$(say 'do the work in the functions of the lab')" ;;
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
-            "$(say 'do what is to be done in the functions of the lab')" ;;
+            "$(say 'do the work in the functions of the lab')" ;;
         esac
     done
     [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
-        "$(say 'do what is to be done in the functions of the lab')"
+        "$(say 'do the work in the functions of the lab')"
     { read -r _ && read -r _ data bss _; } < <(size "$object.raw")
     [ $((data + bss)) -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((data + bss >> 20))" "$source")" \
-        "$(say 'the sizes of a case come with its tensors: take memory when you know them')"
+        "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
 }
 
 # may_call NAME: is this a function of MPI that the recorder counts, or one that exchanges nothing?
@@ -160,23 +160,23 @@ instead_of() {
     MPI*_init | MPI_Start*)
         say "start each message and each collective anew: MPI_Isend, MPI_Irecv, MPI_Iallreduce and the like" ;;
     MPI_Bsend | MPI_Ibsend | MPI_Buffer_*)
-        say "MPI_Isend returns at once too; MPI_Wait says when its memory may be used again" ;;
+        say "MPI_Isend returns at once too; its buffer may be reused only after MPI_Wait" ;;
     MPI_Mprobe | MPI_Improbe | MPI_Mrecv | MPI_Imrecv)
-        say "MPI_Probe tells what has come, and MPI_Recv takes it" ;;
+        say "MPI_Probe says what has arrived, and MPI_Recv receives it" ;;
     MPI_Request_free | MPI_Cancel | MPI_Grequest_*)
         say "start only what is needed, and wait for it" ;;
     MPI_Cart* | MPI_Dims_create | MPI_Topo_test | MPI_Graph* | MPI_Dist_graph_* | MPI_Neighbor_* | MPI_Ineighbor_*)
-        say "compute from the rank who the neighbours are; MPI_Comm_split makes rows and columns, MPI_Sendrecv exchanges" ;;
+        say "compute the neighbours from the rank; MPI_Comm_split makes rows and columns, MPI_Sendrecv exchanges" ;;
     MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
         say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
     MPI_File_*)
-        say "exchange numbers by messages and collectives: a file would be beside what is counted" ;;
+        say "exchange numbers by messages and collectives: the grader does not count files" ;;
     MPI_Type_* | MPI_Pack* | MPI_Unpack* | MPI_*lltoallw)
-        say "copy the numbers side by side, and send them as a datatype of C: MPI_FLOAT and the like" ;;
+        say "copy the numbers into one contiguous buffer, and send them as a basic datatype such as MPI_FLOAT" ;;
     MPI_Op_* | MPI_Reduce_local)
         say "reduce by MPI_SUM, MPI_MAX and the like, or gather the parts and combine them in C" ;;
     MPI_Comm_split_type | MPI_Comm_*dup* | MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Intercomm_* | MPI_Group_*)
-        say "MPI_Comm_split and MPI_Comm_create_group make groups of the ranks that there are" ;;
+        say "MPI_Comm_split and MPI_Comm_create_group make groups of the existing ranks" ;;
     MPI_Alloc_mem | MPI_Free_mem)
         say "use malloc and free" ;;
     *)
@@ -197,19 +197,19 @@ check_calls() {
         dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
             socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
             freopen | open | open64 | openat | creat)
-            refuse "$(said 'lab %s calls %s (%s): data would be exchanged beside the recorder' "$lab" "$name" "$(where "$name")")" \
-                "$(say 'ranks exchange data by the functions of balise.h, or by MPI; to look at numbers, print to stderr')"
+            refuse "$(said 'lab %s calls %s (%s): data exchanged this way would not be recorded' "$lab" "$name" "$(where "$name")")" \
+                "$(say 'ranks exchange data through balise.h or MPI; to look at numbers, print to stderr')"
             ;;
         kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
-            refuse "$(said "lab %s calls %s (%s): other processes and files are none of a lab's business" "$lab" "$name" "$(where "$name")")" \
-                "$(say 'a lab computes, and talks to its group by the functions of balise.h or by MPI')"
+            refuse "$(said "lab %s calls %s (%s): a lab must not touch other processes or files" "$lab" "$name" "$(where "$name")")" \
+                "$(say 'a lab computes, and communicates with its group through balise.h or MPI')"
             ;;
         esac
     done
 }
 
 rm -f "$object".{failed,read,assembled}
-[ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s lays a fresh one' "$lab")"
+[ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
 (compile) 2> "$object.messages" && status=0 || status=$?
 if [ "$status" != 0 ]; then
     check_files
@@ -218,7 +218,7 @@ if [ "$status" != 0 ]; then
     [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.messages"
     # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
     [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
-    end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "the compiler's first error is the one to look at")" "$object.messages"
+    end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files
 list_object

@@ -49,7 +49,7 @@ scenario=scenario_$(printf %02d "$lab")
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out" $LDLIBS 2> "$out.messages"; then
     missing=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3 | tr '\n' ' ')
     {
-        tell 'lab %s calls what is not there: %s' "$lab" "${missing:-$(say 'see below')}"
+        tell 'lab %s calls an undefined function: %s' "$lab" "${missing:-$(say 'see below')}"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
         [ -n "$missing" ] || head -5 "$out.messages"
     } > "$out.failed"

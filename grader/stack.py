@@ -125,8 +125,8 @@ def main(arguments):
         print(start_file(int(arguments[1])))
         return 0
     if arguments[:1] == ["missing"]:
-        print("waits:", _("it stands on lab %s, which is not started") % arguments[1])
-        print(_("  HINT: ") + _("make grade LAB=%s comes first") % arguments[1])
+        print("waits:", _("it builds on lab %s, which is not started") % arguments[1])
+        print(_("  HINT: ") + _("run make grade LAB=%s first") % arguments[1])
         return 0
     telling = arguments[:1] == ["tell"]
     kind, upto = (arguments[telling:] + ["", ""])[:2]

@@ -26,8 +26,9 @@ static void attention_gradient(Node *node, Tensor *dy)
 static void check_heads(const Tensor *q, const Tensor *k, const Tensor *v, int heads)
 {
     if (q->shape.rank != 3 || !shape_equal(q->shape, k->shape) || !shape_equal(q->shape, v->shape))
-        misuse("they are [B,S,heads*D] each", "attention: q %s, k %s and v %s are not alike",
-               TENSOR_TEXT(q), TENSOR_TEXT(k), TENSOR_TEXT(v));
+        misuse("they are [B,S,heads*D] each",
+               "attention: q %s, k %s and v %s must have one shape [B,S,heads*D]", TENSOR_TEXT(q),
+               TENSOR_TEXT(k), TENSOR_TEXT(v));
     if (heads < 1 || q->shape.size[2] % heads)
         misuse("count the heads that are on this rank",
                "attention: %d heads do not divide the width of q %s", heads, TENSOR_TEXT(q));
@@ -36,7 +37,7 @@ static void check_heads(const Tensor *q, const Tensor *k, const Tensor *v, int h
 static void check_mask(const Tensor *q, Tensor *mask)
 {
     if (!mask)
-        misuse("pass the mask on as it came", "attention: there is no mask");
+        misuse("pass the mask on unchanged", "attention: the mask is NULL");
     if (mask->dtype != INT32 || mask->shape.rank != 2 || mask->shape.size[0] != q->shape.size[0] ||
         mask->shape.size[1] != q->shape.size[1])
         misuse("it is [B,S], 1 for a token and 0 for padding",
@@ -59,9 +60,9 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     check_heads(q, k, v, heads);
     check_mask(q, mask);
     if (!(factor != 0 && isfinite(factor)))
-        misuse(
-            "it is 1 / sqrt(head size): a size that was not set is 0, and so is 1 / 8, or 3 / 4, in integers",
-            "attention: the factor of the scores is %g", (double)factor);
+        misuse("it is 1 / sqrt(head size): a size that was not set is 0, and so is 1 / 8, or 3 / "
+               "4, in integers",
+               "attention: the scale factor of the scores is %g", (double)factor);
     Tape *tape = tape_of("attention", q, k);
     AttentionShape shape = {q->shape.size[0], q->shape.size[1], heads, q->shape.size[2] / heads,
                             (double)factor};

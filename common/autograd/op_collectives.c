@@ -60,10 +60,10 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
 static void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
 {
     if (n < 1 || x->shape.size[dim] % n)
-        misuse(
-            "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
-            "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
-            TENSOR_TEXT(x), (long long)n);
+        misuse("if this is the right dimension to split, its size must be a multiple of the number "
+               "of ranks",
+               "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
+               TENSOR_TEXT(x), (long long)n);
 }
 
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
@@ -127,8 +127,8 @@ void pending_wait(Pending *pending)
         misuse("bucket_ready leaves there what group_all_reduce_start returned",
                "pending_wait: nothing was started");
     if (!x->summing)
-        misuse("each start has one wait, for what that start returned",
-               "pending_wait: this sum was waited for already");
+        misuse("each start needs exactly one wait, for what that start returned",
+               "pending_wait: this sum has already been waited for");
     comm_wait(x->sum);
     x->summing = NULL;
 }

@@ -31,7 +31,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
 {
     must_be_real("lookup", weight);
     if (!ids)
-        misuse("pass the ids on as they came", "lookup: there are no ids");
+        misuse("pass the ids on unchanged", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
     if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: they are added */

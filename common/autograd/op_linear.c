@@ -77,10 +77,10 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
     bool x_cut = x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
     bool inputs_cut = weight->placement.kind == SHARD && weight->placement.dim == 1;
     if (x->parameter && !weight->parameter)
-        return N_("the arguments are exchanged: linear(x, weight)");
+        return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
         return N_(
-            "this weight is cut along its inputs: it takes a shard of x, and this x is not cut");
+            "this weight is cut along its inputs: it takes a shard of x, but this x is not cut");
     if (x_cut && !inputs_cut)
         return N_(
             "x is cut along its last dimension: the weight has to be cut along its inputs too, "
@@ -100,7 +100,7 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
                TENSOR_TEXT(weight));
     if (bias && weight->placement.kind == SHARD && weight->placement.dim == 1)
         misuse("add it after the sum",
-               "linear: with a weight split by rows the bias would be added once a rank");
+               "linear: with a weight split by rows the bias would be added once per rank");
 }
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)

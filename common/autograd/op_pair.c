@@ -14,10 +14,10 @@ static void pair_gradient(Node *node, Tensor *dy)
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
-        misuse(
-            "the gradient has the shape of the argument: is it forward's result that should have it, too?",
-            "%s: forward returned %s for an argument %s, and backward the gradient in that shape",
-            call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
+        misuse("the gradient has the argument's shape: should forward's result have it too?",
+               "%s: forward returned %s for an argument %s, and backward returned the gradient in "
+               "that shape",
+               call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
     if (!dx || !shape_equal(dx->shape, x->shape))
         misuse("the gradient of an argument has its shape",
                "%s, backward: it returned %s for an argument %s", call->op.name,

@@ -28,23 +28,21 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 {
     int ranks = tape->mesh->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
-        misuse(
-            "is it this dimension that is to be cut? then its size must be a multiple of the number of ranks",
-            weight->placement.dim == 0
-                ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
-                : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
-            function, (long long)weight->undivided, ranks);
+        misuse("if this is the right dimension to split, its size must be a multiple of the number "
+               "of ranks",
+               weight->placement.dim == 0
+                   ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
+                   : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
+               function, (long long)weight->undivided, ranks);
 }
 
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
-        misplaced(
-            "put it through duplication (f) first",
-            "linear: x %s meets the weight %s, of which each rank holds some outputs: its gradient of "
-            "x is then a "
-            "part of the sum only",
-            TENSOR_TEXT(x), TENSOR_TEXT(weight));
+        misplaced("put it through duplication (f) first",
+                  "linear: x %s meets the weight %s: each rank holds some outputs, so its gradient "
+                  "of x is only a partial sum",
+                  TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
@@ -98,7 +96,7 @@ Placement place_alike(const Tape *tape, const char *function, const Tensor *x, c
         return y->placement;
     if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
         misplaced("bring both to the same placement first (f, g or all_gather)",
-                  "%s: %s and %s are not alike", function, TENSOR_TEXT(x), TENSOR_TEXT(y));
+                  "%s: %s and %s do not match", function, TENSOR_TEXT(x), TENSOR_TEXT(y));
         return is(x, WHOLE) || is(x, COPIED) ? y->placement : x->placement;
     }
     return x->placement;
@@ -110,7 +108,7 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
         return whole();
     if (is(x, PARTIAL))
         misplaced("sum it first: all_reduce (g)",
-                  "%s: x %s: what is done to each addend is not what is done to the sum", function,
+                  "%s: x %s: applying this to each addend is not applying it to the sum", function,
                   TENSOR_TEXT(x));
     return x->placement;
 }
@@ -120,10 +118,9 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(
-            "this operation takes what every rank holds in full: all_reduce (g) makes that of a partial sum, "
-            "all_gather of a shard",
-            "%s: x %s is not whole", function, TENSOR_TEXT(x));
+        misplaced("this operation takes a tensor that every rank holds in full: all_reduce (g) "
+                  "makes one from a partial sum, all_gather from a shard",
+                  "%s: x %s is not whole", function, TENSOR_TEXT(x));
     return whole();
 }
 
@@ -156,10 +153,10 @@ Placement place_all_reduce(const Tape *tape, const Tensor *x)
         return whole();
     if (is(x, SHARD))
         misplaced("pieces are joined by all_gather; all_reduce (g) adds",
-                  "all_reduce: x %s is no partial sum", TENSOR_TEXT(x));
+                  "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
     else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
-        misplaced("it is whole already: the sum would count it once a rank",
-                  "all_reduce: x %s is no partial sum", TENSOR_TEXT(x));
+        misplaced("it is already whole: the sum would count it once per rank",
+                  "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
     return whole();
 }
 
@@ -169,12 +166,12 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
         return whole();
     if (is(x, PARTIAL))
         misplaced("partial sums are added by all_reduce (g); all_gather joins",
-                  "all_gather: x %s is no shard", TENSOR_TEXT(x));
+                  "all_gather: x %s is not a shard", TENSOR_TEXT(x));
     else if (is(x, SHARD) && x->placement.dim != dim)
         misplaced("join the pieces along the dimension that was cut",
                   "all_gather along dimension %d: x %s", dim, TENSOR_TEXT(x));
     else if (!is(x, SHARD) && !is(x, UNKNOWN))
-        misplaced("every rank holds all of it already", "all_gather: x %s is no shard",
+        misplaced("every rank holds all of it already", "all_gather: x %s is not a shard",
                   TENSOR_TEXT(x));
     return whole();
 }

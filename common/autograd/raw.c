@@ -48,11 +48,10 @@ static void bring_to_host(Tensor *x)
     if (backend_on_host(x->data))
         return;
     if (x->buffer->category != ACTIVATIONS)
-        misuse(
-            "use the functions (group_all_reduce, scale, ...), or train with BACKEND=cpu",
-            "tensor_data: in training on a GPU weights and their gradients, as %s, are out of the host's "
-            "reach",
-            TENSOR_TEXT(x));
+        misuse("use the functions (group_all_reduce, scale, ...), or train with BACKEND=cpu",
+               "tensor_data: when training on a GPU, the host cannot read weights and their "
+               "gradients, such as %s",
+               TENSOR_TEXT(x));
     Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);
     backend_read(reached->data, x->data, tensor_count(x) * (int64_t)sizeof(real));
     buffer_release(x->buffer);

@@ -36,8 +36,8 @@ static void must_be_summed(const Tensor *x)
 {
     if (x->summing)
         misuse_since(x->summing,
-                     "each group_all_reduce_start() has its pending_wait(), in the same step",
-                     "a sum was started and never waited for, and its tensor is released now");
+                     "each group_all_reduce_start() needs its own pending_wait(), in the same step",
+                     "a sum was started but never waited for, and its tensor is now released");
 }
 
 void tape_must_be_summed(const Tape *tape)
@@ -222,8 +222,8 @@ void must_be_real(const char *function, const Tensor *x)
         misuse("is every field of the layer set in its ..._new function?",
                "%s: an argument is NULL", function);
     if (x->dtype != REAL)
-        misuse("lookup makes vectors of ids, and attention takes a mask as it is",
-               "%s: %s are integers, ids or a mask", function, SHAPE_TEXT(x->shape));
+        misuse("lookup turns ids into vectors, and attention takes the mask as it is",
+               "%s: %s holds integers (ids or a mask)", function, SHAPE_TEXT(x->shape));
 }
 
 Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
@@ -239,15 +239,15 @@ Tensor *ready(Tensor *x)
 {
     if (x->summing)
         misuse_since(
-            x->summing, "pending_wait() of what group_all_reduce_start returned comes first",
-            "a tensor was used while it is still being summed: the sum was not waited for");
+            x->summing, "call pending_wait() on the result of group_all_reduce_start first",
+            "a tensor was used while its sum was still in progress: wait for the sum first");
     if (x->buffer)
         return x;
     Node *producer = x->producer;
     if (x->parameter)
-        misuse(
-            "initial values are set when the whole model has been made: look at them in the forward pass",
-            "a parameter has no numbers yet while layers are being made");
+        misuse("initial values are set after the whole model is created: look at them in the "
+               "forward pass",
+               "a parameter has no values yet while layers are being created");
     if (!can_be_computed(x))
         misuse(
             "a tensor lives for one step: do not keep it in a static variable or from an earlier block",

@@ -54,7 +54,7 @@ typedef enum MemoryKind {
     HOST_MEMORY /**< kernels and the host reach it, the host while no kernel works on it (see backend_wait()) */
 } MemoryKind;
 
-/** Where memory of this kind lies, for a message that there is no more: "GPU 0 (NVIDIA H200), of whose 143771 MB 12 MB are free". */
+/** Where memory of this kind lies, for a message that there is no more: "GPU 0 (NVIDIA H200) with 143771 MB, 12 MB of them free". */
 const char *backend_memory_place(MemoryKind kind);
 
 /** Memory for tensors, 64-byte aligned, its contents unset; NULL if there is not so much. */

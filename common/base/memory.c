@@ -37,11 +37,10 @@ _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category
         category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", take a smaller BATCH_SIZE or SEQ")
                                                          : "",
         rounded > 0 ? _(", or AMP=off, which keeps no copy of the weights in 16 bits") : "", more);
-    misuse(
-        hint,
-        "this rank's tensors do not fit in %s: %s more were asked for (%s%s%s) beside weights %s, gradients "
-        "%s, optimiser state %s, activations %s",
-        place, megabytes(bytes, text[CATEGORIES]), _(names[category]), which[0] ? _(": ") : "",
-        which, megabytes(held[WEIGHTS], text[0]), megabytes(held[GRADIENTS], text[1]),
-        megabytes(held[OPTIMISER], text[2]), megabytes(held[ACTIVATIONS], text[3]));
+    misuse(hint,
+           "this rank's tensors do not fit in %s: %s more were requested (%s%s%s) in addition to "
+           "weights %s, gradients %s, optimiser state %s, activations %s",
+           place, megabytes(bytes, text[CATEGORIES]), _(names[category]), which[0] ? _(": ") : "",
+           which, megabytes(held[WEIGHTS], text[0]), megabytes(held[GRADIENTS], text[1]),
+           megabytes(held[OPTIMISER], text[2]), megabytes(held[ACTIVATIONS], text[3]));
 }

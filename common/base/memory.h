@@ -25,7 +25,7 @@ void memory_holds(Category category, int64_t bytes);
 void memory_holds_rounded(int64_t bytes);
 
 /** Ends the run: says how much was asked for, what this process's tensors hold, and which settings would help.
- *  @param place what they do not fit in: "the 10 MB that MEM allows", "GPU 0 (..), of whose 1000 MB 3 MB are free"
+ *  @param place what they do not fit in: "the 10 MB that MEM allows", "GPU 0 (..) with 1000 MB, 3 MB of them free"
  *  @param bytes how much was asked for
  *  @param category what it was asked for
  *  @param which which of that ("[8,16,24]", "kernels to work in"), or ""

@@ -140,7 +140,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     /* A file system without locks is no reason not to save. */
     if (!lock || (flock(fileno(lock), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
         problem_set(problem, folder, "wait until it has ended, or name another SAVE folder",
-                    lock ? N_("another run saves its checkpoints here")
+                    lock ? N_("another run is saving its checkpoints here")
                          : N_("checkpoints cannot be saved here"));
         if (lock)
             fclose(lock);
@@ -155,7 +155,7 @@ bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
 {
     const Path path = checkpoint_path(folder, step, true);
     return mkdir(path.text, 0777) == 0 ||
-           problem_set(problem, path.text, "free some space; the checkpoints before are untouched",
+           problem_set(problem, path.text, "free some space; the earlier checkpoints are intact",
                        "the checkpoint cannot be written: %s", strerror(errno));
 }
 
@@ -174,8 +174,7 @@ bool checkpoint_commit(const char *folder, int64_t step, Problem *problem)
     const Path from = checkpoint_path(folder, step, true),
                to = checkpoint_path(folder, step, false);
     if (!folder_sync(from.text) || rename(from.text, to.text) || !folder_sync(folder))
-        return problem_set(problem, to.text,
-                           "free some space; the checkpoints before are untouched",
+        return problem_set(problem, to.text, "free some space; the earlier checkpoints are intact",
                            "the checkpoint cannot be given its name: %s", strerror(errno));
     remove_older(folder);
     return true;

@@ -64,7 +64,7 @@ static json_t *json_of(const CheckpointIndex *index)
 
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem)
 {
-    const char *hint = N_("free some space; the checkpoints before are untouched"),
+    const char *hint = N_("free some space; the earlier checkpoints are intact"),
                *what = N_("the checkpoint's index cannot be written: %s");
     Replacement *file = replacement_begin(path_in(folder, index_name).text, hint, what, problem);
     json_t *all = json_of(index);
@@ -158,8 +158,8 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
     if (good)
         return true;
     checkpoint_index_clear(index);
-    return problem_set(problem, path.text, hint, "this is no index of a checkpoint (of version %d)",
-                       VERSION);
+    return problem_set(problem, path.text, hint,
+                       "this is not an index of a checkpoint (of version %d)", VERSION);
 }
 
 void checkpoint_index_clear(CheckpointIndex *index)
@@ -183,7 +183,7 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
                            const char *folder, Problem *problem)
 {
     const char *hint =
-        N_("resume with what the checkpoint was trained with, or name another RESUME folder");
+        N_("resume with the settings of the checkpoint, or name another RESUME folder");
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])
@@ -198,9 +198,9 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
             "the checkpoint was trained with OPTIMIZER=%s, this run has OPTIMIZER=%s",
             saved->optimizer, run->optimizer);
     if (strcmp(saved->data_key, run->data_key))
-        return problem_set(
-            problem, folder, hint,
-            "the checkpoint was trained on other data: their contents have the key %s, this run's %s",
-            saved->data_key, run->data_key);
+        return problem_set(problem, folder, hint,
+                           "the checkpoint was trained on other data: the key of their contents is "
+                           "%s, that of this run %s",
+                           saved->data_key, run->data_key);
     return true;
 }

@@ -80,7 +80,7 @@ static bool info(const char *folder, Problem *problem)
                _(placement_text(p->placement, placement)));
     }
     printf(_("\n%d parameters, %" PRId64 " numbers%s\n"), index->count, numbers,
-           saved_states(index) > 1 ? _(", and as many of AdamW's m and of its v") : "");
+           saved_states(index) > 1 ? _(", plus as many for each of AdamW's m and v") : "");
     saved_model_close(saved);
     return true;
 }
@@ -151,7 +151,7 @@ static double apart(const SavedModel *a, const SavedModel *b, const SavedParamet
     const SavedParameter *other = checkpoint_index_find(&b->index, p->name);
     if (!other || !shape_equal(other->shape, p->shape)) {
         problem_set(problem, NULL, "compare checkpoints of one model",
-                    "parameter %s is not in both", p->name);
+                    "parameter %s is missing in one of them, or has another shape there", p->name);
         return -1;
     }
     real *x = undivided(a, p, problem), *y = x ? undivided(b, other, problem) : NULL;
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
             "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, or checkpoint compare "
             "DIR DIR; DIR is a SAVE folder or one "
             "checkpoint in it",
-            "that is not how checkpoint is called");
+            "checkpoint does not take these arguments");
     if (!good)
         problem_print(stderr, &problem);
     return good ? 0 : BAD_INPUT;

@@ -54,7 +54,7 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
     for (int d = 0; good && d < p->shape.rank; d++)
         good = d == dim || part->shape.size[d] == p->shape.size[d];
     return good ||
-           problem_set(problem, path, hint, "%s of %s has shape %s, which is no part of %s",
+           problem_set(problem, path, hint, "%s of %s has shape %s, which is not a part of %s",
                        saved_state[state], p->name, SHAPE_TEXT(part->shape), SHAPE_TEXT(p->shape));
 }
 
@@ -71,7 +71,7 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         return true;
     return problem_set(
         problem, folder, "take another copy of the checkpoint",
-        "the parts of %s of %s have %lld rows along dimension %d together, its shape is %s",
+        "the parts of %s of %s have %lld rows together along dimension %d, but its shape is %s",
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
@@ -131,9 +131,10 @@ static void hint_at_older(const char *folder, Problem *problem)
     while (older.text[0] && !(saved = open_one(older.text, &ignored)))
         older = checkpoint_before(older.text);
     if (saved) {
-        snprintf(problem->hint, sizeof problem->hint,
-                 _("take another copy of it, or move it away: the older %.300s beside it is whole"),
-                 older.text);
+        snprintf(
+            problem->hint, sizeof problem->hint,
+            _("take another copy of it, or move it away: the older %.300s beside it is intact"),
+            older.text);
         saved_model_close(saved);
     }
 }

@@ -70,7 +70,7 @@ void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t coun
 
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem)
 {
-    return replacement_end(writer, N_("free some space; what was written before is untouched"),
+    return replacement_end(writer, N_("free some space; what was written before is intact"),
                            N_("the tensors cannot be written: %s"), problem);
 }
 
@@ -162,13 +162,11 @@ static bool read_tensor(const Safetensors *file, const char *name, json_t *entry
         return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),
                        name);
     if (strcmp(dtype, DTYPE))
-        return problem_set(
-            problem, file->path,
-            "the numbers of a tensor are read in the precision of this program alone",
-            "%.200s is of type %.20s", name, dtype);
+        return problem_set(problem, file->path, "a tensor must have the precision of this program",
+                           "%.200s is of type %.20s", name, dtype);
     tensor->begin = begin;
     if (begin < 0 || end < begin || end - begin != count * (int64_t)sizeof(real))
-        return damaged(file, problem, N_("shape and place do not fit together for"), name);
+        return damaged(file, problem, N_("the shape and the offsets do not match for"), name);
     return true;
 }
 
@@ -196,7 +194,7 @@ static bool check_places(const Safetensors *file, Problem *problem)
             return damaged(file, problem, N_("the file is cut short: it ends before the end of"),
                            file->tensors[i].name);
     }
-    return end == there || damaged(file, problem, N_("there are bytes behind the last tensor"), "");
+    return end == there || damaged(file, problem, N_("there are bytes after the last tensor"), "");
 }
 
 static bool read_tensors(Safetensors *file, Problem *problem)
@@ -222,7 +220,7 @@ Safetensors *safetensors_open(const char *path, Problem *problem)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode)) {
         problem_set(problem, path, "check the path", "the tensors cannot be opened: %s",
-                    fd < 0 ? strerror(errno) : _("this is no file"));
+                    fd < 0 ? strerror(errno) : _("this is not a file"));
         if (fd >= 0)
             close(fd);
         return NULL;

@@ -49,12 +49,11 @@ void group_must_exist(const Group *group, const char *function)
 static Group *child_of(Group *parent, MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL)
-        misuse(
-            "a rank gets MPI_COMM_NULL where it is none of the ranks that the communicator is made of",
-            "group_adopt: this communicator is MPI_COMM_NULL");
+        misuse("a rank gets MPI_COMM_NULL if it is not a member of the new communicator",
+               "group_adopt: this communicator is MPI_COMM_NULL");
     if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
-        misuse("the group frees what it adopts: give it one that you have made, by MPI_Comm_dup or "
-               "MPI_Comm_split",
+        misuse("a group frees the communicator that it adopts: pass one that you created, by "
+               "MPI_Comm_dup or MPI_Comm_split",
                "group_adopt: this communicator is MPI's own");
     Group *group = group_over(comm);
     group->next_sibling = parent->first_child;
@@ -78,7 +77,7 @@ Group *group_split(Group *group, int color, int key)
     /* The others shall not wait. */
     MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (color < 0)
-        misuse("every rank belongs to a group: give it a color from 0 on",
+        misuse("every rank belongs to a group: use a color of 0 or more",
                "group_split: the color is %d, and none may be negative", color);
     Group *part = child_of(group, comm);
     snprintf(part->name, sizeof part->name, "%.20s/%d", group->name, color);

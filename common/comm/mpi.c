@@ -46,7 +46,7 @@ static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 {
     if (rows > INT_MAX || columns > INT_MAX)
         misuse("gather along another dimension, or in parts",
-               "all_gather: %lld rows of %lld numbers are more than MPI counts", (long long)rows,
+               "all_gather: %lld rows of %lld numbers are more than MPI can count", (long long)rows,
                (long long)columns);
     MPI_Datatype row, block, resized;
     MPI_Type_contiguous((int)columns, MPI_REAL_TYPE, &row);

@@ -208,9 +208,9 @@ static ReviewSet *open_or_build(const char *folder, Sources *from, Problem *prob
         abort();
     ReviewSet *set = cache_open(path, key);
     if (!set && cache_build(path, key, from, problem) && !(set = cache_open(path, key)))
-        problem_set(
-            problem, path, "look for what removes or changes it, or give another cache folder",
-            "the token cache was written, and is not there or differs when it is read back");
+        problem_set(problem, path,
+                    "find what removes or changes it, or choose another cache folder",
+                    "the token cache was written, but is missing or differs when it is read back");
     free(path);
     return set;
 }

@@ -56,7 +56,7 @@ static bool parse_options(int argc, char **argv, Options *options, Problem *prob
     }
     if (optind < argc)
         return problem_set(problem, NULL, USAGE,
-                           "'%s' is no option; the texts come from the standard input",
+                           "'%s' is not an option; the texts are read from standard input",
                            argv[optind]);
     return options->vocabulary || problem_set(problem, NULL, USAGE, "--vocab is missing");
 }
@@ -118,9 +118,9 @@ int main(int argc, char **argv)
     Tokenizer *tokenizer = NULL;
     bool ok = parse_options(argc, argv, &options, &problem);
     if (ok && options.help) {
-        printf(
-            "%s\n\n%s\n", _(USAGE),
-            _("Prints the ids of each line, [CLS] and [SEP] included, cut to N (512), not padded."));
+        printf("%s\n\n%s\n", _(USAGE),
+               _("Prints the ids of each line, including [CLS] and [SEP], cut to N (512) and not "
+                 "padded."));
         return 0;
     }
     if (ok)

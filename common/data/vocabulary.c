@@ -63,7 +63,7 @@ static bool add_token(Vocabulary *vocabulary, const char *path, const char *toke
     if (slot->token) {
         char sentence[128];
         snprintf(sentence, sizeof sentence,
-                 _("the token stands in the vocabulary twice: line %lld has it too"),
+                 _("the token is in the vocabulary twice: line %lld has it too"),
                  (long long)slot->id + 1);
         return bad_line(path, id, sentence, problem);
     }

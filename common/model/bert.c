@@ -23,7 +23,7 @@ bool bert_check(const BertConfig *config, int tp, Problem *problem)
         return problem_set(
             problem, NULL,
             "each rank takes the same number of heads: choose HEADS as a multiple of TP",
-            "%d heads cannot be shared out over %d ranks", config->heads, tp);
+            "%d heads cannot be split evenly over %d ranks", config->heads, tp);
     return true;
 }
 

@@ -73,7 +73,7 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
     must_be_making(model, "parameter ", name);
     if (placement.kind != WHOLE && placement.kind != SHARD)
         misuse("a parameter is whole() or shard(dim)",
-               "parameter %s: this placement is not for parameters", name);
+               "parameter %s: a parameter cannot have this placement", name);
     for (int i = 0; i < shape.rank; i++)
         if (shape.size[i] < 1)
             misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",

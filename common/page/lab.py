@@ -8,10 +8,10 @@ from math import prod
 from page import escape, give_up, make_room, matrix, paragraph, table, timeline_figure, write
 from language import _, counted
 
-KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("message"), "pink", "falling"], "wait": [_("end of what was started"), "green", "upright"],
+KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("message"), "pink", "falling"], "wait": [_("wait for a started exchange"), "green", "upright"],
          "stuck": [_("call that did not return"), "yellow", "dots"]}
-ENDINGS = {"complete": _("The case came to its end."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for what never comes."),
-           "looped": _("A rank computes without an end."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
+ENDINGS = {"complete": _("The case ran to completion."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for something that never comes."),
+           "looped": _("A rank computes for ever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
 # A dimension of a matrix, of what has one dimension or more than two: cut by it, a part of it, an empty part.
 ROWS = _("cut by rows"), _("rows {begin} to {last}"), _("none of the rows")
 COLUMNS = _("cut by columns"), _("columns {begin} to {last}"), _("none of the columns")
@@ -122,7 +122,7 @@ def lacking_text(one):
 def counts_text(members):
     """Of some matrices: how many are wrong, not reached, right."""
     wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
-    words = ['<span class="bad">✗ ' + _("{n} of {all} with something wrong").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
+    words = ['<span class="bad">✗ ' + _("{n} of {all} with errors").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
     if lacking:
         words.append('<span class="soft">– ' + _("{n} of {all} not reached on some rank").format(n=lacking, all=len(members)) + "</span>")
     return " ".join(words) or '<span class="soft">✓ ' + _("{n}, all elements right").format(n=len(members)) + "</span>"
@@ -152,7 +152,7 @@ def matrices_text(found):
     numbered = list(enumerate(found["matrices"]))
     groups = {}
     for number, one in numbered:
-        groups.setdefault(_("Parameters as they begin, and who holds what of them") if one["kind"] == "parameter" else capitalised(_(one["check"])), []).append((number, one))
+        groups.setdefault(_("Initial parameters and how they are distributed") if one["kind"] == "parameter" else capitalised(_(one["check"])), []).append((number, one))
     for title, members in groups.items():
         members.sort(key=lambda member: not state_text(member[1])) # what is wrong comes first, else in the order of the case
         bad = [one for _, one in members if state_text(one)]
@@ -196,7 +196,7 @@ def amounts_of(found):
 
 
 def checks_table(found):
-    signs = {"right": "✓ " + _("right"), "wrong": "✗ " + _("wrong"), "to do": "– " + _("to do"), "not looked at": "– " + _("not looked at in this case")}
+    signs = {"right": "✓ " + _("right"), "wrong": "✗ " + _("wrong"), "to do": "– " + _("to do"), "not looked at": "– " + _("not checked in this case")}
     why = any(check["reason"] for check in found["checks"])
     rows = [[_(check["name"]), signs[check["status"]], *([check["reason"].split("\n")[0]] if why else [])] for check in found["checks"]]
     return table(_("What the judge says of this case."), [_("check"), _("result"), _("why")][:3 if why else 2], rows, (1, 2))
@@ -205,10 +205,10 @@ def checks_table(found):
 def calls_text(found, line):
     if not line:
         return paragraph(_("No rank called MPI."))
-    lost = [_("of rank {rank} the first {n} calls are not kept").format(rank=number, n=rank["before"]) for number, rank in enumerate(found["ranks"]) if rank["before"]]
-    words = [_("What lies between two calls is the lab's and the kit's own work. One clock for all ranks."), _("Not all is here: {what}.").format(what=_("; ").join(lost)) if lost else "",
-             _("In some cases the judge makes one rank come late to each pass.")]
-    return paragraph(" ".join(filter(None, words))) + timeline_figure(_("calls of MPI of each rank"))
+    lost = [_("the first {n} calls of rank {rank} were not kept").format(rank=number, n=rank["before"]) for number, rank in enumerate(found["ranks"]) if rank["before"]]
+    words = [_("Between two calls the lab or the kit is working. All ranks share one clock."), _("Not all is here: {what}.").format(what=_("; ").join(lost)) if lost else "",
+             _("In some cases the judge delays one rank at the start of each pass.")]
+    return paragraph(" ".join(filter(None, words))) + timeline_figure(_("MPI calls of each rank"))
 
 
 def summary(found):
@@ -222,29 +222,29 @@ def summary(found):
     if lacking and not bad:
         return words
     if not bad:
-        good = "✓ " + _("All elements of {n} matrices are right on each rank.").format(n=total)
-        return words + (paragraph(good, "good") if total else paragraph(_("This case looks at no matrix.")))
+        good = "✓ " + _("All elements of {n} matrices are right on every rank.").format(n=total)
+        return words + (paragraph(good, "good") if total else paragraph(_("This case checks no matrix.")))
     ranks = sorted({part["rank"] for one in bad for part in one["parts"] if part.get("wrong")})
-    text = _("{n} of {all} matrices have something wrong, with wrong elements on {ranks}.") if ranks else _("{n} of {all} matrices have something wrong.")
+    text = _("{n} of {all} matrices have errors, with wrong elements on {ranks}.") if ranks else _("{n} of {all} matrices have errors.")
     return words + paragraph("✗ " + text.format(n=len(bad), all=total, ranks=ranks_text(ranks)), "bad")
 
 
 def body_of(found, line):
-    diagnosis = "\n".join(filter(None, (_("The case ends at {todo}; what comes after it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
+    diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
     of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
     again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])
     layout = _("{ranks} in {n} groups of {tp}").format(ranks=ranks, n=groups, tp=found["tp"]) if groups > 1 else ranks
-    run_again, holding, calls, sending = _("Again:"), _("Who holds which part of each matrix"), _("Calls of MPI"), _("Who sends to whom")
-    off, beyond = _("The blocks are drawn by JavaScript, which is off here."), _("What is wrong is so by more than the judge allows for rounding.")
-    what_is_held = _("As the ranks hold them. A number in a block is the rank that has it; of a tensor with more than two dimensions all but the last are rows.")
-    copies = _("What is not cut is a copy on each rank, and all copies must be alike.") if found["alike"] else _("What is not cut is each rank's own, and need not be alike.")
+    run_again, holding, calls, sending = _("Again:"), _("Which rank holds which part of each matrix"), _("MPI calls"), _("Who sends to whom")
+    off, beyond = _("The blocks are drawn by JavaScript, which is off here."), _("Elements marked wrong differ by more than the judge allows for rounding.")
+    what_is_held = _("Matrices as the ranks hold them. The number in a block is the rank that holds it. In a tensor of more than two dimensions, all but the last are rows.")
+    copies = _("A matrix that is not split is copied on every rank, and all copies must be equal.") if found["alike"] else _("A matrix that is not split belongs to each rank, and need not be equal.")
     heading = _("Lab {lab} {title}: one case on {layout}").format(lab=found["lab"], title=_(found["title"]), layout=layout)
     amount = _("Bytes of this case.")
-    to_whom = _("Of an exchange each part is told with its receiver. A reduction says how much each rank brings, and not to whom it goes: the least that has to be sent is "
-                "given to the other ranks of the group alike. A call that did not return counts nothing.")
+    to_whom = _("Each part of an exchange is listed with its receiver. A reduction defines how much each rank contributes, but not who receives it: the "
+                "least that must be sent is split evenly over the other ranks of the group. Calls that did not return are not counted.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(again)}</code></p>
 <p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}

@@ -27,13 +27,13 @@ def make_room(path):
     """Before the run: can the page be written? An earlier page goes, so that none stands for a run that failed; anything else stays."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
-        give_up(_("there is no folder {folder}").format(folder=folder), _("mkdir makes it, or OUT= names a file in another one"))
+        give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
     if os.path.isdir(path) or os.path.lexists(path) and not os.path.isfile(path):
-        give_up(_("{path} is no file").format(path=path), "OUT=page.html")
+        give_up(_("{path} is not a file").format(path=path), "OUT=page.html")
     try:
         if os.path.isfile(path):
             if not is_page(path) and os.path.getsize(path):
-                give_up(_("{path} is there already, and is no page of make report or REPORT=1").format(path=path), _("OUT= names another file"))
+                give_up(_("{path} exists, and is not a page of make report or REPORT=1").format(path=path), _("choose another file with OUT="))
             os.unlink(path)
         with open(path + ".new", "w", encoding="utf-8"):
             pass
@@ -43,7 +43,7 @@ def make_room(path):
 
 
 def refuse_to_write(path, error):
-    give_up(_("the page {path} cannot be written: {why}").format(path=path, why=error.strerror), _("OUT= names a file in a folder that can be written"))
+    give_up(_("the page {path} cannot be written: {why}").format(path=path, why=error.strerror), _("OUT= must name a file in a writable folder"))
 
 
 def words_of(scripts):
@@ -108,8 +108,8 @@ def matrix(caption, amounts):
 
 def timeline_figure(label):
     keys = _("plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span")
-    off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, and it is told here.")
-    zoom = _("Zoom: + and −, or the wheel after a click into the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.")
+    off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, to see its details here.")
+    zoom = _("Zoom: + and −, or the wheel after clicking the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.")
     return f"""<figure class="timeline" id="timeline"><p class="needs-script">{off}</p>
 <ul class="legend"></ul><div class="buttons"></div>
 <canvas tabindex="0" role="application" aria-label="{escape(label)}: {keys}"></canvas>

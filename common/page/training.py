@@ -42,7 +42,7 @@ def read_trace(path):
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train REPORT=1 makes the trace and the page"))
     except (ValueError, KeyError, IndexError, TypeError):
-        give_up(_("{path} is no trace of this kit").format(path=path), _("make train TRACE=run.json writes one"))
+        give_up(_("{path} is not a trace of this kit").format(path=path), _("make train TRACE=run.json writes one"))
     return trace["otherData"], ranks
 
 
@@ -53,7 +53,7 @@ def read_metrics(path):
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     except ValueError:
-        give_up(_("{path} holds lines that are no metrics").format(path=path), _("was it cut short? make train METRICS=run.jsonl writes one"))
+        give_up(_("{path} contains lines that are not metrics").format(path=path), _("was it cut short? make train METRICS=run.jsonl writes one"))
     return lines
 
 
@@ -129,7 +129,7 @@ def traced_text(ranks):
 
 def matrices_text(ranks, other):
     parts = []
-    for group, degree, what in (("tp", other["tp"], _("Bytes of a step over the ranks that split a model (tp).")), ("dp", other["dp"], _("Bytes of a step over the replicas (dp)."))):
+    for group, degree, what in (("tp", other["tp"], _("Bytes per step between the ranks that split a model (tp).")), ("dp", other["dp"], _("Bytes per step between the replicas (dp)."))):
         if degree > 1:
             parts.append(f"<div>{matrix(what, sent_over(ranks, group))}</div>")
     return f'<div class="side">{"".join(parts)}</div>' if parts else paragraph(_("One rank sends nothing."))
@@ -149,9 +149,9 @@ def body_of(other, ranks, summary, lines):
         facts.insert(2, _("test loss {loss:.4f}, accuracy {accuracy:.4f} on {rows}").format(loss=tests[-1]["test_loss"], accuracy=tests[-1]["test_accuracy"], rows=rows))
     notes = []
     if other["device"]:
-        notes.append(_("The ranks computed on GPUs, and the spans are those of the host: what is queued counts where the host waits for it, not where it was computed."))
+        notes.append(_("The ranks computed on GPUs, but the spans are the host's: queued work is shown where the host waits for it, not where it ran."))
     if unknown:
-        notes.append(_("The ranks of a group made different numbers of exchanges over {groups}: what was waited there is not known, and is part of the exchange.")
+        notes.append(_("Ranks of one group made different numbers of exchanges over {groups}: waiting time cannot be told there, and is part of the exchange.")
                      .format(groups=_(" and ").join(unknown)))
     evaluations = table(_("Evaluations."), [_("after epoch"), _("test loss"), _("test accuracy"), _("rows")],
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
@@ -160,13 +160,13 @@ def body_of(other, ranks, summary, lines):
     no_curves, no_curve = _("The curves are drawn by JavaScript, which is off here."), _("The curve is drawn by JavaScript, which is off here.")
     timeline = timeline_figure(_("timeline of each rank"))
     heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}").format(ranks=counted("{n} rank", "{n} ranks", other["ranks"]), tp=other["tp"], dp=other["dp"])
-    clocks = _("Each rank's clock was set to 0 as it left one barrier; between machines of a cluster rows may be some tens of microseconds apart. Of an exchange, what a rank spent "
-               "above the least that a rank of its group did is waiting; it is drawn before the rest.")
-    held = _("Bytes of tensors that somebody holds, after each piece of work, in the stretch of time that is shown above. The dashed line is the peak of the whole run, which may lie "
-             "within a piece of work.")
-    shares = _("A collective says what a rank's share of the bytes is, and not to whom they go: it is given to the other members of the group alike. How much a rank sends in all is exact.")
-    points = _("A point is the loss of a step on its batch, the line the mean of the points around it, a diamond the loss on the test rows. Below: the number of the step.") if tests else \
-        _("A point is the loss of a step on its batch, the line the mean of the points around it. Below: the number of the step.")
+    clocks = _("Each rank's clock was set to 0 as it left one barrier; across the machines of a cluster, rows may be off by tens of microseconds. In an "
+               "exchange, the time beyond that of the fastest rank in the group is waiting; it is drawn first.")
+    held = _("Bytes of live tensors after each span, in the time range shown above. The dashed line is the peak of the whole run, which may fall within "
+             "a span.")
+    shares = _("A collective defines how many bytes each rank contributes, but not who receives them: they are split evenly over the other members of the group. A rank's total is exact.")
+    points = _("Point: the loss of a step on its batch. Line: the mean of nearby points. Diamond: the loss on the test rows. Horizontal axis: the step.") if tests else \
+        _("Point: the loss of a step on its batch. Line: the mean of nearby points. Horizontal axis: the step.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(facts)}</p>
 {summary_table(summary)}
@@ -196,7 +196,7 @@ def main(arguments):
     lines = read_metrics(metrics_path)
     summary = next((line["ranks"] for line in reversed(lines) if "ranks" in line), None)
     if not summary or len(summary) != len(ranks):
-        give_up(_("{metrics} is not of the run of {trace}").format(metrics=metrics_path, trace=trace_path), _("make train REPORT=1 makes both, and the page"))
+        give_up(_("{metrics} and {trace} are from different runs").format(metrics=metrics_path, trace=trace_path), _("make train REPORT=1 makes both, and the page"))
     memory = {"kinds": list(CATEGORIES.values()), "rows": [{"label": rank.name, "peak": one["peak_bytes"], "points": rank.memory} for rank, one in zip(ranks, summary)]}
     data = {"timeline": timeline_of(ranks), "memory": memory, "loss": loss_of(lines)}
     write(out, _("Training, tp {tp}, dp {dp}").format(tp=other["tp"], dp=other["dp"]), body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])

@@ -28,7 +28,7 @@ def read(path):
                     elif "test_loss" in found:
                         evaluations.append({**found, "step": steps[-1]["step"] if steps else 0})
                 except (ValueError, TypeError):
-                    give_up(_("{path}:{line} is no line of metrics").format(path=path, line=number), _("make train METRICS=run.jsonl writes such a file; was it cut short?"))
+                    give_up(_("{path}:{line} is not a line of metrics").format(path=path, line=number), _("make train METRICS=run.jsonl writes such a file; was it cut short?"))
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     if not steps:
@@ -94,7 +94,7 @@ def main():
     if out and os.path.splitext(out)[1] not in gnuplot.TERMINALS:
         give_up(_("a picture cannot be '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
     if out and not os.path.isdir(os.path.dirname(out) or "."):
-        give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("mkdir makes it"))
+        give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("create it with mkdir"))
     runs = dict(zip(titles_of(paths), map(read, paths)))
     try:
         if out:
@@ -103,7 +103,7 @@ def main():
         else:
             in_the_terminal(runs, fields)
     except OSError as error:
-        give_up(str(error), _("may it be written there?"))
+        give_up(str(error), _("is the folder writable?"))
 
 
 main()

@@ -61,7 +61,7 @@ install_required() {
         if name=$(choose "$wanted"); then
             names+=("$name")
         else
-            printf '%s%s\n' "$(say 'error: ')" "$(said 'apt knows no package %s' "${wanted//\//$(say ' or ')}")" >&2
+            printf '%s%s\n' "$(say 'error: ')" "$(said 'apt has no package %s' "${wanted//\//$(say ' or ')}")" >&2
             status=1
         fi
     done

@@ -46,10 +46,10 @@ forget_other_handout() {
 
 check_handout() {
     local name
-    [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'there are no solutions in what you were handed out')" \
+    [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'the handout contains no solutions')" \
         "$(say 'make grade grades your labs, make train STACK=mine trains them')"
     for name in test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides docs; do
-        ! goal "$name" || stop "$(said 'make %s is no part of what you were handed out' "$name")" "$(say 'make help lists what is')"
+        ! goal "$name" || stop "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done
 }
 
@@ -62,7 +62,7 @@ check_machine() {
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
-    { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'nothing can be written into the folder %s' "$BUILD")" \
+    { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
     [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is no folder that can be written" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or make that folder')"
@@ -98,7 +98,7 @@ check_names() {
     read -r wrong < <(unknown_settings $SET) || return
     meant=$(nearest_setting "$wrong")
     hint=$(say 'make help lists them; they are in capitals')
-    [[ -z $meant ]] || hint=$(said '%s is one; make help lists them' "$meant")
+    [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
@@ -108,11 +108,11 @@ check_stack() {
     *)
         ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
         ! goal grade trace report debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
-            "$(say 'STACK=mine grades a lab on your own earlier ones; without STACK it stands on the reference')"
+            "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
         ;;
     esac
     [[ -z $UPTO || " $LABS " == *" $UPTO "* && $UPTO != *' '* ]] || stop "$(said "UPTO cannot be '%s'" "$UPTO")" \
-        "$(said 'it is the number of a lab: %s' "$LABS")"
+        "$(said 'it must be the number of a lab: %s' "$LABS")"
 }
 
 check_backend() {
@@ -121,31 +121,31 @@ check_backend() {
     *) stop "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
     esac
     [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace runners test test-slow ||
-        stop "$(say 'BACKEND=cuda needs the CUDA Toolkit, and there is no nvcc')" \
+        stop "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
             "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none')"
     case $TRANSPORT in
     mpi) return ;;
     nccl) ;;
     *) stop "$(said "there is no transport '%s'" "$TRANSPORT")" "$(say 'TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl')" ;;
     esac
-    [[ $BACKEND != cpu ]] || stop "$(say 'NCCL moves the memory of GPUs')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
+    [[ $BACKEND != cpu ]] || stop "$(say 'NCCL works on GPU memory only')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
     [[ -z $NVCC || -n $NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
         "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
-    ! goal grade trace || stop "$(say 'the grader looks on at what goes through MPI')" \
+    ! goal grade trace || stop "$(say 'the grader observes the calls of MPI')" \
         "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"
 }
 
 check_cluster() {
     [[ " $SET " != *' SITE '* || -e $SITE ]] || stop "$(said "there is no file '%s'" "$SITE")" \
-        "$(say 'SITE names a file as common/slurm/site-example.mk')"
+        "$(say 'SITE names a file like common/slurm/site-example.mk')"
     case $ON in
     '') ;;
     slurm)
-        [[ ${GOALS:-all} == grade ]] || stop "$(say 'ON is for make grade alone')" \
+        [[ ${GOALS:-all} == grade ]] || stop "$(say 'ON works with make grade only')" \
             "$(say 'make grade ON=slurm; make sbatch trains on a cluster')"
         [[ -z $LAB || " $LABS " == *" $LAB "* && $LAB != *" "* ]] || stop "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
         ;;
-    *) stop "$(said "nothing is graded on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
+    *) stop "$(said "make grade cannot run on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
     esac
 }
 

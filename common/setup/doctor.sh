@@ -123,7 +123,7 @@ dependency_table() {
 verdict() {
     echo
     if ((${#problems[@]})); then
-        tell '%sThe labs cannot be done here yet.%s In the way:' "$red" "$plain"
+        tell '%sThe labs cannot be done here yet.%s Problems:' "$red" "$plain"
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make setup; then make doctor again')"
         exit 2

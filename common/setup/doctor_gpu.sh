@@ -88,7 +88,7 @@ nccl_row() {
 cuda_aware_row() {
     type -P ompi_info >/dev/null || return 0
     if timeout 10 ompi_info --parsable --all 2>/dev/null | grep -q 'cuda_support:value:true'; then
-        row good 'Open MPI' CUDA-aware "$(say "the kit takes the host's memory still")"
+        row good 'Open MPI' CUDA-aware "$(say "the kit uses host memory anyway")"
     else
         row plain 'Open MPI' "$(say 'no CUDA')" "$(say "GPUs meet in the host's memory")"
     fi
@@ -115,18 +115,18 @@ map_rows() {
     done
     if ((ranks > ${#gpus[@]})); then
         if ((${#gpus[@]} == 1)); then
-            under "$(said '%d ranks share 1 GPU: their collectives go through MPI, by way of the host; NCCL takes a rank a GPU.' "$ranks")"
+            under "$(said '%d ranks share 1 GPU: their collectives go through MPI via the host; NCCL needs a GPU per rank.' "$ranks")"
         else
-            under "$(said '%d ranks share %d GPUs: their collectives go through MPI, by way of the host; NCCL takes a rank a GPU.' "$ranks" ${#gpus[@]})"
+            under "$(said '%d ranks share %d GPUs: their collectives go through MPI via the host; NCCL needs a GPU per rank.' "$ranks" ${#gpus[@]})"
         fi
     elif ((${#gpus[@]} == 1)); then
-        under "$(say 'More than 1 rank share, in turn, and go through MPI: make doctor NTASKS=2')"
+        under "$(say 'More than 1 rank share GPUs and communicate through MPI: make doctor NTASKS=2')"
     else
-        under "$(said 'More than %d ranks share, in turn, and go through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
+        under "$(said 'More than %d ranks share GPUs and communicate through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
     fi
     if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
         row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'a run takes GPUs of one type')"
-        hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 names those of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does')"
+        hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 selects GPUs of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does')"
     fi
 }
 

@@ -31,7 +31,7 @@ machine_table() {
         row good "$(say 'memory')" "$(gib "$total")" "$(said '%s free' "$(gib "$free")")"
     else
         row note "$(say 'memory')" "$(gib "$total")" "$(said 'only %s free' "$(gib "$free")")"
-        hint "$(say 'the labs fit; for training take small sizes (LAYERS=2 HIDDEN_DIM=128)')"
+        hint "$(say 'enough for the labs; train with small sizes (LAYERS=2 HIDDEN_DIM=128)')"
     fi
     bf16_row
     shared_memory_row
@@ -54,7 +54,7 @@ shared_memory_row() {
     local kib
     kib=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
     if [[ -n $kib ]] && ((kib >= 256 * 1024)) && [[ -w /dev/shm ]]; then
-        row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks of one machine meet there')"
+        row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks on one machine share it')"
     else
         row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB that can be written')"
         hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
@@ -67,9 +67,9 @@ sandbox_row() {
     kernel=$(uname -r)
     if printf '5.12\n%s\n' "$kernel" | sort -CV &&
         unshare --user --map-root-user --mount --net --ipc --pid --fork --mount-proc true 2>/dev/null; then
-        row good "$(say 'sandbox')" "" "$(say 'labs are graded apart from all else')"
+        row good "$(say 'sandbox')" "" "$(say 'labs are graded in isolation')"
     else
-        row note "$(say 'sandbox')" "$(say 'none')" "$(say 'labs are graded with limits alone')"
+        row note "$(say 'sandbox')" "$(say 'none')" "$(say 'resource limits only')"
         hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12')"
     fi
 }
@@ -102,7 +102,7 @@ too_many_threads() {
     local name=$1 value=${!1:-}
     if [[ $value =~ ^[0-9]+$ ]] && ((value > $(cores))); then
         row note "$(say 'environment')" "" "$(said '%s on %d cores' "$name=${value:0:6}" "$(cores)")"
-        hint "$(said 'unset %s; the kit shares the cores out among the ranks' "$name")"
+        hint "$(said 'unset %s; the kit divides the cores among the ranks' "$name")"
     fi
 }
 

@@ -40,12 +40,12 @@ check_mpi() {
         return
     fi
     if [[ $(mpirun --version 2>&1) != *'Open MPI'* ]]; then
-        mpi_fails "$(say 'mpirun is not that of Open MPI')" "$(said "%s comes first on PATH; put Open MPI's first" "$(type -P mpirun)")"
+        mpi_fails "$(say "mpirun is not Open MPI's")" "$(said "%s comes first on PATH; put Open MPI's first" "$(type -P mpirun)")"
         return
     fi
     write_hello "$folder/hello.c"
     if ! mpicc -o "$folder/hello" "$folder/hello.c" >"$folder/said" 2>&1; then
-        mpi_fails "$(say 'mpicc cannot compile')" "$(say 'make setup, and see what the compiler said:')"
+        mpi_fails "$(say 'mpicc cannot compile')" "$(say 'run make setup; the compiler said:')"
         say_what_mpi_said "$folder/said"
         return
     fi
@@ -61,11 +61,11 @@ judge_hello() {
         row good "$(say 'MPI, 2 ranks')" "$3" "$(say 'start, and talk to each other')"
     elif grep -qx 'ranks=1' "$1/said"; then
         mpi_fails "$(say 'each rank is alone in its world')" \
-            "$(say 'mpicc and mpirun belong to two installations of MPI; put the folder of one first on PATH')"
+            "$(say 'mpicc and mpirun come from two installations of MPI; put the folder of one first on PATH')"
     elif (($2 == 124 || $2 == 137)); then
         mpi_fails "$(say 'no answer within 20 s')" "$(say 'is the name of this host in /etc/hosts? Open MPI looks it up')"
     else
-        mpi_fails "$(said 'mpirun ended with status %d' "$2")" "$(say 'the first lines that it said are below')"
+        mpi_fails "$(said 'mpirun ended with status %d' "$2")" "$(say 'its first lines are below')"
         say_what_mpi_said "$1/said"
     fi
 }

@@ -12,7 +12,7 @@ check_slurm() {
     version=${version:-$(packaged_version slurm-client)}
     if ! partitions=$(timeout 10 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
         row note Slurm "$version" "$(say 'its controller does not answer')"
-        hint "$(say 'sinfo shows what it says; nothing but make sbatch and ON=slurm needs it')"
+        hint "$(say 'sinfo shows its error; only make sbatch and ON=slurm need Slurm')"
         return
     fi
     row good Slurm "$version" "$(sort -u <<<"$partitions" | paste -sd ' ' | cut -c 1-38)"
@@ -39,17 +39,17 @@ judge_srun() {
         row good 'srun --mpi=pmix' "" "$(say 'ranks start on nodes, and talk')"
     elif grep -qx 'ranks=1' "$1"; then
         row note 'srun --mpi=pmix' "$(say 'alone')" "$(say 'each rank is alone in its world')"
-        hint "$(say 'this MPI does not know PMIx: START = mpirun in site.mk, or another module of MPI')"
+        hint "$(say 'this MPI does not support PMIx: START = mpirun in site.mk, or another module of MPI')"
     elif grep -q 'Immediate execution impossible\|temporarily unavailable\|Resource temporarily\|nodes are busy' "$1"; then
         row plain 'srun --mpi=pmix' "$(say 'not tried')" "$(say 'no node was free within 10 s')"
     elif grep -qi 'invalid partition' "$1"; then
         row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "there is no partition '%s'" "${JOB_PARTITION:-}")"
-        hint "$(say 'PARTITION in site.mk is one of those above')"
+        hint "$(say 'PARTITION in site.mk must be one of those above')"
     elif grep -qi 'invalid account' "$1"; then
         row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "ACCOUNT '%s' may not use it" "${JOB_ACCOUNT:-}")"
         hint "$(say "sacctmgr show associations user=\$USER lists yours, for ACCOUNT in site.mk")"
     else
         row note 'srun --mpi=pmix' "$(say 'fails')" "$(head -n 1 "$1" | cut -c 1-38)"
-        hint "$(say 'PARTITION and ACCOUNT stand in site.mk; START = mpirun there does without srun')"
+        hint "$(say 'set PARTITION and ACCOUNT in site.mk; START = mpirun there avoids srun')"
     fi
 }

@@ -77,7 +77,7 @@ say_missing() {
 say_optional() {
     local i
     for i in "${wanted[@]}"; do
-        tell 'setup: without %s (optional: %s); what needs it is skipped' "${package[i]%%/*}" "$(say "${purpose[i]}")"
+        tell 'setup: %s is not available (optional: %s); whatever needs it is skipped' "${package[i]%%/*}" "$(say "${purpose[i]}")"
     done
 }
 
@@ -87,7 +87,7 @@ hint_on_apt() {
     case $1 in
     no-apt) hint "$(say "install them by this system's own package manager; Debian's names are above")" ;;
     no-root) hint "$(said 'as root: apt-get install --no-install-recommends %s' "${names[*]}")" ;;
-    *) hint "$(say 'see the error above; is the network there, and does /etc/apt name a server that answers?')" ;;
+    *) hint "$(say 'see the error above: is the network up, and does /etc/apt name a server that answers?')" ;;
     esac
 }
 
@@ -95,7 +95,7 @@ hint_on_cluster() {
     local line
     line=$(cluster_line "${required[@]}")
     if [[ -n $line ]]; then hint "$(said 'on a cluster: %s (names vary: module avail)' "$line")"; fi
-    hint "$(say "what no module gives can be built with --prefix=\$HOME/.local; then export CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and PKG_CONFIG_PATH")"
+    hint "$(say "build what no module provides with --prefix=\$HOME/.local; then export CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and PKG_CONFIG_PATH")"
 }
 
 say_why_not() {
@@ -103,8 +103,8 @@ say_why_not() {
     say 'error: '
     case $1 in
     no-apt) said '%d packages are missing, and this system has no apt-get:' "$count" ;;
-    no-root) said '%d packages are missing, and this is not root, and sudo does not work here:' "$count" ;;
-    *) said '%d packages are missing, and the installation did not bring them:' "$count" ;;
+    no-root) said '%d packages are missing, but this is not root and sudo does not work here:' "$count" ;;
+    *) said '%d packages are still missing after the installation:' "$count" ;;
     esac
     echo
     say_missing "${required[@]}"
@@ -130,4 +130,4 @@ main() {
 }
 
 main "${@:-core}"
-(($#)) || tell 'setup: what the labs need is there (make doctor shows it)'
+(($#)) || tell 'setup: everything that the labs need is installed (make doctor shows it)'

@@ -16,7 +16,7 @@ check_name() {
     [[ $JOB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$ ]] ||
         give_up "$(said "NAME cannot be '%s'" "$JOB_NAME")" "$(say "it names a file: letters, digits, '.', '_' and '-'")"
     other=$(squeue --noheader --user "$(id -u)" --name "$JOB_NAME" --format '%i %Z' | awk -v here="$ROOT" '$2 == here { print $1; exit }')
-    [ -z "$other" ] || give_up "$(said 'job %s, which is called %s too, is in the queue' "$other" "$JOB_NAME")" \
+    [ -z "$other" ] || give_up "$(said 'job %s in the queue is also called %s' "$other" "$JOB_NAME")" \
         "$(said 'take another NAME; make sbatch JOB=%s waits for that one, scancel %s ends it' "$other" "$other")"
 }
 
@@ -26,8 +26,8 @@ check_number() {
 
 check_numbers() {
     check_number NODES "$JOB_NODES" "$(say 'it is the number of nodes: NODES=2')"
-    check_number GPUS "$JOB_GPUS" "$(say 'it is the number of GPUs of a node that the job takes: GPUS=4')"
-    check_number CPUS "$JOB_CPUS" "$(say 'it is the number of cores of a rank: CPUS=4')"
+    check_number GPUS "$JOB_GPUS" "$(say 'it is the number of GPUs per node: GPUS=4')"
+    check_number CPUS "$JOB_CPUS" "$(say 'it is the number of cores per rank: CPUS=4')"
 }
 
 # Slurm's six ways to write a time.
@@ -58,9 +58,9 @@ check_room() {
     nodes=$(nodes_of_partition | wc -l)
     room=$(nodes_of_partition | awk -v cores="$2" -v most="$4" '
         { here = int($1 / cores); room += most && here > most ? most : here } END { print room + 0 }')
-    ((${3:-1} <= nodes)) || give_up "$(said '%s has %s nodes, and NODES=%s' "$where" "$nodes" "$3")" "$(say 'take fewer NODES, or another PARTITION (sinfo)')"
+    ((${3:-1} <= nodes)) || give_up "$(said '%s has %s nodes, but NODES=%s' "$where" "$nodes" "$3")" "$(say 'take fewer NODES, or another PARTITION (sinfo)')"
     (($1 > room)) || return 0
     hint=$(say 'take fewer NTASKS or CPUS, or another PARTITION (sinfo)')
-    [ -z "$4" ] || give_up "$(said '%s has room for %s ranks of %s cores, at most %s on each of its nodes, and NTASKS=%s' "$where" "$room" "$2" "$4" "$1")" "$hint"
-    give_up "$(said '%s has room for %s ranks of %s cores, and NTASKS=%s' "$where" "$room" "$2" "$1")" "$hint"
+    [ -z "$4" ] || give_up "$(said '%s has room for %s ranks of %s cores, at most %s on each of its nodes, but NTASKS=%s' "$where" "$room" "$2" "$4" "$1")" "$hint"
+    give_up "$(said '%s has room for %s ranks of %s cores, but NTASKS=%s' "$where" "$room" "$2" "$1")" "$hint"
 }

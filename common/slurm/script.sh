@@ -67,7 +67,7 @@ write_look() {
 blind=\$(srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none \\
     sh -c 'test -x "\$0" || hostname'$(words "$PROGRAM") 2> /dev/null)
 if [ -n "\$blind" ]; then
-    printf $(words "$(say 'error: ')$(say '%s is not there on node %s')\n$(say '  HINT: ')%s\n" "$PROGRAM" | cut -c 2-) "\$blind" \\
+    printf $(words "$(say 'error: ')$(say '%s does not exist on node %s')\n$(say '  HINT: ')%s\n" "$PROGRAM" | cut -c 2-) "\$blind" \\
        $(words "$(say 'keep the kit in a folder that all nodes share')")
     exit 2
 fi
@@ -108,7 +108,7 @@ write_end() {
         cat << END
 
 if [ "\$reason" = time ] && [ "\$status" = 0 ]; then
-    printf $(words "$(say 'the time is over: job %s goes back into the queue, and on from the checkpoint in %s')\n" | cut -c 2-) "\$SLURM_JOB_ID"$(words "$1")
+    printf $(words "$(say 'the time limit was reached: job %s goes back into the queue, and resumes from the checkpoint in %s')\n" | cut -c 2-) "\$SLURM_JOB_ID"$(words "$1")
     trap '' TERM
     scontrol requeue "\$SLURM_JOB_ID" && exit 0
 fi
@@ -117,7 +117,7 @@ END
         cat << END
 
 if [ "\$reason" = time ]; then
-    printf $(words "$(say 'error: ')$(say 'the time is over')\n$(say '  HINT: ')%s\n" | cut -c 2-) \\
+    printf $(words "$(say 'error: ')$(say 'the time limit was reached')\n$(say '  HINT: ')%s\n" | cut -c 2-) \\
        $(words "$(say 'a longer TIME; or SAVE=DIR RESUME=DIR, which goes back into the queue until it is done')")
     exit 1
 fi

@@ -37,11 +37,11 @@ choose_layout() {
     fi
     if [ -n "$JOB_GPUS" ] && [ -z "$JOB_NODES" ]; then JOB_NODES=$(((tasks + JOB_GPUS - 1) / JOB_GPUS)); fi
     [ -n "$JOB_NODES" ] || return 0
-    ((tasks % JOB_NODES == 0)) || give_up "$(said 'NTASKS=%s cannot be shared out evenly over NODES=%s' "$tasks" "$JOB_NODES")" \
-        "$(say 'choose NODES (or GPUS, the GPUS of a node) so that each node has as many ranks')"
+    ((tasks % JOB_NODES == 0)) || give_up "$(said 'NTASKS=%s cannot be split evenly over NODES=%s' "$tasks" "$JOB_NODES")" \
+        "$(say 'choose NODES (or GPUS, the GPUS of a node) so that every node has the same number of ranks')"
     JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
     [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
-        "$(said '%s ranks a node, and GPUS=%s: a rank takes a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS a node')"
+        "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS a node')"
 }
 
 hint_on_refusal() {
@@ -49,7 +49,7 @@ hint_on_refusal() {
     *account*) say "ACCOUNT=name; sacctmgr show associations user=\$USER lists yours" ;;
     *[qQ][oO][sS]*) say 'QOS=name; sacctmgr show qos lists them' ;;
     *time\ limit*) say 'a shorter TIME, or another PARTITION: sinfo shows their limits' ;;
-    *gres*) say "GPUS=n is the number of GPUs of a node: sinfo -o '%P %G' shows where there are any" ;;
+    *gres*) say "GPUS=n is the number of GPUs per node; sinfo -o '%P %G' shows which nodes have any" ;;
     *) say "PARTITION, NODES, NTASKS, CPUS, GPUS and CONSTRAINT must fit a node: sinfo -o '%P %D %c %G %f' shows them" ;;
     esac
 }

@@ -27,9 +27,9 @@ ask_slurm() {
         line=$answer
     elif [[ $answer == *'Invalid job id'* ]]; then
         leave_status
-        give_up "$(said 'Slurm knows no job %s (any more)' "$job")" "$(said 'squeue --me lists yours; what it printed would be in %s' "$FOLDER")"
+        give_up "$(said 'Slurm does not know job %s (any more)' "$job")" "$(said 'squeue --me lists yours; its output would be in %s' "$FOLDER")"
     else
-        show_status "$(said 'job %s  Slurm does not answer; it is asked again' "$job")"
+        show_status "$(said 'job %s  Slurm does not answer; trying again' "$job")"
     fi
 }
 
@@ -46,9 +46,9 @@ reason_in_words() {
     None | '') say 'Slurm has not looked at it yet' ;;
     Priority) say 'Priority: others come first' ;;
     Resources) say 'Resources: waits for nodes that are busy' ;;
-    PartitionConfig) say 'PartitionConfig: more nodes, cores or TIME than the partition gives now' ;;
+    PartitionConfig) say 'PartitionConfig: more nodes, cores or TIME than the partition allows now' ;;
     BeginTime) say 'BeginTime: starts again in a moment' ;;
-    Partition*Down | Partition*Inactive) said '%s: the partition is shut' "$1" ;;
+    Partition*Down | Partition*Inactive) said '%s: the partition is not available' "$1" ;;
     *) echo "$1" ;;
     esac
 }
@@ -88,7 +88,7 @@ show_pending() {
         leave_status
         scancel "$job"
         if [[ $reason == *requeued_held ]]; then never_began; fi
-        give_up "$(said 'job %s could never start: %s; it is out of the queue again' "$job" "$reason")" \
+        give_up "$(said 'job %s can never start: %s; it was removed from the queue' "$job" "$reason")" \
             "$(say "sinfo -o '%P %D %c %l' shows nodes, cores and time limits of the partitions")"
     fi
     if [[ $start == *T* ]]; then
@@ -125,8 +125,8 @@ end_status() {
         ((${code##*:} == 0)) || return $((128 + ${code##*:}))
         return "${code%%:*}"
         ;;
-    CANCELLED) complain "$(said 'job %s was cancelled' "$job")" "$(say 'what it saved before is in SAVE; RESUME goes on from there')" ;;
-    TIMEOUT) complain "$(said 'job %s ran longer than its time' "$job")" "$(say 'a longer TIME')" ;;
+    CANCELLED) complain "$(said 'job %s was cancelled' "$job")" "$(say 'what it saved before is in SAVE; RESUME continues from there')" ;;
+    TIMEOUT) complain "$(said 'job %s exceeded its time limit' "$job")" "$(say 'a longer TIME')" ;;
     *) complain "$(said 'job %s ended as %s' "$job" "$state")" "$(said 'scontrol show job %s says more' "$job")" ;;
     esac
     return 1
@@ -135,10 +135,10 @@ end_status() {
 # The batch script's TERM lets the ranks save, whatever started them.
 end_job() {
     if [ "$(field JobState)" = RUNNING ]; then
-        tell 'job %s is asked to end (training saves first); once more ends it at once' "$job"
+        tell 'job %s was asked to stop (training saves first); press Ctrl-C again to end it at once' "$job"
         scancel --batch --signal=TERM "$job"
     else
-        tell 'job %s is taken out of the queue' "$job"
+        tell 'job %s was removed from the queue' "$job"
         scancel "$job"
     fi
 }
@@ -159,7 +159,7 @@ on_interrupt() {
 # leave STATUS: this command ends, the job does not.
 leave() {
     leave_status
-    tell 'job %s goes on. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
+    tell 'job %s continues. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
     exit "$1"
 }
 

@@ -77,7 +77,7 @@ const char *tensor_text(const Tensor *x, char text[96])
     char placement[32];
     if (!is_intact(x)) {
         snprintf(text, 96, "%s",
-                 _("a tensor that was written over: its numbers are at tensor_data(x), not at x"));
+                 _("a tensor that was overwritten: its numbers are at tensor_data(x), not at x"));
         return text;
     }
     snprintf(text, 96, "%s %s", SHAPE_TEXT(x->shape), _(placement_text(x->placement, placement)));

@@ -25,12 +25,11 @@ bool agree_on_device(Group *group, Problem *problem)
     MPI_Bcast(first, sizeof first, MPI_BYTE, 0, group_comm(group));
     bool same =
         !strcmp(mine, first) ||
-        problem_set(
-            problem, NULL,
-            "CUDA_VISIBLE_DEVICES names the GPUs of one type, nvidia-smi shows all; ranks of other "
-            "types would wait for the slowest, and their sums differ in the last digits",
-            "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", first,
-            group_rank(group), mine);
+        problem_set(problem, NULL,
+                    "use CUDA_VISIBLE_DEVICES to select GPUs of one type (nvidia-smi lists all): "
+                    "with mixed types all wait for the slowest, and sums differ in the last digits",
+                    "rank 0 computes on %s, rank %d on %s: a run takes GPUs of one type", first,
+                    group_rank(group), mine);
     return agree(group, same, problem);
 }
 
@@ -80,8 +79,9 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
         p = p->next;
     return problem_set(
         problem, NULL,
-        "was its gradient summed over the ranks that hold it, in full, and before the step? make grade tells",
-        "after step %lld parameter %s is not the same on ranks that should hold the same",
+        "was its gradient summed over all the ranks that hold it, before the step? make grade "
+        "shows it",
+        "after step %lld parameter %s differs between ranks that should hold the same values",
         (long long)step, p->name);
 }
 
@@ -103,13 +103,12 @@ static void warn(const Seat *seats, int ranks, int tp)
         spread += several;
     }
     if (spread > 0)
-        fprintf(
-            stderr,
-            _("warning: %d of %d tensor-parallel groups spread over several nodes: they talk in every block\n"
-              "  HINT: choose TP so that it divides the ranks of a node, and fill one node before the next "
-              "(mpirun --map-by "
-              "core, srun --distribution=block)\n"),
-            spread, ranks / tp);
+        fprintf(stderr,
+                _("warning: %d of %d tensor-parallel groups spread over several nodes: they "
+                  "communicate in every block\n  HINT: choose TP so that it divides the ranks of a "
+                  "node, and fill one node before the next (mpirun --map-by core, srun "
+                  "--distribution=block)\n"),
+                spread, ranks / tp);
 }
 
 void map_report(const Mesh *mesh, bool show)

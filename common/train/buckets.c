@@ -188,11 +188,10 @@ static void give_out(BucketSet *set, int i, Tensor *last)
 void bucket_hold(Bucket *bucket, Tensor *gradients)
 {
     if (bucket->gradients != gradients)
-        misplaced(
-            "what works in place leaves its result where the optimiser reads it: which function of balise 11 "
-            "does?",
-            "after buckets_finish, bucket->gradients is another tensor than before: the optimiser reads the "
-            "one that was there");
+        misplaced("an in-place function leaves its result where the optimiser reads it: which "
+                  "function of balise 11 is one?",
+                  "after buckets_finish, bucket->gradients is another tensor than before: the "
+                  "optimiser reads the original one");
     bucket->gradients = gradients;
 }
 

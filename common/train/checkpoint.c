@@ -27,10 +27,11 @@ static bool check_save_folder(const Trainer *t, Problem *problem)
     int64_t newest = checkpoint_newest(save, INT64_MAX);
     bool good =
         newest < 0 || same_folder(checkpoint_path(save, newest, false).text, t->resumed.text);
-    return good || problem_set(problem, save, "go on from it with RESUME, or name an empty folder",
-                               "the SAVE folder holds a checkpoint of step %" PRId64
-                               " that this run does not go on from",
-                               newest);
+    return good ||
+           problem_set(problem, save, "continue from it with RESUME, or name an empty folder",
+                       "the SAVE folder holds a checkpoint of step %" PRId64
+                       " that this run does not resume from",
+                       newest);
 }
 
 static bool find_checkpoint(Trainer *t, Problem *problem)
@@ -41,8 +42,8 @@ static bool find_checkpoint(Trainer *t, Problem *problem)
     if (c->resume && !t->resumed.text[0] && !(c->save && same_folder(c->save, c->resume)))
         return problem_set(
             problem, c->resume,
-            "a folder that a run with SAVE=DIR has written; with SAVE and RESUME of one "
-            "name a run starts there and goes on later",
+            "name a folder that a run with SAVE=DIR has written; with the same folder for SAVE and "
+            "RESUME, a run may start without a checkpoint and continue later",
             "there is no checkpoint to resume from");
     return !c->save || check_save_folder(t, problem);
 }
@@ -66,7 +67,8 @@ void checkpoint_describe(const Trainer *t)
 {
     const TrainConfig *c = t->config;
     if (t->resumed.text[0])
-        printf(_("resume    %s: goes on after step %" PRId64 "\n"), t->resumed.text, t->first_step);
+        printf(_("resume    %s: continues after step %" PRId64 "\n"), t->resumed.text,
+               t->first_step);
     else if (c->resume)
         printf(_("resume    %s holds no checkpoint yet: starts from scratch\n"), c->resume);
     if (c->save && c->save_every)

@@ -202,7 +202,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
             return problem_set(problem, NULL, "make help lists the variables of make train",
                                "unknown option '%.100s'", argv[i]);
         if (i + 1 == argc)
-            return problem_set(problem, NULL, "write it behind the option", "%s takes a value",
+            return problem_set(problem, NULL, "write it after the option", "%s takes a value",
                                argv[i]);
         if (!read_option(config, option, argv[i + 1], problem))
             return false;
@@ -230,7 +230,7 @@ static bool check_saving(const TrainConfig *config, Problem *problem)
             problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
             "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
     if ((config->save && !*config->save) || (config->resume && !*config->resume))
-        return problem_set(problem, NULL, "name a folder", "%s names no folder",
+        return problem_set(problem, NULL, "name a folder", "%s is not a folder",
                            config->save && !*config->save ? "SAVE" : "RESUME");
     return true;
 }
@@ -242,15 +242,15 @@ static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
     if (config->batch % dp)
         return problem_set(
             problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/TP",
-            "BATCH_SIZE=%d cannot be shared out over %d replicas", config->batch, dp);
+            "BATCH_SIZE=%d cannot be split evenly over %d replicas", config->batch, dp);
     if (config->batch / dp % config->accumulate)
         return problem_set(problem, NULL,
                            "choose ACCUMULATE so that it divides BATCH_SIZE/(NTASKS/TP)",
-                           "%d rows of a replica cannot be cut into %d micro-batches",
+                           "a replica's %d rows cannot be divided into %d micro-batches",
                            config->batch / dp, config->accumulate);
     if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
         return problem_set(problem, NULL,
-                           "DECAY is the step at which the rate has fallen to 0, after the WARMUP",
+                           "DECAY is the step at which the learning rate reaches 0, after WARMUP",
                            "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
                            (long long)config->schedule.warmup);
     return true;
@@ -261,10 +261,10 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (!config->ranks || config->ranks == ranks)
         return true;
-    return problem_set(
-        problem, NULL,
-        "what starts the ranks is not of the MPI that the kit was compiled with: make doctor",
-        "%d ranks were started, and each sees %d", config->ranks, ranks);
+    return problem_set(problem, NULL,
+                       "the launcher (mpirun or srun) belongs to another MPI than the one that the "
+                       "kit was compiled with: make doctor",
+                       "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
 }
 
 bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
@@ -279,7 +279,7 @@ bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
 static bool can_read(const char *path, Problem *problem)
 {
     return !path || access(path, R_OK) == 0 ||
-           problem_set(problem, path, "DATA, TEST and VOCAB name files that are there",
+           problem_set(problem, path, "DATA, TEST and VOCAB must name existing files",
                        "it cannot be read: %s", strerror(errno));
 }
 

@@ -33,7 +33,7 @@ set -m
 mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
     --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null &
 job=$!
-ends_soon=$(say 'ends after this step or evaluation, and saves where SAVE is said; Ctrl-C again: now')
+ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
 # A signal ends a wait before the job has ended; the status of a job that has ended is kept for the last one.

@@ -96,7 +96,7 @@ static json_t *number(double value)
 static void lose(Report *report)
 {
     if (!report->lost)
-        fprintf(stderr, _("warning: the metrics cannot be written any more: %s\n"),
+        fprintf(stderr, _("warning: the metrics can no longer be written: %s\n"),
                 strerror(errno));
     report->lost = true;
 }
@@ -256,7 +256,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
 {
     close_bar(report);
     if (interrupted)
-        printf(_("interrupted: what was trained so far\n"));
+        printf(_("interrupted; results so far:\n"));
     print_run(ranks, count);
     print_memory(ranks, count);
     fflush(stdout);

@@ -161,7 +161,7 @@ static void put_all(Replacement *file, const Trace *t, int64_t first)
     free(text);
 }
 
-static const char hint[] = N_("TRACE names a file in a folder that exists and can be written"),
+static const char hint[] = N_("TRACE must name a file in an existing, writable folder"),
                   what[] = N_("the trace cannot be written: %s");
 
 bool trace_can_be_written(const char *path, Problem *problem)
@@ -169,7 +169,7 @@ bool trace_can_be_written(const char *path, Problem *problem)
     struct stat there;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a device would become a file */
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
-                           "the trace cannot be written: that is no ordinary file");
+                           "the trace cannot be written: not a regular file");
     Replacement *file = replacement_begin(path, hint, what, problem);
     if (file)
         replacement_drop(file);

@@ -56,10 +56,9 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     MPI_Error_string(*code, text, &length);
-    misuse(
-        "does each rank call the same collectives, in the same order and sizes? make grade says which lab "
-        "does not, make trace LAB=n shows it",
-        "an exchange failed in MPI: %s", text);
+    misuse("does each rank call the same collectives, in the same order and with the same sizes? "
+           "make grade says which lab does not, make trace LAB=n shows it",
+           "an exchange failed in MPI: %s", text);
 }
 
 int main(int argc, char **argv)

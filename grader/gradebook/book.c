@@ -118,7 +118,7 @@ static void take_lock(const Book *book)
     int lock = open(place, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
         give_up(book->reports, N_("wait for it, or choose another OUT"), "%s",
-                errno == EWOULDBLOCK ? _("another gradebook is at work on this OUT")
+                errno == EWOULDBLOCK ? _("another make gradebook is using this OUT")
                                      : strerror(errno));
 }
 

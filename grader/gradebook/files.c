@@ -255,10 +255,10 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
             if (found && strcmp(prefix, chosen)) {
                 clean_text(prefix);
                 clean_text(chosen);
-                return problem_set(problem, NULL, "",
-                                   "labs stand in more than one folder: in %.120s and in %.120s",
-                                   *chosen ? chosen : _("the top one"),
-                                   *prefix ? prefix : _("the top one"));
+                return problem_set(
+                    problem, NULL, "",
+                    "there are labs in more than one folder: in %.120s and in %.120s",
+                    *chosen ? chosen : _("the top one"), *prefix ? prefix : _("the top one"));
             }
             memcpy(chosen, prefix, PATH_SIZE);
             found++;
@@ -279,10 +279,10 @@ static bool none_found(const Files *files, Problem *problem)
     snprintf(shown, sizeof shown, "%.100s", example ? example : "");
     clean_text(shown);
     return problem_set(problem, NULL, "",
-                       example ? N_("there is no lab in it: labs/%s/%s is looked for, there is %s")
+                       example ? N_("it contains no lab: expected labs/%s/%s, found %s")
                        : files->count
-                           ? N_("there is no lab in it: labs/%s/%s is looked for%s")
-                           : N_("there is no lab in it: labs/%s/%s is looked for; it is empty%s"),
+                           ? N_("it contains no lab: expected labs/%s/%s%s")
+                           : N_("it contains no lab: expected labs/%s/%s, and it is empty%s"),
                        lab_at(0)->folder, lab_at(0)->file, shown);
 }
 

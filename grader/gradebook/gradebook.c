@@ -43,8 +43,7 @@ static void read_kit(Book *book)
     snprintf(path, sizeof path, "%.3000s/generated/kit.txt", book->build);
     FILE *file = fopen(path, "r");
     if (!file || fscanf(file, "%65s", book->kit) != 1)
-        give_up(path, N_("make gradebook makes it"),
-                N_("what the kit was built from is not known"));
+        give_up(path, N_("make gradebook writes it"), N_("the version of the kit is unknown"));
     fclose(file);
 }
 
@@ -89,9 +88,8 @@ static Book options_of(int argc, char **argv)
     if (!book.out || !*book.out)
         usage(_("OUT is missing: the CSV file for the grades"));
     if (*book.sandbox && strcmp(book.sandbox, "on") != 0 && strcmp(book.sandbox, "off") != 0)
-        usage(_(
-            "SANDBOX is on (no grade without one) or off; without it there is one where the system allows "
-            "it"));
+        usage(_("SANDBOX=on grades only in a sandbox, SANDBOX=off only without one; by default "
+                "there is one where the system allows it"));
     return book;
 }
 
@@ -103,13 +101,13 @@ static void look_for_sandbox(const Book *book)
         return;
     if (!strcmp(book->sandbox, "on"))
         give_up(NULL,
-                N_("make doctor shows what is missing; without SANDBOX=on there are limits alone"),
+                N_("make doctor shows what is missing; without SANDBOX=on there are resource "
+                   "limits only"),
                 N_("there is no sandbox here (%s)"), why);
-    fprintf(
-        stderr,
-        _("warning: no sandbox here (%s): what was handed in runs with limits alone, as user %u\n"
-          "  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),
-        why, (unsigned)geteuid());
+    fprintf(stderr,
+            _("warning: no sandbox here (%s): submissions run with resource limits only, as user "
+              "%u\n  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),
+            why, (unsigned)geteuid());
 }
 
 static bool all_graded(const Book *book)
@@ -137,6 +135,6 @@ int main(int argc, char **argv)
     write_table(&book);
     remove_old_reports(&book);
     write_summary(&book);
-    printf(_("\n%s: %d rows; a report each in %s\n"), book.out, book.count, book.reports);
+    printf(_("\n%s: %d rows; individual reports in %s\n"), book.out, book.count, book.reports);
     return all_graded(&book) ? 0 : 1;
 }

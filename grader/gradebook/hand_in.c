@@ -65,7 +65,7 @@ static HandIn options_of(int argc, char **argv)
             &problem, NULL,
             "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
             "Lovelace\"",
-            "this cannot be a NAME");
+            "this is not a valid NAME");
         give_up(&h, &problem);
     }
     return h;
@@ -83,7 +83,7 @@ static void put_file(HandIn *h, const char *path, const char *bytes, size_t size
     if (archive_write_header(h->archive, entry) != ARCHIVE_OK ||
         archive_write_data(h->archive, bytes, size) != (la_ssize_t)size) {
         const char *why = archive_error_string(h->archive);
-        problem_set(&problem, h->out, where_to, not_written, why ? why : _("no reason is known"));
+        problem_set(&problem, h->out, where_to, not_written, why ? why : _("unknown reason"));
         give_up(h, &problem);
     }
     archive_entry_free(entry);

@@ -29,7 +29,7 @@ void list_submissions(Book *book)
     struct dirent **entries;
     int count = scandir(book->folder, &entries, is_shown, alphasort);
     if (count <= 0 || count > MOST_SUBMISSIONS)
-        give_up(book->folder, N_("DIR is a folder with a .zip, .tar.gz or folder a student"),
+        give_up(book->folder, N_("DIR is a folder with one .zip, .tar.gz or folder per student"),
                 count < 0   ? N_("the submissions cannot be read: %s")
                 : count > 0 ? N_("there are too many submissions%s")
                             : N_("there are no submissions%s"),
@@ -79,7 +79,7 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
         int archives = archives_alone_in(path, inside);
         if (archives > 1)
             return problem_set(problem, NULL, "",
-                               "it is a folder of %d archives: leave the one that counts",
+                               "it is a folder of %d archives: keep only the one to grade",
                                archives);
         if (archives == 0)
             return read_files(path, true, files, problem);
@@ -92,7 +92,7 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
     if (!S_ISREG(found.st_mode))
         return problem_set(problem, NULL, "", "it is neither a file nor a folder");
     if (!archive_end(path))
-        return problem_set(problem, NULL, "", "it is no .zip, .tar.gz or folder");
+        return problem_set(problem, NULL, "", "it is not a .zip, .tar.gz or folder");
     if (found.st_size > MOST_BYTES)
         return problem_set(problem, NULL, "", "it is larger than %d MB", MOST_BYTES >> 20);
     return read_files(path, false, files, problem);

@@ -71,7 +71,7 @@ static void note_what_differs(const Files *files, const char *prefix, json_t *li
         size_t used = strlen(manifest->remark);
         if (strcmp(checksum, expected) && used < sizeof manifest->remark - 100)
             snprintf(manifest->remark + used, sizeof manifest->remark - used,
-                     _("%s%.80s is not what the manifest has a checksum of"), used ? _("; ") : "",
+                     _("%s%.80s does not match its checksum in the manifest"), used ? _("; ") : "",
                      path);
     }
 }
@@ -87,16 +87,15 @@ Manifest manifest_of(const Files *files, const char *prefix)
     if (json_unpack(json, "{s:s, s:s, s?s}", "name", &name, "kit", &kit, "created", &created) !=
             0 ||
         !is_name(name))
-        snprintf(manifest.remark, sizeof manifest.remark, "%s", _("its manifest makes no sense"));
+        snprintf(manifest.remark, sizeof manifest.remark, "%s", _("its manifest is invalid"));
     else {
         snprintf(manifest.name, sizeof manifest.name, "%s", name);
         snprintf(manifest.created, sizeof manifest.created, "%s", created);
         if (strcmp(kit, BALISE_VERSION))
-            snprintf(
-                manifest.remark, sizeof manifest.remark,
-                _("made with version %.20s of the kit, graded with %s: points, start files or balise.h "
-                  "are others"),
-                kit, BALISE_VERSION);
+            snprintf(manifest.remark, sizeof manifest.remark,
+                     _("made with version %.20s of the kit, graded with %s: points, start files or "
+                       "balise.h differ"),
+                     kit, BALISE_VERSION);
         note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
     }
     clean_text(manifest.remark);

@@ -164,15 +164,15 @@ void write_report(const Book *book, int number)
     make_line(entry);
     fprintf(out, "%s (%s)\n", submission->student, entry);
     if (submission->refused)
-        fputs(_("not graded, since it could not be read\n"), out);
+        fputs(_("not graded: it could not be read\n"), out);
     else
         fprintf(out, _("%d points, seed %llu\n"), submission->points,
                 (unsigned long long)book->seed);
     fprintf(out, "%s%s\n", submission->remark, *submission->remark ? "\n" : "");
-    fputs(
-        _("Each lab was graded on the reference solutions of the others; at home it may stand on your own\n"
-          "(STACK=mine, and always in what was handed out), and fail for what fails in them.\n\n"),
-        out);
+    fputs(_("Each lab was graded on the reference solutions of the others. At home it may build on "
+            "your own\n(STACK=mine, which the handout always uses), and then fail because of "
+            "them.\n\n"),
+          out);
     for (int lab = 0; lab < lab_count(); lab++) {
         const Unit *unit = unit_of_lab(book, submission, lab);
         if (unit && unit->lab_verdict)

@@ -6,6 +6,6 @@ changed=$(sha256sum -c --quiet grader/kit.sums 2> /dev/null | sed 's/: FAILED.*/
 # shellcheck source-path=SCRIPTDIR source=../../common/base/say.sh
 source "$(dirname "$0")/../../common/base/say.sh"
 {
-    tell 'note: the kit is not as it was handed out: %s' "$changed"
-    printf '%s%s\n' "$(say '  HINT: ')" "$(say 'your instructor grades with the kit as it was; unpack it again beside this folder, and copy your labs there')"
+    tell 'note: the kit differs from the handout: %s' "$changed"
+    printf '%s%s\n' "$(say '  HINT: ')" "$(say 'your instructor grades with the original kit; unpack it again beside this folder, and copy your labs into it')"
 } >&2

@@ -61,15 +61,15 @@ static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
         append(r->reason, sizeof r->reason, "\n%s",
-               _("By itself this case went well: it depends on which rank comes first, or on "
-                 "something that is kept from an earlier case, a communicator in a static variable "
-                 "perhaps (each case has groups of its own)"));
+               _("By itself this case succeeds: the result depends on which rank comes first, or "
+                 "on something kept from an earlier case, perhaps a communicator in a static "
+                 "variable (each case has its own groups)"));
     else
         append(r->reason, sizeof r->reason,
-               _("\nThis case passes alone: something is kept from one case to the next, in a "
-                 "static variable perhaps, memory is damaged (make grade LAB=%d SAN=1 looks for "
-                 "that), or it depends on which message comes first (MPI_ANY_SOURCE, a buffer that "
-                 "is used before its wait)"),
+               _("\nThis case passes when run alone. Either something is kept from one case to the "
+                 "next (perhaps in a static variable), or memory is corrupted (make grade LAB=%d "
+                 "SAN=1 checks that), or the result depends on which message arrives first "
+                 "(MPI_ANY_SOURCE, a buffer used before its wait)"),
                lab);
 }
 
@@ -150,7 +150,7 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
         batch->count = 0;
     }
     if (result->state == GRADED && result->cases == 0)
-        give_up_with(N_("leave CASE out to run them all"), _("lab %d has cases 0 to %d"),
+        give_up_with(N_("omit CASE to run them all"), _("lab %d has cases 0 to %d"),
                      result->lab->number, batch->first - 1);
     free(batch);
 }
@@ -265,7 +265,6 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
                _("on the reference for lab %s, which you have not started"), reference);
     if (broken[0])
         append(result->stack, sizeof result->stack,
-               _("\nan earlier lab of yours does not pass its own checks, so look there first: lab "
-                 "%s"),
+               _("\none of your earlier labs fails its own checks, so look there first: lab %s"),
                broken);
 }

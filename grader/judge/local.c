@@ -61,10 +61,10 @@ static bool read_lab(Reader *r, const char *word)
 static bool read_seed(Reader *r, const char *word)
 {
     if (r->local->seed_count == MOST_SEEDS)
-        return refuse(r, _("each seed takes as long as a run without it"),
+        return refuse(r, _("each seed takes as long as a whole run"),
                       _("there are more than %d seeds"), MOST_SEEDS);
     return read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count++]) ||
-           refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is no seed"), word);
+           refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is not a seed"), word);
 }
 
 /* ---- layout 8 8x4 */
@@ -106,7 +106,7 @@ static bool add_layout(Reader *r, const char *word)
     if (!read_layout(r->lab, word, &world, &tp))
         return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), r->lab->number, word);
     if (has_layout(r->lab, world, tp))
-        return refuse(r, _("name others; grader/labs.mk has those of the kit"),
+        return refuse(r, _("choose other layouts; grader/labs.mk lists those of the kit"),
                       _("lab %d is graded at %s already"), r->lab->number, word);
     snprintf(layouts, sizeof layouts, "%s %s", r->lab->layouts, word);
     lab_set_layouts(r->lab->number, layouts);
@@ -136,7 +136,7 @@ static bool read_points(Reader *r, const char *word)
         return refuse(r, r->hint, _("lab %d has no check '%.60s'"), r->lab->number, word);
     if (!read_number(value + 1, MOST_POINTS, &points) || !points)
         return refuse(r, _("points are whole numbers from 1 to 1000"),
-                      _("'%.60s' is no number of points"), value + 1);
+                      _("'%.60s' is not a number of points"), value + 1);
     lab_set_points(r->lab->number, check, (int)points);
     return true;
 }
@@ -165,7 +165,7 @@ static bool read_size(Reader *r, const char *word)
         if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
             return refuse(
                 r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
-                _("'%.60s' is no size"), word);
+                _("'%.60s' is not a size"), word);
         *case_size_in(&shape->sizes, size) = (int32_t)value;
         return true;
     }
@@ -173,11 +173,11 @@ static bool read_size(Reader *r, const char *word)
         if (read_layout(lab, word + 3, &shape->world, &shape->tp) &&
             has_layout(lab, shape->world, shape->tp))
             return true;
-        return refuse(r,
-                      _("AT= names one of the lab's layouts; a line `layout` before it adds one"),
-                      _("lab %d is not graded at '%.60s'"), lab->number, word + 3);
+        return refuse(
+            r, _("AT= must name one of the lab's layouts; a preceding line `layout` adds one"),
+            _("lab %d is not graded at '%.60s'"), lab->number, word + 3);
     }
-    snprintf(hint, sizeof hint, _("it has:%s, and AT=layout"), names);
+    snprintf(hint, sizeof hint, _("the sizes are:%s; AT=layout chooses a layout"), names);
     return refuse(r, hint, _("lab %d has no size '%.60s'"), lab->number, word);
 }
 

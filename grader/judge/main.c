@@ -42,8 +42,8 @@ static void wish_for(Sandbox *sandbox, const char *word)
 {
     sandbox->wish = !strcmp(word, "off") ? SANDBOX_OFF : SANDBOX_DEMANDED;
     if (strcmp(word, "off") != 0 && strcmp(word, "on") != 0)
-        usage(_("SANDBOX is on (no grade without one) or off; without it there is one where the "
-                "system allows it"));
+        usage(_("SANDBOX=on grades only in a sandbox, SANDBOX=off only without one; by default "
+                "there is one where the system allows it"));
 }
 
 static Options defaults(void)
@@ -70,7 +70,7 @@ static int lab_named(const char *text)
     long number = strtol(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
-    give_up_with(N_("choose one of the labs there are, or leave LAB out to grade them all"),
+    give_up_with(N_("choose an existing lab, or omit LAB to grade them all"),
                  _("there is no lab %.60s: they are numbered from %d to %d"), text,
                  lab_at(0)->number, lab_at(lab_count() - 1)->number);
 }
@@ -170,7 +170,7 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
     Problem problem;
     if (o->formats != o->outs)
         give_up_with("FORMAT=junit OUT=grades.xml",
-                     o->formats < o->outs ? _("OUT is for a file in a FORMAT")
+                     o->formats < o->outs ? _("OUT needs a FORMAT")
                                           : _("FORMAT needs the name of a file, OUT"));
     for (int i = 0; i < o->formats; i++)
         if (!(writers[i] = format_of(o->format[i], &problem)))

@@ -30,7 +30,7 @@ static const Case *choose(const Lab *lab, const Options *o, Case cases[MAX_CASES
     int count = lab_cases(lab, o->seed, cases);
     *index = o->only_case >= 0 ? o->only_case : case_to_show(cases, count, o->picture);
     if (*index >= count)
-        give_up_with(N_("leave CASE out for a small one"), _("lab %d has cases 0 to %d"),
+        give_up_with(N_("omit CASE to choose a small one"), _("lab %d has cases 0 to %d"),
                      lab->number, count - 1);
     return &cases[*index];
 }
@@ -64,7 +64,7 @@ static void print_end(const Case *c, const Outcome *outcome)
     bool complete = outcome->ending == COMPLETE;
     Difference first = first_difference(outcome->calls, true, false);
     if (todo_text(c, outcome, text, sizeof text)) {
-        printf(_("\nthe case ends at %s; what comes after it was not run\n"), text);
+        printf(_("\nthe case stops at %s; the rest of it was not run\n"), text);
         return;
     }
     if (complete && refusal_text(c, outcome, text, sizeof text)) {
@@ -74,13 +74,13 @@ static void print_end(const Case *c, const Outcome *outcome)
         return;
     }
     printf("\n%s\n",
-           complete ? _("the case came to its end") : _("the case did not come to its end:"));
+           complete ? _("the case ran to completion") : _("the case did not run to completion:"));
     if (!complete)
         print_reason(outcome->diagnosis);
     if (complete && difference_text(outcome->calls, &first, text, sizeof text))
         say(_("first difference: "), text);
     else if (complete)
-        printf("%s", _("every call met its like on the other ranks\n"));
+        printf("%s", _("every call matched on the other ranks\n"));
     if (replicas_diverge(outcome->calls, c->tp, text, sizeof text))
         say("", text);
 }

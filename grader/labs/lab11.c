@@ -78,9 +78,9 @@ static void write_deal(Scenario *run, const Deal *deal)
     traffic_end(run, replica_deal_label(CALL_OF, deal), FORWARD_BUDGET, &(Sizes){0});
     if (sampler.rows != before.rows || sampler.seed != before.seed || sampler.tail != before.tail ||
         sampler.order != before.order || sampler.mine != before.mine)
-        misuse(
-            "the loop calls it again in the next epoch: fill `order` and `mine`, and leave the rest",
-            "sampler_set_epoch: a field of the sampler was changed");
+        misuse("the loop calls it again in the next epoch: fill `order` and `mine`, and leave the "
+               "other fields alone",
+               "sampler_set_epoch: a field of the sampler was changed");
     write_outside(run, deal, &mine, OUTSIDE_MINE);
     write_outside(run, deal, &order, OUTSIDE_ORDER);
     /* the returned length, the room in `mine`, and what was written there, whatever the length says */

@@ -129,10 +129,10 @@ static void forward(Scenario *run, const LayerScenario *layer, const void *made,
     work_end(run, labelled(FORWARD_OF, which, step));
     must_be_whole(run, pass->y);
     if (weights_have_changed(run))
-        misplaced(
-            "the optimiser changes weights, between two steps: compute with a copy, tensor_copy(weight)",
-            which == 0 ? N_("the forward pass of the first layer has changed its weights")
-                       : N_("the forward pass of the second layer has changed its weights"));
+        misplaced("only the optimiser changes weights, between steps: compute with a copy, "
+                  "tensor_copy(weight)",
+                  which == 0 ? N_("the forward pass of the first layer has changed its weights")
+                             : N_("the forward pass of the second layer has changed its weights"));
     if (pass->u)
         pass->other = add(pass->x, pass->u);
 }

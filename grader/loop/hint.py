@@ -28,14 +28,14 @@ if os.environ.get("AGAIN"):
     for n in range(before):
         show(hints[n], n + 1, len(hints))
     if before == 0:
-        print(_("no hint of lab {lab} was taken so far: make hint LAB={lab} shows the first").format(lab=lab.number))
+        print(_("no hint of lab {lab} has been shown yet: make hint LAB={lab} shows the first").format(lab=lab.number))
 elif before < len(hints):
     taken[lab.number] = before + 1
     keep(HINTS, taken)
     show(hints[before], before + 1, len(hints))
     left = len(hints) - before - 1
-    print(quiet((_("{left} more: make hint LAB={lab}") if left else _("that was the last one; all of them: make hint LAB={lab} AGAIN=1")).format(left=left, lab=lab.number)))
+    print(quiet((_("{left} more: make hint LAB={lab}") if left else _("that was the last one; make hint LAB={lab} AGAIN=1 shows them all")).format(left=left, lab=lab.number)))
 else:
-    print(_("all {count} hints of lab {lab} were taken: make hint LAB={lab} AGAIN=1 shows them once more").format(count=len(hints), lab=lab.number))
+    print(_("all {count} hints of lab {lab} have been shown: make hint LAB={lab} AGAIN=1 shows them again").format(count=len(hints), lab=lab.number))
     if os.path.exists(lab.solution):
         print(_("make solution LAB={lab} ASK=1 shows the reference beside your file").format(lab=lab.number))

@@ -108,7 +108,7 @@ class Lab:
         if found:
             beneath = [lab for lab in all_labs() if lab.number in self.needs and lab.is_newer(found["when"])] if found["author"] == "mine" else []
             found["old"] = _("changed since") if self.is_newer(found["when"]) else \
-                _("lab {lab}, which it stands on, was changed since").format(lab=beneath[0].number) if beneath else ""
+                _("lab {lab}, which it builds on, has changed since").format(lab=beneath[0].number) if beneath else ""
         return found
 
     def is_newer(self, when):

@@ -45,6 +45,6 @@ for lab in labs:
     print(f"  {lab.number:>2}  {_(lab.title):28} {points:>6}  {hints:>{hints_wide}} {mark} {lines[0]}".rstrip())
     for line in lines[1:]:
         print(" " * before + line)
-print("\n" + _("{points} of {of} points, as they were graded last").format(points=total, of=sum(lab.points for lab in labs if not lab.is_bonus)))
+print("\n" + _("{points} of {of} points when last graded").format(points=total, of=sum(lab.points for lab in labs if not lab.is_bonus)))
 next_is = _("next: ")
 print(next_is + f"\n{' ' * len(next_is)}".join(wrapped(next_step(labs), len(next_is))))

@@ -33,7 +33,7 @@ def tell_changes(before, now):
     if before and points[0] != points[1]:
         print(_("  {before} → {now} points").format(before=points[0], now=points[1]))
     elif before:
-        print(quiet(_("  nothing has changed in the verdict")))
+        print(quiet(_("  the verdict has not changed")))
 
 
 def watch():

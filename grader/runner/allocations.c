@@ -40,8 +40,8 @@ static void must_fit(size_t bytes)
     if (!recorder_active())
         abort();
     misuse("free what is no longer needed, or allocate less",
-           "the memory allowed was exceeded: %zu bytes were asked for where %lld of %lld are taken",
-           bytes, (long long)memory.held, (long long)ALLOWED);
+           "memory limit exceeded: %zu bytes were requested with %lld of %lld in use", bytes,
+           (long long)memory.held, (long long)ALLOWED);
 }
 
 static uint64_t mark_of(const void *block, size_t bytes)
@@ -86,11 +86,8 @@ static void must_be_within(const unsigned char *block, size_t bytes, size_t all)
 {
     for (size_t i = bytes; bytes < all && i < all - sizeof(uint64_t); i++)
         if (block[i] != UNTOUCHED && recorder_active())
-            misuse(
-                "make grade with SAN=1 names the line that does it",
-                "%zu bytes of memory were taken, and more was written: what stands behind them is "
-                "overwritten, as is seen where they are given back",
-                bytes);
+            misuse("make grade with SAN=1 names the line that does it",
+                   "wrote past a %zu-byte allocation (detected when it was freed)", bytes);
 }
 
 static void given_back(void *block)

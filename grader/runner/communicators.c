@@ -170,9 +170,8 @@ static void must_be_own(MPI_Comm comm)
 {
     if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF &&
         !named(comm)->own)
-        misuse(
-            "a group frees its communicator itself; free those that you have made and kept for yourself",
-            "MPI_Comm_free: this communicator belongs to a group");
+        misuse("a group frees its own communicator; free only those that you created and kept",
+               "MPI_Comm_free: this communicator belongs to a group");
 }
 
 int MPI_Comm_free(MPI_Comm *comm)

@@ -90,21 +90,20 @@ static void caught(int number, siginfo_t *info, void *context)
         return;
     }
     if (number == SIGSYS)
-        misuse(
-            "a lab computes, and talks to its group by the functions of balise.h or by MPI",
-            "the system was asked (by its call %d) for what is no lab's business: another process, a file "
-            "to write, a "
-            "connection",
-            info->si_syscall);
+        misuse("a lab computes, and communicates with its group through balise.h or MPI",
+               "forbidden system call %d: a lab must not start processes, write files or open "
+               "connections",
+               info->si_syscall);
     const Room *room = number == SIGSEGV && recorder_active() ? room_missed(info->si_addr) : NULL;
     if (room)
-        misuse(
-            "does the loop around this line end where it should?",
-            "an index of `%s` lies far outside: it has room for %lld numbers, from %s[0] to %s[%lld]",
-            room->name, (long long)room->count, room->name, room->name, (long long)room->count - 1);
+        misuse("does the loop around this line end where it should?",
+               "an index into `%s` is far out of bounds: the array holds %lld numbers, %s[0] to "
+               "%s[%lld]",
+               room->name, (long long)room->count, room->name, room->name,
+               (long long)room->count - 1);
     if (number == SIGSEGV && recorder_active() && stack_is_full(info, context))
-        misuse("does a function call itself without end? large arrays belong in malloc()",
-               "the stack is full");
+        misuse("does a function call itself endlessly? allocate large arrays with malloc()",
+               "stack overflow");
     guard.header->signal_address = place_in_lab(context);
     if (number == SIGUSR1) { /* the judge asks where this rank is */
         atomic_store(&guard.header->answered, 1);

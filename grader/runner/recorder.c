@@ -84,8 +84,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     if (!header || recorder.depth > 0)
         return NULL;
     if (recorder.calls++ == MANY_CALLS)
-        misuse("look at the end of your loop", "%s: there is no end of calls to MPI in this pass",
-               name);
+        misuse("look at the end of your loop", "%s: more than 20,000 MPI calls in one pass", name);
     Call *call = &recorder.rings->call[atomic_load(&recorder.rings->calls) % RING_CALLS];
     *call = (Call){
         .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
@@ -161,14 +160,15 @@ int rank_in(MPI_Comm comm)
 int MPI_Init(int *argc, char ***argv)
 {
     if (recorder.header)
-        misuse("leave it out: the runtime has started MPI", "MPI_Init was called");
+        misuse("remove the call: the runtime has already started MPI", "MPI_Init was called");
     return PMPI_Init(argc, argv);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     if (recorder.header)
-        misuse("leave it out: the runtime has started MPI", "MPI_Init_thread was called");
+        misuse("remove the call: the runtime has already started MPI",
+               "MPI_Init_thread was called");
     return PMPI_Init_thread(argc, argv, required, provided);
 }
 
@@ -201,10 +201,10 @@ static void refused(MPI_Comm *comm, int *code, ...)
                name, missing_rank(), size_of(*comm));
     if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->from == ANYBODY)
         misuse("name the rank, or give each sender a tag of its own",
-               "%s from any rank: what came first is longer than what this rank expects", name);
+               "%s from any rank: the first message is longer than this rank expects", name);
     if (class == MPI_ERR_TRUNCATE)
-        misuse("every rank of the group brings the same count",
-               "%s: what another rank sent is longer than what this rank expects", name);
+        misuse("every rank of the group must pass the same count",
+               "%s: another rank's message is longer than this rank expects", name);
     misuse("look at the arguments of this call", "%s: %.200s", name, text);
 }
 

@@ -68,8 +68,8 @@ void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool i
     next.bytes = bytes;
     next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
     if (overlap(&next))
-        misuse("MPI_IN_PLACE says that the result takes the place of what is sent",
-               "%s: what is sent and what is received lie in the same memory", call->name);
+        misuse("pass MPI_IN_PLACE if the result is to replace what is sent",
+               "%s: the send buffer and the receive buffer overlap", call->name);
     next.landing = malloc(bytes);
     memcpy(next.landing, out, next.marked);
     mark(out, next.marked);
@@ -95,8 +95,9 @@ static void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
     if (f->sent && XXH3_64bits(f->sent, f->sent_bytes) != f->sum)
         misuse_since(
             call ? call->address : NULL,
-            "wait for it before the buffer is used again, or send from one that is used for nothing else",
-            "%s: what is sent was changed before it was complete: what arrives is a matter of chance",
+            "wait for it before reusing the buffer, or send from a buffer that has no other use",
+            "%s: the send buffer was changed before the send completed, so what arrives depends on "
+            "timing",
             call ? call->name : _("message"));
     free(f->landing);
     *f = (Flight){0};
@@ -150,8 +151,8 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
     }
     together_if_known(request, &flight);
     if (requests.count == KEPT)
-        misuse("wait for what was started before more is", "%s: %d exchanges are under way",
-               call->name, KEPT);
+        misuse("wait for started exchanges before starting more",
+               "%s: %d exchanges are already under way", call->name, KEPT);
     requests.started[requests.count++] = (Started){request, comm, index_of_current(), flight, 0};
     return result;
 }

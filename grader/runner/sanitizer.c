@@ -53,12 +53,12 @@ typedef struct Kind {
 } Kind;
 
 static const char
-    range_hint[] =
-        N_("which is the last index that there is? Count from 0, and count numbers, not bytes"),
+    range_hint[] = N_("what is the last valid index? Count from 0, and count numbers, not bytes"),
     free_hint[] = N_("free only what malloc() gave, and once; tensors belong to the tape"),
-    freed[] = N_("free() is called for what malloc() did not give, or gave and took back"),
+    freed[] = N_(
+        "free() is called for a pointer that malloc() did not return, or that was already freed"),
     life_hint[] =
-        N_("declare it where all its uses can see it; what is returned belongs to the tape");
+        N_("declare it in a scope that covers all its uses; the tape owns what a function returns");
 
 /* Of the first sanitizer: how bytes are read or written, or what is done. */
 static const Kind kinds[] = {
@@ -75,8 +75,8 @@ static const Kind kinds[] = {
     {"not malloc()-ed", freed, free_hint},
     {"malloc_usable_size", freed, free_hint}, /* which the guard asks first */
     {"negative-size-param", N_("a negative number of bytes is copied"),
-     N_("which of the sizes comes out below zero?")},
-    {"memcpy-param-overlap", N_("memcpy() is called for ranges that overlap"),
+     N_("which of the sizes is negative here?")},
+    {"memcpy-param-overlap", N_("memcpy() is called with ranges that overlap"),
      N_("memmove() allows that")},
 };
 static const Kind other_access = {"address", N_("where nothing of the lab is"),
@@ -89,7 +89,7 @@ static const Kind undefined[] = {
     {"integer-divide-by-zero", NULL, N_("which of the sizes is 0 here?")},
     {"null-pointer", NULL, N_("which pointer of this line has not been set?")},
     {"shift", NULL, N_("shift by less than the number of bits, and not into the sign")},
-    {"", NULL, N_("C does not say what happens then: the compiler may do anything")},
+    {"", NULL, N_("this is undefined behaviour in C: the compiler may do anything")},
 };
 
 extern const char __start_balise_labs[] __attribute__((weak));
@@ -109,7 +109,7 @@ static void *frame_in_lab(const char *report)
     return NULL;
 }
 
-/* ": 0 bytes behind a block of 48 bytes", or the local array that a report's line marks: ": 'a' (line 31)". */
+/* ": 0 bytes past the end of a block of 48 bytes", or the local array that a report's line marks: ": 'a' (line 31)". */
 static void place_in_block(const char *report, char *text, size_t size)
 {
     const char *at = strstr(report, " is located "), *mark = strstr(report, " <== ");
@@ -121,7 +121,7 @@ static void place_in_block(const char *report, char *text, size_t size)
         bool behind = strstr(where, "right") || strstr(where, "after"),
              before = strstr(where, "left") || strstr(where, "before");
         snprintf(text, size,
-                 behind   ? _(": %ld bytes behind a block of %ld bytes")
+                 behind   ? _(": %ld bytes past the end of a block of %ld bytes")
                  : before ? _(": %ld bytes before a block of %ld bytes")
                           : _(": %ld bytes into a block of %ld bytes"),
                  away, bytes);

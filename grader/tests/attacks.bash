@@ -84,7 +84,7 @@ fails_saying_one_of() {
     fails_saying "$1" || fails_saying "$2"
 }
 refused() {
-    fails_saying "for what is no lab's business"
+    fails_saying "forbidden system call"
 }
 gone() { # gone COMMAND...: it finds nothing any more, within a minute
     local tries
@@ -120,7 +120,7 @@ builds() {
     check "what is in it does not come into the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
-    check "the solution is no header" fails_saying "$FILE_6, which is no header"
+    check "the solution is no header" fails_saying "$FILE_6, which is not a header"
     attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
     check "a file that the assembler puts in is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
@@ -140,11 +140,11 @@ int big[] = {B(B(1,))};'
     attack '' '#include __FILE__
 #include __FILE__
 '
-    check "headers that never end take a minute" fails_saying "it worked or waited for more than a minute"
+    check "headers that never end take a minute" fails_saying "it ran for more than a minute"
     mkfifo student/pipe
     COMPILE_SECONDS=2 attack '' '#include "pipe"
 '
-    check "a compiler that waits for ever is stopped" fails_saying "it worked or waited for more than a minute"
+    check "a compiler that waits for ever is stopped" fails_saying "it ran for more than a minute"
 }
 not_says() {
     ! says "$1"
@@ -186,13 +186,13 @@ files() {
 }
 memory() {
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
-    check "memory without end is a failed case that says so" fails_saying "the memory allowed was exceeded: rank 1 held"
+    check "memory without end is a failed case that says so" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; for (volatile int i = 0; i < 15000000; i++); }'
-    check "so it is where it is taken slowly" fails_saying "the memory allowed was exceeded: rank 1 held"
+    check "so it is where it is taken slowly" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) *(volatile char *)malloc(100UL << 30) = 1;'
-    check "100 GB are refused, with the line" fails_saying "the memory allowed was exceeded: 107374182400 bytes were asked for"
+    check "100 GB are refused, with the line" fails_saying "memory limit exceeded: 107374182400 bytes were requested"
     attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
-    check "recursion without end is a failed case that says so" fails_saying "the stack is full"
+    check "recursion without end is a failed case that says so" fails_saying "stack overflow"
     attack 'if (mesh->tp_rank == 1) { char *p = (char *)ASK(SYS_mmap, 0, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); p[0] = 1; }'
     check "100 GB of addresses are not to be had" fails_saying "rank 1 was stopped by signal 11"
 }
@@ -200,10 +200,10 @@ endings() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'
     check "leaving beside the C library is a failed case" fails_saying "The program ended before the check was complete"
     attack 'for (int i = 1; i < 32; i++) signal(i, SIG_IGN); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
-    check "an endless loop that ignores every signal is ended" fails_saying "Rank 1 did not come back in the time allowed"
+    check "an endless loop that ignores every signal is ended" fails_saying "Rank 1 did not return within the time limit"
     check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
-    check "printing without end is ended" fails_saying_one_of "Rank 1 did not come back in the time allowed" "the ranks print more than"
+    check "printing without end is ended" fails_saying_one_of "Rank 1 did not return within the time limit" "the ranks print more than"
     check "what it printed takes a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
     attack 'for (int i = 0; i < 256; i++) close(i);'
     check "closing all descriptors ends as a case does" test "$status" -le 1
@@ -213,7 +213,7 @@ endings() {
 endings_slowly() {
     local call
     attack 'if (mesh->tp_rank == 1) for (;;) pause();'
-    check "sleeping for ever is ended" fails_saying "Rank 1 did not come back in the time allowed"
+    check "sleeping for ever is ended" fails_saying "Rank 1 did not return within the time limit"
     for call in 'exit(0)' '_exit(0)' 'abort()' 'MPI_Abort(MPI_COMM_WORLD, 0)' 'MPI_Finalize(); exit(0)'; do
         attack "if (mesh->tp_rank == 1) { $call; }"
         check "$call is a failed case that names it" fails_saying "${call%%(*}"

@@ -16,6 +16,6 @@ fi
 WAY=off
 processes
 files
-check "a report without a sandbox says so" says "no sandbox here (switched off): the ranks ran with limits alone"
+check "a report without a sandbox says so" says "no sandbox here (switched off): the ranks ran with resource limits only"
 interrupted
 finish

@@ -32,7 +32,7 @@ nothing_is_left() { # tests that run beside this one have folders there, too, an
 touch start
 stops_in_the_lab() {
     debug 'bt 1\ninfo locals\n' LAB=6 RANK=1 SEED=3
-    [ "$status" = 0 ] && says "gdb is on rank 1" && says "at labs/06-colrow-pair/colrow-pair.c:" && says "#0 col_row_linear_pair_new"
+    [ "$status" = 0 ] && says "gdb is attached to rank 1" && says "at labs/06-colrow-pair/colrow-pair.c:" && says "#0 col_row_linear_pair_new"
 }
 shows_every_variable() { # also one that is used up before the next line
     copy_solution 6

@@ -31,10 +31,10 @@ check "one cause that fails several checks is told once" told_once
 lab_1 '    for (volatile int go = mesh->tp_rank == 1; go;)
         ;'
 grade LAB=1 CASE=5
-check "an endless loop on one rank is a failure" fails_saying "Rank 1 did not come back in the time allowed"
+check "an endless loop on one rank is a failure" fails_saying "Rank 1 did not return within the time limit"
 check "to a file it is not told that somebody waits" eval '! says "waiting for rank"'
 script -qec "make --silent SEED=1 grade LAB=1 CASE=5" /dev/null < /dev/null > out 2>&1
-check "on a terminal it is told, once" [ "$(grep -c 'waiting for rank 1, which has called nothing of MPI' out)" = 1 ]
+check "on a terminal it is told, once" [ "$(grep -c 'waiting for rank 1, which has made no MPI call' out)" = 1 ]
 
 lab_1 '    if (mesh->tp_rank == 1)
         *(volatile int *)8 = 1;'

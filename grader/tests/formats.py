@@ -203,7 +203,7 @@ def isolation():
     import junitparser
     report = load("full.json")["isolation"]
     expect("the verdict", report == "the ranks ran in a sandbox" or report.startswith("no sandbox here ("), report)
-    bare = "no sandbox here (switched off): the ranks ran with limits alone"
+    bare = "no sandbox here (switched off): the ranks ran with resource limits only"
     for name, sentence in (("full", report), ("all", load("all.json")["isolation"]), ("bare", bare)):
         suites = junitparser.JUnitXml.fromfile(path(f"{name}.junit"))
         texts = {form: open(path(f"{name}.{form}"), encoding="utf-8").read().splitlines() for form in ("tap", "autolab")}

@@ -24,7 +24,7 @@ refused() { # SENTENCE, WORDS, ARGUMENTS...
 }
 refused "a missing NAME is refused" "NAME is missing" env NAME=machine make --silent hand-in
 for name in ../x .x -x 'a/b' '=x' 'a;b' $'a\nb' $'\xff' "$(printf 'x%.0s' {1..65})"; do
-    refused "NAME='$(printf %q "$name")' is refused" "this cannot be a NAME" build/hand-in --name "$name" --out x.tar.gz
+    refused "NAME='$(printf %q "$name")' is refused" "this is not a valid NAME" build/hand-in --name "$name" --out x.tar.gz
 done
 check "what was refused is not written" [ ! -e x.tar.gz ]
 copy_solution 1
@@ -54,7 +54,7 @@ refused "a SEED that is none is refused" "SEED is a number" build/gradebook --di
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
 gradebook=$!
 until [ "$(verdicts | wc -l)" -ge 3 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
-refused "two at a time on one OUT are refused" "another gradebook" build/gradebook --dir many --out grades.csv
+refused "two at a time on one OUT are refused" "another make gradebook" build/gradebook --dir many --out grades.csv
 kill -KILL "$gradebook" 2> /dev/null
 wait "$gradebook" 2> /dev/null
 check "killed, it leaves no half a table" [ ! -e grades.csv ]
@@ -93,7 +93,7 @@ kill -INT "$gradebook"
 wait "$gradebook"
 status=$?
 check "interrupted, it says how far it came and how it goes on" \
-    [ "$status" = 130 -a "$(grep -cE '^stopped: [2-9] of [0-9]+ labs are graded|HINT: the same command goes on' out)" = 2 ]
+    [ "$status" = 130 -a "$(grep -cE '^stopped: [2-9] of [0-9]+ labs are graded|HINT: the same command continues' out)" = 2 ]
 check "and leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 build/gradebook --dir few --out few.csv > out 2>&1
 check "and has lost nothing" [ "$(grep -cxFf few.csv resumed.csv)" = 3 ]
@@ -114,10 +114,10 @@ check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)"
 # ---- how they were isolated
 mkdir one
 cp -r many/wrong one/wrong
-refused "a SANDBOX that is none is refused" "SANDBOX is on" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
+refused "a SANDBOX that is none is refused" "SANDBOX=on grades only" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
 make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
 check "without a sandbox, the summary says so once" \
-    [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with limits alone: 2 labs' bare-reports/summary)" = 1 ]
+    [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with resource limits only: 2 labs' bare-reports/summary)" = 1 ]
 check "without a sandbox, each verdict says so" [ "$(grep -lr 'switched off' bare-reports/.state/verdicts --include='*.json' | wc -l)" = 2 ]
 check "it is not repeated at each lab of a report" [ "$(grep -c 'sandbox' bare-reports/wrong.txt)" = 0 ]
 walls=$(unshare --user --map-root-user true 2>&1)
@@ -151,7 +151,7 @@ cp moodle.tar.gz "handed/Mo O'Dle_77_assignsubmission_file_/my labs.tar.gz"
 cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/a.tar.gz" && cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/b.tar.gz"
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
 check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",\"20[0-9T:-]*Z\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
-check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c is not what the manifest' "handed in.csv"
+check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c does not match its checksum' "handed in.csv"
 check "who worked with an older handout is told" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
 check "and nobody else" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
 check "an archive in a folder a student, as Moodle has them, is graded under the student's name" \

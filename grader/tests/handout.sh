@@ -92,7 +92,7 @@ scores() { # scores SCORE COMMAND...
 }
 skeletons_score_nothing() {
     scores 0/100 make -j2 grade && ! grep -q 'does not build' "$out" && grep -q '^Lab 2 .*not run' "$out" &&
-        grep -q 'it stands on lab 1, which is not started' "$out"
+        grep -q 'it builds on lab 1, which is not started' "$out"
 }
 own_labs_score() {
     cp -r solutions/. "$kit/labs/"
@@ -124,7 +124,7 @@ is_of_this_kit() {
 notices_a_change() {
     echo '/* mine */' >> "$kit/common/base/problem.c"
     within make grade LAB=10
-    grep -q 'not as it was handed out: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
+    grep -q 'differs from the handout: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
 }
 of_the_newest_handout() { # an older file of another kit, over what was built
     unpack
@@ -162,9 +162,9 @@ check "the labs are handed in" hands_in
 check "what is handed in says that it is of the kit of its instructor" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
 check "make help lists what is there" help_is_true
-check "what is not there is one error" errors "make bench is no part of what you were handed out" make bench
-check "SOLUTION=1 is one error" errors "no solutions in what you were handed out" make grade SOLUTION=1
-check "STACK=solutions is one error" errors "no solutions in what you were handed out" make train STACK=solutions
+check "what is not there is one error" errors "make bench is not part of the handout" make bench
+check "SOLUTION=1 is one error" errors "the handout contains no solutions" make grade SOLUTION=1
+check "STACK=solutions is one error" errors "the handout contains no solutions" make train STACK=solutions
 check "a lab that stands on one that fails says so" a_lab_that_fails_is_named
 if command -v aarch64-linux-gnu-gcc > /dev/null; then
     check "INDEPENDENT=1 makes one with f and g in it" pack 1

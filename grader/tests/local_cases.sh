@@ -57,15 +57,15 @@ refused() { # SENTENCE, WORDS, LINE NUMBER, FILE
     check "$1" [ $? = 0 ]
 }
 refused "an unknown word is refused" "a line cannot begin with 'sed'" 2 'seed 1\nsed 2\n'
-refused "a seed that is none is refused" "'-1' is no seed" 1 'seed -1'
-refused "a seed beyond 64 bits is refused" "is no seed" 1 'seed 99999999999999999999'
+refused "a seed that is none is refused" "'-1' is not a seed" 1 'seed -1'
+refused "a seed beyond 64 bits is refused" "is not a seed" 1 'seed 99999999999999999999'
 refused "a missing seed is refused" "a seed is missing" 1 'seed # 5'
 refused "a ninth seed is refused" "more than 8 seeds" 1 'seed 1 2 3 4 5 6 7 8 9'
 refused "a lab that does not exist is refused" "there is no lab '12'" 1 'shape 12 B=2'
 refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoints'
 refused "a size that the lab has not is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
-refused "a size of nothing is refused" "is no size" 1 'shape 2 B=0'
-refused "a size that is too large is refused" "is no size" 1 'shape 2 H=513'
+refused "a size of nothing is refused" "is not a size" 1 'shape 2 B=0'
+refused "a size that is too large is refused" "is not a size" 1 'shape 2 H=513'
 refused "too much work is refused" "B times S times H" 1 'shape 2 B=16 S=64 H=512'
 refused "a size that tp does not divide is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
 refused "heads that a layout of a later line does not divide are refused" "at tp 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'
@@ -75,8 +75,8 @@ refused "a layout that does not go up is refused" "lab 8 has no layout '6x4'" 1 
 refused "too many ranks are refused" "lab 8 has no layout '16x2'" 1 'layout 8 16x2'
 refused "a layout twice is refused" "lab 8 is graded at 4x2 already" 1 'layout 8 4x2'
 refused "a check that the lab has not is refused" "lab 2 has no check 'rows=3'" 1 'points 2 rows=3'
-refused "no points are refused" "'0' is no number of points" 1 'points 2 forward=0'
-refused "half a point is refused" "'1.5' is no number of points" 1 'points 2 forward=1.5'
+refused "no points are refused" "'0' is not a number of points" 1 'points 2 forward=0'
+refused "half a point is refused" "'1.5' is not a number of points" 1 'points 2 forward=1.5'
 refused "sizes for a lab without any are refused" "lab 8 has no sizes" 1 'shape 8 B=2'
 refused "too many cases are refused" "more than 64 cases" 1 "$(printf 'shape 2 B=2\\n%.0s' {1..14})"
 refused "a line without end is refused" "the line is too long" 1 "$(printf 'seed 1 %.0s' {1..300})"

@@ -29,7 +29,7 @@ every_hint_in_turn() {
         gives_hint "$n" "$hints" || return
     done
     run make --silent hint LAB=6
-    says "all $hints hints of lab 6 were taken" && [ "$(grep -c '^hint ' out)" = 0 ]
+    says "all $hints hints of lab 6 have been shown" && [ "$(grep -c '^hint ' out)" = 0 ]
 }
 all_again() {
     run make --silent hint LAB=6 AGAIN=1
@@ -43,7 +43,7 @@ check "progress tells how many were taken" line_of 6 "$hints/$hints"
 check "a lab that there is not is one error" one_error "there is no lab '12'" make --silent hint LAB=12
 check "no lab is one error" one_error "which lab?" make --silent hint
 
-check "the reference is not shown before the lab is graded" one_error "not graded yet" make --silent solution LAB=6
+check "the reference is not shown before the lab is graded" one_error "not been graded yet" make --silent solution LAB=6
 copy_solution 6
 sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
 grade LAB=6
@@ -141,7 +141,7 @@ stands_on_a_changed_lab() {
     grade LAB=5 STACK=mine
     line_of 5 "8/8 .*✓$" || return
     touch "$(lab_file 2)"
-    line_of 5 "lab 2, which it stands on, was changed since"
+    line_of 5 "lab 2, which it builds on, has changed since"
 }
 check "points of a lab that stands on one that was changed are marked" stands_on_a_changed_lab
 narrow() { # on a terminal of 60 columns no line is longer, of progress and of a report

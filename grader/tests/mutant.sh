@@ -75,7 +75,7 @@ judge_mutant() {
     [ -z "$score" ] || grep -qxF "Score: $score" "$work/report" || trouble+=("scores other than $score")
     # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
     [ "$(field repeats)" = "not always" ] && return
-    grep -q "passes alone" "$work/report" && ! field says | grep -q "passes alone" && trouble+=("cannot be repeated")
+    grep -q "passes when run alone" "$work/report" && ! field says | grep -q "passes when run alone" && trouble+=("cannot be repeated")
 }
 judge_accept() {
     local check

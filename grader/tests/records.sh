@@ -36,7 +36,7 @@ is_refused() { # AUTHOR WORDS
     timeout 300 build/grade --lab 1 --author "$1" --runners runners --seed 1 > out 2>&1
     [ $? = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && grep -q '^  HINT: make ' out && says "$2"
 }
-check "a runner of another protocol is refused before it runs" is_refused stale "built of another protocol than the judge"
-check "a runner without a stamp is refused before it runs" is_refused older "built of another protocol than the judge"
+check "a runner of another protocol is refused before it runs" is_refused stale "were built with different protocols"
+check "a runner without a stamp is refused before it runs" is_refused older "were built with different protocols"
 check "a runner that is not there is one error" is_refused none "there is no runner: No such file"
 finish

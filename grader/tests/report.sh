@@ -68,9 +68,9 @@ check "a wrong element of a shard lies in the block of its rank" page is_wrong_b
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
 report LAB=1 SEED=1
-check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for what never comes" "rank 1 waits in all_gather"
+check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for something that never comes" "rank 1 waits in all_gather"
 check "a call that did not return is one of its own kind, and seen on each rank" page waits_are_seen 1
-check "what was not reached is told, and is not called wrong" page says 1 "matrices were not reached on some rank" "have something wrong, with wrong elements on rank 1."
+check "what was not reached is told, and is not called wrong" page says 1 "matrices were not reached on some rank" "have errors, with wrong elements on rank 1."
 
 copy_solution 4
 sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
@@ -99,7 +99,7 @@ report LAB=6 SOLUTION=1 OUT=none/page.html
 check "a page in a folder that is not there is refused" is_refused "there is no folder none"
 echo precious > precious.html
 report LAB=6 SOLUTION=1 OUT=precious.html
-check "a page does not take the place of another file" eval "is_refused 'is no page' && [ \"\$(cat precious.html)\" = precious ]"
+check "a page does not take the place of another file" eval "is_refused 'is not a page' && [ \"\$(cat precious.html)\" = precious ]"
 report LAB=6 SOLUTION=1 OUT="a page.html"
 check "the page is written where OUT says" eval "[ $status = 0 ] && [ -s 'a page.html' ]"
 finish

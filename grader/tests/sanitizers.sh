@@ -29,7 +29,7 @@ check "a write behind an allocated block is found, with its sizes" finds '    in
     float *own = malloc((size_t)n * sizeof *own);
     for (int64_t i = 0; i <= n; i++)
         own[i] = 0;
-    free(own);' "4 bytes are written outside of an allocated block: 0 bytes behind a block of 576 bytes"
+    free(own);' "4 bytes are written outside of an allocated block: 0 bytes past the end of a block of 576 bytes"
 check "a read of freed memory is found" finds '    volatile float *own = malloc(40);
     own[3] = 1;
     free((void *)own);
@@ -50,16 +50,16 @@ check "what one rank does wrong is found" finds '    if (mesh->tp_rank == 1) {
         if (own[mesh->tp_degree + 1] == 5)
             return x;
         free(own);
-    }' "1 byte is read outside of an allocated block: 0 bytes behind a block of 3 bytes" "(rank 1)"
+    }' "1 byte is read outside of an allocated block: 0 bytes past the end of a block of 3 bytes" "(rank 1)"
 check "a block that is freed twice is found" finds '    void *volatile own = malloc(8);
     free(own);
-    free(own);' "free() is called for what malloc() did not give, or gave and took back"
+    free(own);' "free() is called for a pointer that malloc() did not return, or that was already freed"
 
 copy_solution 8
 sed -i 's/^#include "balise.h"/&\n#include <stdlib.h>/; s/^void mesh_init_tp(.*/&\n{\n    char *volatile own = malloc(3);\n    own[tp + 1] = 1;\n    if (own[tp + 1] != 1)\n        abort();/' "$(lab_file 8)"
 awk '/^void mesh_init_tp/ { inside = 1 } inside && /^{/ && ++braces == 2 { next } { print }' "$(lab_file 8)" > lab.new && mv lab.new "$(lab_file 8)"
 grade LAB=8 CASE=0 SAN=1
-check "what is found where numbers are not touched is a failure" fails_saying "0 bytes behind a block of 3 bytes"
+check "what is found where numbers are not touched is a failure" fails_saying "0 bytes past the end of a block of 3 bytes"
 
 copy_solution 6
 grade LAB=6 SAN=1

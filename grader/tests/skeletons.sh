@@ -38,11 +38,11 @@ write_next() { # LINE: it takes the place of the first TODO that is left
 write_next "return x;"
 check "a lab half written is not called not started" eval '! not_started 1'
 check "a lab half written says which TODO is next" says "next: TODO(1) in duplication_backward, collectives.c:13"
-check "what is right of a lab half written is called right so far" says "what comes before it is right so far"
+check "what is right of a lab half written is called right so far" says "everything before it is right so far"
 check "what comes after a TODO is to do, and earns nothing" eval 'says "0/4 to do" && scores 0/9'
 write_next "return dy;"
 check "what is wrong before the next TODO is told with its cause" eval \
-    'says "own contribution only" && says "what comes before it is judged already" && ! says "right so far"'
+    'says "own contribution only" && says "everything before it has been judged" && ! says "right so far"'
 make --silent start LAB=1 > out 2>&1
 copy_solution 1
 own_lab_1() {

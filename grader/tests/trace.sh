@@ -30,13 +30,13 @@ check "ranks are columns" has '^ +call +rank 0 +rank 1$'
 check "a call that met its like stands in one row, with the line of each rank" \
     has '^   all_reduce #1 of \{0,1\}, 288 float, sum +line [0-9]+ +line [0-9]+$'
 check "no row is marked where all calls fit" lacks '^>>'
-check "that they fit is said" has '^every call met its like'
+check "that they fit is said" has '^every call matched'
 check "ranks that call a value whole hold the same" lacks 'hold different'
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1
     check "lab $lab: the calls of the solution fit, and what is called whole is alike" \
-        eval "has '^every call met its like' && lacks 'hold different'"
+        eval "has '^every call matched' && lacks 'hold different'"
 done
 
 trace LAB=9 SOLUTION=1 CASE=2
@@ -93,7 +93,7 @@ copy_solution 4
 sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
 trace LAB=4
 check "a case that an error has ended did not come to its end: the error is told, with its HINT" \
-    eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'came to its end'"
+    eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'ran to completion'"
 
 trace
 check "without a lab that is asked for" is_refused "which lab"

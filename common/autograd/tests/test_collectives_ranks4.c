@@ -183,12 +183,12 @@ START_TEST(what_is_still_being_summed_is_refused_and_so_is_a_second_wait)
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
     Pending *pending = group_all_reduce_start(group, x);
-    ASSERT_MISUSE((scale(x, 2), 0), "still being summed");
-    ASSERT_MISUSE(tensor_data(x), "still being summed");
-    ASSERT_MISUSE(tensor_copy(x), "still being summed");
-    ASSERT_MISUSE(group_all_reduce_start(group, x), "still being summed");
+    ASSERT_MISUSE((scale(x, 2), 0), "still in progress");
+    ASSERT_MISUSE(tensor_data(x), "still in progress");
+    ASSERT_MISUSE(tensor_copy(x), "still in progress");
+    ASSERT_MISUSE(group_all_reduce_start(group, x), "still in progress");
     pending_wait(pending);
-    ASSERT_MISUSE((pending_wait(pending), 0), "waited for already");
+    ASSERT_MISUSE((pending_wait(pending), 0), "already been waited for");
     scale(x, 2);
     for (int64_t i = 0; i < 30; i++)
         ck_assert_float_eq(reals(x)[i], 2 * sum_at(i));

@@ -64,7 +64,7 @@ START_TEST(attention_wants_a_mask_that_shows_a_key)
 {
     Tensor *q = reals_of(2, 3, 6);
     Tensor *half = tape_ints(tape, SHAPE(2, 3), (int32_t[]){1, 0, 0, 0, 0, 0});
-    ASSERT_MISUSE(attention(q, q, q, NULL, 2, 1), "there is no mask");
+    ASSERT_MISUSE(attention(q, q, q, NULL, 2, 1), "the mask is NULL");
     ASSERT_MISUSE(attention(q, q, q, ids_of(SHAPE(2, 2), 1), 2, 1), "mask [2,2]");
     ASSERT_MISUSE(attention(q, q, q, ids_of(SHAPE(3, 3), 1), 2, 1), "mask [3,3]");
     ASSERT_MISUSE(attention(q, q, q, matrix(2, 3), 2, 1), "mask [2,3]");

@@ -69,7 +69,7 @@ static const Rule RULES[] = {
     {"gelu", C, {OTHER, 0}, C, NULL},
     {"gelu", S2, {OTHER, 0}, S2, NULL},
     {"gelu", U, {OTHER, 0}, U, NULL},
-    {"gelu", P, {OTHER, 0}, P, "what is done to each addend is not what is done to the sum"},
+    {"gelu", P, {OTHER, 0}, P, "applying this to each addend is not applying it to the sum"},
     {"dropout", W, {OTHER, 0}, W, NULL},
     {"dropout", C, {OTHER, 0}, C, NULL},
     {"dropout", S2, {OTHER, 0}, S2, NULL},
@@ -81,16 +81,16 @@ static const Rule RULES[] = {
     {"add", P, P, P, NULL},
     {"add", U, S2, S2, NULL},
     {"add", P, U, P, NULL},
-    {"add", W, P, P, "are not alike"},
-    {"add", S2, W, S2, "are not alike"},
-    {"add", S1, S2, S1, "are not alike"},
-    {"add", W, C, C, "are not alike"},
+    {"add", W, P, P, "do not match"},
+    {"add", S2, W, S2, "do not match"},
+    {"add", S1, S2, S1, "do not match"},
+    {"add", W, C, C, "do not match"},
     {"attention", W, W, W, NULL},
     {"attention", C, C, C, NULL},
     {"attention", S2, S2, S2, NULL},
     {"attention", U, S2, S2, NULL},
-    {"attention", S2, W, S2, "are not alike"},
-    {"attention", P, P, P, "what is done to each addend"},
+    {"attention", S2, W, S2, "must have one shape"},
+    {"attention", P, P, P, "applying this to each addend"},
     {"first_token", W, {OTHER, 0}, W, NULL},
     {"first_token", C, {OTHER, 0}, C, NULL},
     {"first_token", P, {OTHER, 0}, P, NULL},
@@ -122,15 +122,15 @@ static const Rule RULES[] = {
     {"duplication", P, {OTHER, 0}, C, "is not whole"},
     {"all_reduce", P, {OTHER, 0}, W, NULL},
     {"all_reduce", U, {OTHER, 0}, W, NULL},
-    {"all_reduce", W, {OTHER, 0}, W, "is no partial sum"},
-    {"all_reduce", C, {OTHER, 0}, W, "is no partial sum"},
-    {"all_reduce", S2, {OTHER, 0}, W, "is no partial sum"},
+    {"all_reduce", W, {OTHER, 0}, W, "is not a partial sum"},
+    {"all_reduce", C, {OTHER, 0}, W, "is not a partial sum"},
+    {"all_reduce", S2, {OTHER, 0}, W, "is not a partial sum"},
     {"all_gather", S2, {OTHER, 0}, W, NULL},
     {"all_gather", U, {OTHER, 0}, W, NULL},
     {"all_gather", S1, {OTHER, 0}, W, "all_gather along dimension 2"},
-    {"all_gather", P, {OTHER, 0}, W, "is no shard"},
-    {"all_gather", W, {OTHER, 0}, W, "is no shard"},
-    {"all_gather", C, {OTHER, 0}, W, "is no shard"},
+    {"all_gather", P, {OTHER, 0}, W, "is not a shard"},
+    {"all_gather", W, {OTHER, 0}, W, "is not a shard"},
+    {"all_gather", C, {OTHER, 0}, W, "is not a shard"},
 };
 
 static Tensor *with_placement(const char *name, Shape shape, Placement placement)
@@ -314,7 +314,7 @@ START_TEST(a_bias_is_refused_where_it_would_be_added_once_a_rank)
     Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)S2);
     ASSERT_MISUSE(linear_with_bias(x, with_placement("w", SHAPE(5, H), shard(1)),
                                    normal("b", SHAPE(5), whole())),
-                  "bias would be added once a rank");
+                  "bias would be added once per rank");
 }
 END_TEST
 

@@ -25,7 +25,7 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
     in_bf16 = of_large = NULL;
     if (precision == FP16 || precision == TF32)
-        return problem_set(problem, NULL, "AMP=bf16 is what a processor can do; or BACKEND=cuda",
+        return problem_set(problem, NULL, "a CPU can only do AMP=bf16; or use BACKEND=cuda",
                            "AMP=%s needs a GPU", precision_name(precision));
     if (precision == FP32 && width < LARGE)
         return true; /* to load oneDNN takes 26 ms */

@@ -81,7 +81,7 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
             cudaSuccess) {
         cudaGetLastError(); /* it is told here */
-        misuse("more HEADS make smaller ones",
+        misuse("with more HEADS each is smaller",
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
     }
@@ -267,13 +267,12 @@ static void launch_by_size(Arguments a, bool backward)
     if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
         return;
     if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
-        misuse(
-            size > LARGEST_HEAD ? N_("more HEADS make smaller ones")
-                                : N_("take a smaller BATCH_SIZE"),
-            "attention: on a GPU heads have up to %d numbers, and there are up to %d of them: %lld "
-            "samples with %lld of %lld",
-            LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
-            (long long)size);
+        misuse(size > LARGEST_HEAD ? N_("with more HEADS each is smaller")
+                                   : N_("take a smaller BATCH_SIZE"),
+               "attention: a GPU takes up to %d numbers per head and up to %d heads, samples "
+               "included: here are %lld samples with %lld heads of %lld",
+               LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
+               (long long)size);
     a.mask = brought_near(a.mask, a.shape->batch * a.shape->positions);
     if (attention_16_bits(a, backward, products_precision()))
         return;

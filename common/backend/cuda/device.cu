@@ -44,13 +44,12 @@ static bool driver_suffices(Problem *problem)
         return problem_set(problem, NULL, no_gpu,
                            "BACKEND=cuda: this machine has no NVIDIA driver");
     if (driver / 1000 < runtime / 1000)
-        return problem_set(
-            problem, NULL,
-            "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
-            "BACKEND=cpu computes without a GPU",
-            "BACKEND=cuda: the driver knows CUDA up to %d.%d and is older than the toolkit "
-            "that the kit was built with, CUDA %d.%d",
-            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        return problem_set(problem, NULL,
+                           "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
+                           "BACKEND=cpu computes without a GPU",
+                           "BACKEND=cuda: the driver supports CUDA up to %d.%d, but the kit was "
+                           "built with toolkit CUDA %d.%d",
+                           driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     return true;
 }
 
@@ -256,9 +255,9 @@ const char *backend_memory_place(MemoryKind kind)
     static char text[160];
     size_t free = 0, total = 0;
     if (kind == HOST_MEMORY)
-        return _("what this machine has of memory that a GPU reaches");
+        return _("the memory of this machine that a GPU can reach");
     device_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    snprintf(text, sizeof text, _("GPU %d (%.80s), of whose %.0f MB %.0f MB are free"),
+    snprintf(text, sizeof text, _("GPU %d (%.80s) with %.0f MB, %.0f MB of them free"),
              device.number, properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
     return text;
 }

@@ -15,7 +15,7 @@ static Precision precision = FP32;
 static void check(cublasStatus_t status)
 {
     if (status != CUBLAS_STATUS_SUCCESS)
-        misuse("it may lack memory: a smaller BATCH_SIZE or SEQ needs less",
+        misuse("out of memory? a smaller BATCH_SIZE or SEQ needs less",
                "a matrix product failed in cuBLAS: %s", cublasGetStatusString(status));
 }
 
@@ -163,7 +163,7 @@ static int checked(int64_t size)
 {
     if (size > INT_MAX)
         misuse("take a smaller BATCH_SIZE",
-               "a matrix of %lld rows or columns is more than cuBLAS counts", (long long)size);
+               "a matrix of %lld rows or columns is too large for cuBLAS", (long long)size);
     return (int)size;
 }
 

@@ -88,7 +88,7 @@ static void look_at_calls(void)
     const double waited = device_call_seconds();
     std::lock_guard<std::mutex> lock(inside.one);
     if (latest && waited > patience())
-        waited_in_vain(latest, waited, _(" for the GPU to take more"));
+        waited_in_vain(latest, waited, _(" for the GPU to accept more work"));
 }
 
 static void look_on(void)

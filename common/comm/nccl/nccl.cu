@@ -188,12 +188,12 @@ static int check_version(void)
     int version = 0;
     ncclGetVersion(&version);
     if (version < NCCL_VERSION_CODE)
-        misuse(
-            "LD_LIBRARY_PATH=folder of a newer libnccl.so.2, or TRANSPORT=mpi, which goes without NCCL",
-            "the NCCL that is loaded is %d.%d.%d, older than that which the kit was built with, %d.%d.%d%s",
-            version / 10000, version / 100 % 100, version % 100, NCCL_VERSION_CODE / 10000,
-            NCCL_VERSION_CODE / 100 % 100, NCCL_VERSION_CODE % 100,
-            version < NCCL_VERSION(2, 18, 0) ? _(", and has no ncclCommSplit") : "");
+        misuse("LD_LIBRARY_PATH=folder of a newer libnccl.so.2, or TRANSPORT=mpi, which goes "
+               "without NCCL",
+               "the loaded NCCL is %d.%d.%d, older than the %d.%d.%d that the kit was built with%s",
+               version / 10000, version / 100 % 100, version % 100, NCCL_VERSION_CODE / 10000,
+               NCCL_VERSION_CODE / 100 % 100, NCCL_VERSION_CODE % 100,
+               version < NCCL_VERSION(2, 18, 0) ? _(", and has no ncclCommSplit") : "");
     return version;
 }
 
@@ -253,12 +253,11 @@ void transport_join(Group *group, Group *parent, int color, int key)
     const int gpus = split ? group->size : parent ? 0 : gpus_of(group);
     if (gpus < group->size) {
         group->transport = &over_mpi;
-        snprintf(
-            text, sizeof text,
-            ngettext("MPI, by way of the host: %d ranks share %d GPU, and NCCL takes a rank a GPU",
-                     "MPI, by way of the host: %d ranks share %d GPUs, and NCCL takes a rank a GPU",
-                     (unsigned long)gpus),
-            group->size, gpus);
+        snprintf(text, sizeof text,
+                 ngettext("MPI via the host: %d ranks share %d GPU, and NCCL needs a GPU per rank",
+                          "MPI via the host: %d ranks share %d GPUs, and NCCL needs a GPU per rank",
+                          (unsigned long)gpus),
+                 group->size, gpus);
         if (gpus > 0)
             describe(group, parent, text);
         return;
@@ -280,7 +279,7 @@ void transport_join(Group *group, Group *parent, int color, int key)
     link_add(link);
     group->link = link;
     group->transport = &over_nccl;
-    snprintf(text, sizeof text, _("NCCL %d.%d.%d, a rank a GPU"), version / 10000,
+    snprintf(text, sizeof text, _("NCCL %d.%d.%d, a GPU per rank"), version / 10000,
              version / 100 % 100, version % 100);
     describe(group, parent, text);
 }

@@ -159,7 +159,7 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
     Model *model = model_of_rank(0, 2);
     Builder *b = model->builder;
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), (Placement){PARTIAL, 0}), "parameter w",
-                  "not for parameters");
+                  "cannot have this placement");
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 0), whole()), "parameter w", "[4,0]");
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), shard(2)), "dimension 2", "[4,4]");
     ASSERT_TODO(parameter(b, "w", SHAPE(4, 4), undecided(3)), 3);

@@ -125,7 +125,7 @@ expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test'
 verdict 'what only the tests need is told, with how to get it'
 expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;'
 verdict 'so is what training alone can do without'
-expect_said '! sandbox +none' 'with limits alone' 'HINT: in a container'
+expect_said '! sandbox +none' 'resource limits only' 'HINT: in a container'
 verdict 'so is a sandbox that the machine does not allow'
 expect_said '✓ Open MPI +CUDA-aware'
 verdict 'an Open MPI that knows of GPUs is recognised'
@@ -139,13 +139,13 @@ echo ranks=1
 END
 doctor PATH="$bin"
 expect_status 2
-expect_said 'each rank is alone in its world' 'belong to two installations'
+expect_said 'each rank is alone in its world' 'come from two installations'
 verdict 'an mpirun that does not belong to mpicc is found out'
 
 fake mpirun <<<$'#!/bin/bash\necho HYDRA build details'
 doctor PATH="$bin"
 expect_status 2
-expect_said 'not that of Open MPI' 'HINT'
+expect_said "not Open MPI's" 'HINT'
 verdict 'an mpirun that is not of Open MPI is named'
 
 # A driver with GPUs of the names that follow, NVLink between the first two, that knows CUDA up to $knows. Without MPI, which no GPU needs:

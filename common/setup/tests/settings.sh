@@ -17,11 +17,11 @@ refused() {
     check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
 }
 refused SOLUTON grade SOLUTON=1 LAB=2
-check "the setting that was meant is named" grep -qF 'HINT: SOLUTION is one' out
+check "the setting that was meant is named" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
-check "in small letters, too" grep -qF 'HINT: LAB is one' out
+check "in small letters, too" grep -qF 'HINT: did you mean LAB?' out
 refused EPOCH train EPOCH=2
-check "with one letter more" grep -qF 'HINT: EPOCHS is one' out
+check "with one letter more" grep -qF 'HINT: did you mean EPOCHS?' out
 refused near grade near=2
 refused QQQ grade QQQ=2
 check "none is where none is near" grep -qF 'HINT: make help lists them' out
@@ -54,7 +54,7 @@ every_variable_is_passed() {
 check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
 check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is no folder that can be written" env TMPDIR=/nonexistent make grade LAB=1
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
-check "a build folder that cannot be made is told" stops "nothing can be written into the folder /proc/build" make grade LAB=1 BUILD=/proc/build
+check "a build folder that cannot be made is told" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # it was a link

@@ -122,7 +122,7 @@ expect_status 0
 verdict 'nothing missing: setup of a group is silent, and asks apt nothing'
 run_setup
 expect_status 0
-expect_said 'what the labs need is there'
+expect_said 'everything that the labs need is installed'
 verdict 'without a group it says so'
 
 new_machine alpha
@@ -164,14 +164,14 @@ new_machine alpha beta betac delta
 : >"$machine/known"
 run_setup core test
 expect_status 0
-expect_said 'without gamma (optional: compares)'
+expect_said 'gamma is not available (optional: compares)'
 verdict 'an optional package that cannot be had is said, and fails nothing'
 
 new_machine
 : >"$machine/known"
 run_setup
 expect_status 2
-expect_said 'apt knows no package alpha' 'apt knows no package beta-new or beta-old' 'HINT'
+expect_said 'apt has no package alpha' 'apt has no package beta-new or beta-old' 'HINT'
 verdict 'a required package that apt does not know is an error that names it'
 
 new_machine

@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",
             256, "--heads", 4)
 
-refused("ranks that MPI does not see are told", ["3 ranks were started", "each sees 2", "make doctor"], 2, "--tp", 2, "--ranks", 3)
+refused("ranks that MPI does not see are told", ["3 ranks were started", "each sees a world of 2", "make doctor"], 2, "--tp", 2, "--ranks", 3)
 dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "3", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:") == 1 and not dry.stdout,
       "before there are ranks, options that do not fit are refused", dry.stderr)

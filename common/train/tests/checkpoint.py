@@ -36,7 +36,7 @@ def same_layout(folder):
     with open(parted, "a", encoding="utf-8") as file:
         file.write('{"step":8,"loss":0,"epoch":1}\n{"step":9,"lo')  # a killed run has gone further, and died writing
     second = succeed(2, *run, "--steps", 16, *saved)
-    check("goes on after step 7" in second.stdout, "a run that resumes says where", second.stdout)
+    check("continues after step 7" in second.stdout, "a run that resumes says where", second.stdout)
     interrupt(command(2, *SMALL, *run, *saved), parted)
     last = succeed(2, *run, *saved)
     check(curve(parted) == curve(alone), "at the same layout a run in four pieces is bit by bit one run, evaluations too",
@@ -133,7 +133,7 @@ def partial_folders(folder):
     check("step-000003" in info and "[968,64]" in info and "shard(" in info and "2 tensor-parallel ranks" in info,
           "checkpoint info lists step, layout, names, shapes and placements", info)
     older = succeed(2, "--tp", 2, "--test", "", "--steps", 3, "--resume", f"{place}/step-000002")
-    check("goes on after step 2" in older.stdout, "RESUME may name one checkpoint of several", older.stdout)
+    check("continues after step 2" in older.stdout, "RESUME may name one checkpoint of several", older.stdout)
 
 
 FSYNC = """#define _GNU_SOURCE

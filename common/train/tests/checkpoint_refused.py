@@ -122,11 +122,11 @@ def older_beside(good):
     resume = ["--steps", 4, "--save", case.folder, "--resume", case.folder]
     for name, done in (("training", train(2, *ON_TWO, *resume)), ("checkpoint", tool("info", case.folder))):
         hint = [line for line in done.stderr.splitlines() if "HINT:" in line]
-        check(not refusal(done) and f"the older {older} beside it is whole" in "".join(hint),
+        check(not refusal(done) and f"the older {older} beside it is intact" in "".join(hint),
               f"{name} names the older checkpoint beside a damaged one", done.stderr)
     os.rename(case.checkpoint, case.folder + "/away")
     done = train(2, *ON_TWO, *resume)
-    check(done.returncode == 0 and "goes on after step 1" in done.stdout, "and goes on from it as the hint says", done.stderr)
+    check(done.returncode == 0 and "continues after step 1" in done.stdout, "and goes on from it as the hint says", done.stderr)
     case = Case(good)
     cut(case, 500)
     os.truncate(f"{older}/rank-0-of-2.safetensors", 500)
@@ -198,7 +198,7 @@ def full_disk(folder):
           why or done.stderr + str(os.listdir(place)))
     done = subprocess.run(command(2, *big, "--steps", 4, "--save", place, "--resume", place), capture_output=True, text=True,
                           check=False)
-    check(done.returncode == 0 and "goes on after step 2" in done.stdout, "and the run goes on from it later", done.stderr)
+    check(done.returncode == 0 and "continues after step 2" in done.stdout, "and the run goes on from it later", done.stderr)
     target = f"{folder}/merged"
     with open(target, "wb") as file:
         file.write(b"what was here before")

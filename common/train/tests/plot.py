@@ -82,7 +82,7 @@ def main(folder):
         pass
     refused(folder, "no file", "which runs?")
     refused(folder, "a file that is not there", "No such file", METRICS="none.jsonl")
-    refused(folder, "a file that was cut short", f"short.jsonl:{cut} is no line of metrics", METRICS=short)
+    refused(folder, "a file that was cut short", f"short.jsonl:{cut} is not a line of metrics", METRICS=short)
     refused(folder, "a file without steps", "has no steps", METRICS=empty)
     refused(folder, "a number that the steps have not", "have no 'lost'", METRICS=falls, Y="lost")
     refused(folder, "a picture of another kind", "a picture cannot be 'x.gif'", METRICS=falls, OUT="x.gif")

@@ -86,7 +86,7 @@ def of_the_site(slurm):
 
 def refusals(slurm):
     for sentence, expected, words in [
-            ("grading on something else is refused", "nothing is graded on 'pbs'", ["grade", "ON=pbs"]),
+            ("grading on something else is refused", "make grade cannot run on 'pbs'", ["grade", "ON=pbs"]),
             ("training ON=slurm is told of make sbatch", "make sbatch", ["train", "ON=slurm"]),
             ("a site's file that is not there is refused", "nowhere.mk", ["sbatch", "SITE=nowhere.mk"])]:
         text = slurm.submitted(*words)

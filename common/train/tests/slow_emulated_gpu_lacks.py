@@ -34,15 +34,15 @@ for way in ("over MPI", "over NCCL"):
          ["CUDA_VISIBLE_DEVICES"], EMULATED_GPUS="2", EMULATED_MIXED="1")
 
 ends("weights that a GPU has no memory for are one error: what is asked, held and free, and that TP helps", "over MPI",
-     ["GPU 0 (emulated GPU), of whose 1074 MB", "MB are free", "MB more were asked for (optimiser state)", "beside weights 411", "gradients 411"], ["TP"],
+     ["GPU 0 (emulated GPU) with 1074 MB", "MB of them free", "MB more were requested (optimiser state)", "in addition to weights 411", "gradients 411"], ["TP"],
      *WIDE, ranks=1, silent=["BATCH_SIZE", "AMP=off"])
 ends("rounded weights too, and that AMP=off needs none", "over MPI", ["(optimiser state)"], ["TP", "AMP=off"], *WIDE, "--amp", "bf16", ranks=1,
      EMULATED_MEMORY="1200")
 ends("activations that a GPU has no memory for are told with a shape, and that BATCH_SIZE and SEQ help", "over MPI",
-     ["more were asked for (activations: [", "are free"], ["TP", "BATCH_SIZE", "SEQ"], *LONG, ranks=1, EMULATED_MEMORY="200")
+     ["more were requested (activations: [", "of them free"], ["TP", "BATCH_SIZE", "SEQ"], *LONG, ranks=1, EMULATED_MEMORY="200")
 ends("MEM says the same words on a GPU", "over MPI", ["the 105 MB that MEM allows", "(activations: ["], ["TP", "BATCH_SIZE", "SEQ", "raise MEM"], *LONG,
      "--mem", "100M", ranks=1)
-ends("out of memory on several ranks is one error", "over NCCL", ["more were asked for", "are free"], ["TP"], *LONG, EMULATED_MEMORY="100")
+ends("out of memory on several ranks is one error", "over NCCL", ["more were requested", "of them free"], ["TP"], *LONG, EMULATED_MEMORY="100")
 
 ends("a link that fails in NCCL ends the run, with a rank's name", "over NCCL", ["rank 1: error", "in NCCL: unhandled system error"], [],
      EMULATED_NCCL_ERROR="40")
@@ -60,7 +60,7 @@ runs.ON_GPUS["over NCCL, rank 0 patient"] = ("tests/impatient", runs.ON_GPUS["ov
 ends("a wait that takes too long ends the run, with a rank's name and the last call", "over NCCL, rank 0 patient",
      ["rank 1 has waited ", " seconds, the last call being"], ["BALISE_NCCL_TIMEOUT"], EMULATED_STUCK="100")
 ends("so does a stream that takes no more while it works", "over NCCL, rank 0 patient",
-     ["rank 1 has waited ", " seconds for the GPU to take more, the last call being"], ["BALISE_NCCL_TIMEOUT"], EMULATED_FULL="200")
+     ["rank 1 has waited ", " seconds for the GPU to accept more work, the last call being"], ["BALISE_NCCL_TIMEOUT"], EMULATED_FULL="200")
 for call, what in (("1", "joining #0 of group world"), ("2", "split #0 of group world/0"), ("9", "all_reduce")):
     ends(f"a call that does not return from NCCL ends the run too, with a rank's name: {what}", "over NCCL", ["has waited ", " seconds within NCCL", what],
          ["BALISE_NCCL_TIMEOUT"], EMULATED_NCCL_STUCK=call, BALISE_NCCL_TIMEOUT="5")
@@ -78,7 +78,7 @@ for tp in (1, 2):
     check(kept.returncode == 0, f"exchanges through the host take no new pinned memory after the first step, tp {tp}", kept.stdout + kept.stderr)
 on("over NCCL")
 few = run(4, *MODEL, "--tp", 2, EMULATED_GPUS="3")
-check(few.returncode == 0 and few.stdout.count("transport MPI, by way of the host: 4 ranks share 3 GPUs") == 1 and "error" not in few.stderr,
+check(few.returncode == 0 and few.stdout.count("transport MPI, via the host: 4 ranks share 3 GPUs") == 1 and "error" not in few.stderr,
       "ranks that share GPUs go through MPI, and that is said in a line", few.stdout + few.stderr)
 enough = run(4, *MODEL, "--tp", 2).stdout
 check("transport NCCL" in enough, "ranks with a GPU each go through NCCL, and that is said", enough)

@@ -40,14 +40,14 @@ def before_the_queue(one):
         check(status == 0, f"TIME={time} is taken", text)
     refused(one, "a name that is no file's is refused", ["NAME", "'a b/c'"], *TINY, "NAME=a b/c")
     refused(one, "GPUS that is no number is refused", ["GPUS", "'all'"], *TINY, "GPUS=all")
-    refused(one, "more ranks on a node than its GPUS are refused", ["2 ranks a node", "GPUS=1"], *TINY, "NTASKS=4", "NODES=2", "GPUS=1")
+    refused(one, "more ranks on a node than its GPUS are refused", ["2 ranks per node", "GPUS=1"], *TINY, "NTASKS=4", "NODES=2", "GPUS=1")
     refused(one, "a way to start that there is not is refused", ["START", "'mpiexec'"], *TINY, "START=mpiexec")
     refused(one, "NTASKS that is no number is refused", ["NTASKS", "'few'"], *TINY, "NTASKS=few")
     refused(one, "a stage that cannot split the model is refused", ["STACK=serial"], *TINY, "NTASKS=2", "TP=2", "STACK=serial")
     refused(one, "options that do not fit each other are refused before there is a job", ["8 heads", "3 ranks"], *TINY, "NTASKS=3", "TP=3",
             "HIDDEN_DIM=24", "HEADS=8", "BATCH_SIZE=6")
     refused(one, "data that are not there are refused before there is a job", ["nowhere.csv"], *TINY, "DATA=nowhere.csv")
-    refused(one, "a job that there is not is not waited for", ["no job 424242"], "sbatch", "JOB=424242")
+    refused(one, "a job that there is not is not waited for", ["not know job 424242"], "sbatch", "JOB=424242")
     refused(one, "a job that is no number is not waited for", ["JOB", "'mine'"], "sbatch", "JOB=mine")
     refused(one, "a lab that there is not is not graded on a node", ["no lab '99'"], "grade", "LAB=99", "ON=slurm")
 
@@ -55,7 +55,7 @@ def before_the_queue(one):
 def by_slurm(one):
     refused(one, "GPUs that no node has are refused in Slurm's words", ["Slurm refuses", "GPU"], *TINY, "GPUS=1")
     refused(one, "a constraint that no node meets is refused", ["Slurm refuses"], *TINY, "CONSTRAINT=v100")
-    refused(one, "a time beyond the partition's leaves the queue again", ["PartitionTimeLimit", "out of the queue"], *TINY, "TIME=2:00:00",
+    refused(one, "a time beyond the partition's leaves the queue again", ["PartitionTimeLimit", "removed from the queue"], *TINY, "TIME=2:00:00",
             after_submission=True)
 
 

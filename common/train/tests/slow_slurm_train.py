@@ -81,7 +81,7 @@ def goes_back_into_the_queue(one, folder):
     number = training(one, "again", folder)
     one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time is over
     text, _ = job.communicate(timeout=300)
-    check(job.returncode == 0 and "goes back into the queue" in text and "goes on after step" in text and
+    check(job.returncode == 0 and "goes back into the queue" in text and "continues after step" in text and
           checkpoints(f"{folder}/again")[-1:] == ["step-000400"], "a job whose time is over goes back into the queue until it is done",
           text)
     status, text = one.made(*ON_TWO_NODES, *run, "NAME=whole", f"METRICS={folder}/whole.jsonl")
@@ -94,7 +94,7 @@ def ends_when_its_time_is_over(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=over", f"SAVE={folder}/over", f"METRICS={folder}/over.jsonl")
     one.ask("scancel", "--signal=USR1", "--batch", training(one, "over", folder))
     text, _ = job.communicate(timeout=300)
-    check(job.returncode != 0 and "error: the time is over" in text and "HINT" in text and checkpoints(f"{folder}/over"),
+    check(job.returncode != 0 and "error: the time limit was reached" in text and "HINT" in text and checkpoints(f"{folder}/over"),
           "without RESUME it saves and fails when its time is over", text)
 
 
@@ -108,7 +108,7 @@ def saves_when_cancelled(one, folder):
     job = one.make(*again, f"METRICS={folder}/put.jsonl")
     one.ask("scontrol", "requeue", training(one, "put", folder))
     text, _ = job.communicate(timeout=300)
-    check(job.returncode == 0 and "goes on after step" in text, "requeued by somebody else, it goes on from what it saved", text)
+    check(job.returncode == 0 and "continues after step" in text, "requeued by somebody else, it goes on from what it saved", text)
 
 
 def interrupt(job):
@@ -146,7 +146,7 @@ def waits_its_turn(one):
     job = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
     until(lambda: number_of(one, "waits"))
     status, text = one.made("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
-    check(status == 2 and text.count("error:") == 1 and "which is called waits too" in text,
+    check(status == 2 and text.count("error:") == 1 and "is also called waits" in text,
           "two jobs of one name are not in the queue at once", text)
     waits = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=never")
     until(lambda: number_of(one, "never"))
@@ -155,7 +155,7 @@ def waits_its_turn(one):
     time.sleep(1.5)
     interrupt(waits)
     never, _ = waits.communicate(timeout=300)
-    check(waits.returncode != 0 and "out of the queue" in never and "never" not in one.queue(),
+    check(waits.returncode != 0 and "removed from the queue" in never and "never" not in one.queue(),
           "two Ctrl-C take a job that waits out of the queue", never)
     one.ask("scontrol", "update", "partition=p", "state=UP")
     text, _ = job.communicate(timeout=300)

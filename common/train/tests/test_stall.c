@@ -30,7 +30,7 @@ static int lines_said(void)
     dup2(old_stderr, STDERR_FILENO);
     ssize_t length = read(words, said, sizeof said - 1);
     said[length > 0 ? length : 0] = '\0';
-    for (const char *at = said; (at = strstr(at, "no step has ended")); at++)
+    for (const char *at = said; (at = strstr(at, "no step has finished")); at++)
         lines++;
     return lines;
 }

@@ -11,7 +11,7 @@
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
-    fprintf(stderr, "%s", _("  this is a defect of the grader, not of your lab\n"));
+    fprintf(stderr, "%s", _("  this is a bug in the grader, not in your lab\n"));
     exit(2);
 }
 

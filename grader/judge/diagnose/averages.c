@@ -48,8 +48,7 @@ bool divided_by_bucket_count(const Evidence *e)
             if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
                 return false;
         }
-    return says(e, _("it is divided by the number of buckets: a mean over the replicas is divided "
-                     "by how many these are"));
+    return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
 }
 
 static bool same(double a, double b)
@@ -128,13 +127,13 @@ bool metrics_are_wrong(const Evidence *e)
                     names[divided]);
     if (dp > 1 &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
-        return says(e, _("it is an average of averages: wrong where replicas have read different "
+        return says(e, _("it is an average of averages: this is wrong if replicas read different "
                          "numbers of rows"));
     if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
         return says(e, _("the sums are divided by the number of replicas: the caller divides by "
                          "the count"));
     if (alone >= 0)
-        return says(e, _("%s is this replica's alone: all three are summed over the replicas"),
+        return says(e, _("%s covers this replica only: all three must be summed over the replicas"),
                     names[alone]);
     return in_other_order(e) && says(e, _("the sums are right, but stored in another order"));
 }

@@ -45,7 +45,7 @@ static const char *wrong_record(const Deal *deal, const Entry *mine)
         return _("the returned length is not the number of rows in `mine`");
     for (int64_t i = 0; i < length; i++)
         if (!(numbers_of(mine)[MINE + i] >= 0 && numbers_of(mine)[MINE + i] < (double)deal->rows))
-            return _("a row is read that the data does not have");
+            return _("a row is read that does not exist in the data");
     return NULL;
 }
 
@@ -59,10 +59,10 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
     return deal->tail == PAD
-               ? _("replicas are given different numbers of rows, or too few: PAD gives each "
-                   "rows/dp, rounded up, or the last average would wait for ever")
-               : _("replicas are given different numbers of rows, or too many: DROP gives each "
-                   "rows/dp, rounded down, or the last average would wait for ever");
+               ? _("replicas get different numbers of rows, or too few: PAD gives each rows/dp, "
+                   "rounded up; otherwise the last average waits for ever")
+               : _("replicas get different numbers of rows, or too many: DROP gives each rows/dp, "
+                   "rounded down; otherwise the last average waits for ever");
 }
 
 /* Written before the beginning or behind the end of `order` or `mine`. The sentence holds until the next is asked for. */
@@ -76,12 +76,12 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, Wh
     double count = numbers_of(entry)[0], first = numbers_of(entry)[1], last = numbers_of(entry)[2];
     if (first < 0)
         snprintf(text, sizeof text,
-                 _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], and the first "
+                 _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], but the first "
                    "is %s[0]"),
                  room, room, first, room);
     else
         snprintf(text, sizeof text,
-                 _("sampler_set_epoch writes behind the end of `%s`: %s[%.0f], and it has room for "
+                 _("sampler_set_epoch writes past the end of `%s`: %s[%.0f], but it has room for "
                    "%.0f (%s)"),
                  room, room, last, count,
                  what == OUTSIDE_MINE ? _("rows/dp, rounded up") : _("each row once"));
@@ -92,7 +92,7 @@ static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 {
     const Entry *mine = dealt->of[rank], *partner = dealt->of[rank / t->c->tp * t->c->tp];
     if (mine->count < MINE || partner->count < MINE)
-        return _("the record makes no sense");
+        return _("the record is invalid");
     const char *wrong = reads_everything(t, &dealt->deal, mine);
     if (wrong || (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_MINE)) ||
         (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_ORDER)))
@@ -174,13 +174,14 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
         return _("some rows are read by no replica, and others by several: different replicas read "
                  "the same rows");
     if (dealt->deal.tail == PAD)
-        return pads_from_the_start(t, dealt)
-                   ? NULL
-                   : _("PAD repeats the first rows of this epoch's order, and these are others");
+        return pads_from_the_start(t, dealt) ? NULL
+                                             : _("PAD must repeat the first rows of this epoch's "
+                                                 "order, but other rows are repeated");
     if (twice > 0)
-        return dealt->deal.tail == DROP ? _("different replicas read the same rows")
-                                        : _("some rows are read twice, different replicas read the "
-                                            "same rows: in evaluation each row counts once");
+        return dealt->deal.tail == DROP
+                   ? _("different replicas read the same rows")
+                   : _("some rows are read twice, because different replicas read the same rows: "
+                       "in evaluation each row counts once");
     return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica")
                                                              : NULL;
 }
@@ -232,8 +233,8 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
     bool same = are_same(t, dealt, &first);
     if (deal->again)
         return same ? NULL
-                    : _("the same epoch is dealt in another way the second time: rows follow from "
-                        "seed and epoch, and from nothing that is kept between calls");
+                    : _("the same epoch is dealt differently the second time: its rows must depend "
+                        "on seed and epoch only, not on anything kept between calls");
     if (!same)
         return NULL;
     if (not_shuffled(dealt, 5)) /* what is turned comes round again */
@@ -305,8 +306,8 @@ static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
                 return NULL;
         epochs++;
     }
-    return epochs > 5 ? _("DROP leaves out the same rows in every epoch: these are never trained "
-                          "on. It is the end of the epoch's order that is left out")
+    return epochs > 5 ? _("DROP leaves out the same rows in every epoch, so they are never trained "
+                          "on. It must leave out the end of each epoch's order")
                       : NULL;
 }
 
@@ -362,10 +363,9 @@ void compare_rows(Trial *t, const Entry *want)
              replicas_of(t->c), t->sizes);
     if (wrong)
         fail(t, ROWS, EXPLAINED, "%s%s\n%s", wrong,
-             shuffled_differently(t, &dealt->deal)
-                 ? _("; the ranks have shuffled differently: seed and epoch are to be the same "
-                     "everywhere")
-                 : "",
+             shuffled_differently(t, &dealt->deal) ? _("; the ranks shuffled differently: seed and "
+                                                       "epoch must be the same on every rank")
+                                                   : "",
              where);
     free(dealt);
 }

@@ -35,11 +35,11 @@ bool brought_by_one(const Evidence *e)
             right_on = rank;
     }
     if (everywhere)
-        return says(e, _("every rank holds what rank %d has brought, and nothing of the others"),
+        return says(e, _("every rank holds what rank %d contributed, and nothing from the others"),
                     e->trial->rank);
     return right_on >= 0 && says(e,
-                                 _("rank %d has the sum, and this rank its own contribution only: "
-                                   "all of them need the sum"),
+                                 _("rank %d has the sum, but this rank has its own contribution "
+                                   "only: all of them need the sum"),
                                  right_on);
 }
 
@@ -84,8 +84,8 @@ bool rest_is_not_shared(const Evidence *e)
     if (!differ || !exchange_ends_at(e, right))
         return false;
     return says(e,
-                _("the first %lld of %lld numbers are right on every rank, and of those that "
-                  "follow each rank has its own: what the ranks exchange ends too early"),
+                _("the first %lld of %lld numbers are right on every rank, but the rest differs "
+                  "between the ranks: the exchange ends too early"),
                 (long long)right, (long long)e->count);
 }
 
@@ -121,9 +121,9 @@ bool parts_of_some_ranks(const Evidence *e)
     }
     if (right == 0 || wrong < 0)
         return false;
-    return says(e,
-                _("only a part of the columns is wrong, that of rank %d among them: this rank "
-                  "computed with something that should be the same everywhere, and is not, or drew "
-                  "its own random numbers"),
-                wrong);
+    return says(
+        e,
+        _("only some columns are wrong, those of rank %d among them: this rank used a value that "
+          "should be the same on every rank but is not, or drew its own random numbers"),
+        wrong);
 }

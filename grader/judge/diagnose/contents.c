@@ -20,13 +20,13 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
     snprintf(
-        text, size, _("parameter %.63s is declared as %s, and undivided it is %s: %s"),
+        text, size, _("parameter %.63s is declared as %s, but undivided it is %s: %s"),
         got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
         divided && cut
-            ? _("it was divided twice: declare the undivided shape, the placement does the cutting")
+            ? _("it was divided twice: declare the undivided shape, and the placement divides it")
         : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled "
                       "matrix repeats itself: declare the undivided shape and shard(dimension)")
-                  : _("its size does not follow the arguments of the ..._new function"));
+                  : _("its size does not match the arguments of the ..._new function"));
 }
 
 /* Nothing can be said of its numbers, and nothing of its part. */
@@ -57,8 +57,8 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
         return false;
     fail(t, SHARDING, EXPLAINED,
          cuts == CUT_NOT  ? _("parameter %s is cut, but every rank needs all of it (%s)")
-         : cut == CUT_NOT ? _("every rank holds the whole of parameter %s: nothing was "
-                              "distributed, in memory or in work (%s)")
+         : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
+                              "distributed (%s)")
                           : _("parameter %s is cut along the wrong dimension (%s)"),
          want->label.name, t->sizes);
     return true;
@@ -71,8 +71,9 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         if (numbers_of(got)[i] == initial)
             continue;
         fail(t, INITIAL_VALUES, EXPLAINED,
-             _("parameter %s begins with %.7g at element %lld on rank %d, expected %.7g: initial "
-               "values belong to the undivided parameter and its name, whatever the layout (%s)"),
+             _("parameter %s has the initial value %.7g at element %lld on rank %d, expected %.7g: "
+               "initial values depend on the undivided parameter and its name, not on the layout "
+               "(%s)"),
              want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, t->sizes);
         return;
     }
@@ -122,9 +123,8 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
     while (strange && (want = next_entry(t->expected.all, want)))
         if (want->kind == PARAMETER && !entry_of_rank(t, t->rank, PARAMETER, want->label)) {
             snprintf(text, size,
-                     _("there is no parameter %.63s, but one named %.63s: the numbers that a "
-                       "parameter begins with follow from its name, so names and within(...) are "
-                       "those of the start file"),
+                     _("there is no parameter %.63s, but one named %.63s: initial values depend on "
+                       "the name, so keep the names and within(...) of the start file"),
                      want->label.name, strange->label.name);
             return true;
         }
@@ -137,7 +137,7 @@ void look_for_more(Trial *t)
     const Entry *entry = NULL;
     while (!renamed_parameter(t, renamed, sizeof renamed) && (entry = strange_parameter(t, entry)))
         fail(t, SHARDING, EXPLAINED,
-             _("there is a parameter %.63s that the layer does not need: it takes memory (%s)"),
+             _("the layer does not need the parameter %.63s, which takes memory (%s)"),
              entry->label.name, t->sizes);
     for (entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
         if (entry->kind == LEFT_OVER)
@@ -162,13 +162,13 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
     const bool many = times == round(times) && calls == times * usual;
     snprintf(exchanges, sizeof exchanges, _("%.0f exchanges instead of %.0f"), calls, usual);
     const char *reason =
-        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, tell all")
+        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice")
         : sends_doubles(t)
-            ? _("a number in double precision counts as two, and a tensor holds float, MPI_FLOAT")
+            ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
         : many ? exchanges
-               : _("something is exchanged that need not be");
+               : _("the ranks exchange data that this pass does not need");
     if (enough == 0)
-        snprintf(text, size, _("the ranks sent %.0f numbers, and this pass needs no exchange"),
+        snprintf(text, size, _("the ranks sent %.0f numbers, but this pass needs no exchange"),
                  sent);
     else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
@@ -202,15 +202,14 @@ void compare_traffic(Trial *t, const Entry *want)
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
     } else if (allowed == 0 && n > 1 && calls > 0) {
         fail(t, COMMUNICATION, EXPLAINED,
-             calls > 1
-                 ? _("%s: the ranks wait for each other in %.0f collective calls, and this pass "
-                     "needs none (%s)")
-                 : _("%s: the ranks wait for each other in %.0f collective call, and this pass "
-                     "needs none (%s)"),
+             calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "
+                           "pass needs none (%s)")
+                       : _("%s: the ranks wait for each other in %.0f collective call, but this "
+                           "pass needs none (%s)"),
              entry_text(want), calls, t->sizes);
     } else if (!(calls <= 2 * usual + 2)) {
         fail(t, COMMUNICATION, EXPLAINED,
-             _("%s: %.0f calls for what takes %.0f: send it in one piece (%s)"), entry_text(want),
+             _("%s: %.0f calls where %.0f would do: send it in one piece (%s)"), entry_text(want),
              calls, usual, t->sizes);
     }
 }

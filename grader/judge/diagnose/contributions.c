@@ -85,8 +85,8 @@ static bool another_operation(const Evidence *e, const Brought *b)
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
             folded_by(e, b, operations[i].operation, b->share))
-            return says(e, _("it is %s of the ranks' numbers; %s is asked for"),
-                        _(operations[i].name), b->share == 1 ? _("their sum") : _("their mean"));
+            return says(e, _("it is %s of the ranks' numbers instead of %s"), _(operations[i].name),
+                        b->share == 1 ? _("their sum") : _("their mean"));
     return false;
 }
 
@@ -112,8 +112,8 @@ static bool added_as_doubles(const Evidence *e, const Brought *b)
     }
     if (explained < 2)
         return false;
-    return says(e, _("pairs of numbers were added as if each were one in double precision: a "
-                     "tensor holds float, MPI_FLOAT"));
+    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds float "
+                     "(MPI_FLOAT)"));
 }
 
 static float added_bits(const Brought *b, int64_t i)
@@ -139,7 +139,7 @@ static bool added_as_integers(const Evidence *e, const Brought *b)
             return false;
     }
     return says(
-        e, _("the numbers were added as if they were integers: a tensor holds float, MPI_FLOAT"));
+        e, _("the numbers were added as if they were integers: a tensor holds float (MPI_FLOAT)"));
 }
 
 /* ---- which contributions are in it ---------------------------------------------------------------------- */
@@ -217,8 +217,8 @@ static bool mean_over_world(const Evidence *e, const Brought *b, const double ti
             return false;
     if (c->tp == c->world || b->share != 1)
         return false;
-    return says(e, _("it is the sum over all ranks, divided by the number of replicas: what other "
-                     "replicas bring has no part in it"));
+    return says(e, _("it is the sum over all ranks, divided by the number of replicas: other "
+                     "replicas must not contribute to it"));
 }
 
 /* Every member is in it once, but for some that are missing or counted several times. */
@@ -240,14 +240,17 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
     }
     if (odd < 0 || right == 0)
         return false;
-    const char *others = count > 1 ? _(", and it is not the only one that is not in it once") : "";
+    const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
     if (!b->member[odd])
-        return says(e, _("what rank %d brings is in it, a rank of another group"), odd);
+        return says(e, _("it contains the contribution of rank %d, which is in another group"),
+                    odd);
     if (is_near(times[odd], 0))
         return says(
-            e, _("what rank %d brings is missing in it%s: the exchange does not reach everybody"),
+            e,
+            _("the contribution of rank %d is missing%s: the exchange does not reach every rank"),
             odd, others);
-    return says(e, _("what rank %d brings is in it %g times%s"), odd, round(times[odd]), others);
+    return says(e, _("it contains the contribution of rank %d %g times%s"), odd, round(times[odd]),
+                others);
 }
 
 bool made_of_contributions(const Evidence *e)

@@ -69,7 +69,7 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
 void ending_text(const Trial *t, char *text, size_t size)
 {
     static const char *const endings[] = {
-        [COMPLETE] = N_("the case did not come to its end"),
+        [COMPLETE] = N_("the case did not run to completion"),
         [CRASHED] = N_("the program crashed"),
         [HUNG] = N_("the ranks wait for each other for ever"),
         [LOOPED] = N_("a rank computes for ever"),
@@ -80,8 +80,8 @@ void ending_text(const Trial *t, char *text, size_t size)
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
         snprintf(text, size,
-                 _("some ranks did not join the creation of the groups, which concerns everybody; "
-                   "the ranks wait for each other for ever: %s"),
+                 _("some ranks did not join the creation of the groups, which is collective; the "
+                   "ranks wait for each other for ever: %s"),
                  t->outcome->diagnosis);
     else if (refusal_text(t->c, t->outcome, text, size))
         append_mismatch(t, text, size);

@@ -42,15 +42,14 @@ bool not_a_number(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         if (isinf(e->is[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
-                             "or grew without end"));
+                             "or grew without bound"));
         } else if (isnan(e->is[i]))
-            return says(
-                e, is_under_way(e->is[i])
-                       ? _("a buffer was read before the message or the sum that fills it was "
-                           "complete: MPI_Wait comes first")
-                       : _("the result contains values that are not numbers: 0 was divided by 0, "
-                           "or a part of it was never computed, or was read before it was or "
-                           "after its memory was given back (SAN=1 finds the line of that)"));
+            return says(e, is_under_way(e->is[i])
+                               ? _("a buffer was read before the message or the sum that fills it "
+                                   "was complete: call MPI_Wait first")
+                               : _("the result contains NaN: 0 was divided by 0, or a part of it "
+                                   "was never computed, or was read before it was computed or "
+                                   "after its memory was freed (SAN=1 finds that line)"));
     return false;
 }
 
@@ -74,8 +73,8 @@ bool nothing_flowed_back(const Evidence *e)
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));
-    return says(e, _("it is zero everywhere: no gradient flowed back. A group_... function gives "
-                     "values only; duplication, all_reduce and all_gather are on the tape"));
+    return says(e, _("it is zero everywhere: no gradient flowed back. The group_... functions "
+                     "return values only; duplication, all_reduce and all_gather are on the tape"));
 }
 
 /* The constant that comes nearest to making one of the other, by least squares. */
@@ -98,12 +97,11 @@ bool multiple(const Evidence *e)
         double factor;
         const char *says;
     } factors[] = {
-        {c->tp,
-         copy ? N_("it is %g times the expected one: duplication copies in the forward pass and "
-                   "sums in the backward pass; look again at which of the two talks in which "
-                   "direction")
-              : N_("it is %g times the expected one, once for each rank: it is summed over the "
-                   "ranks although it was complete")},
+        {c->tp, copy ? N_("it is %g times the expected one: duplication (f) copies in the forward "
+                          "pass and sums in the backward pass; check which of f and g communicates "
+                          "in which direction")
+                     : N_("it is %g times the expected one, once for each rank: it is summed over "
+                          "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
          N_("it is %g times the expected one: it is summed over the ranks twice too often")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
@@ -172,14 +170,14 @@ bool suspected(const Evidence *e)
             !gives(e, numbers_of(e->want))) {
             if (s == OWN_ONLY && brought_by_one(e))
                 return true;
-            return says(e, "%s%s", _(suspect->sentence),
-                        s != GRADIENT_MISSING ? ""
-                        : e->c->dy_exponent < 0 || e->c->exponent < 0
-                            ? _("; or it was lost for being small: the gradients of this case are "
-                                "millionths")
-                        : e->c->dy_exponent > 0 || e->c->exponent > 0
-                            ? _("; or large ones are cut off: those of this case are millions")
-                            : "");
+            return says(
+                e, "%s%s", _(suspect->sentence),
+                s != GRADIENT_MISSING ? ""
+                : e->c->dy_exponent < 0 || e->c->exponent < 0
+                    ? _("; or small numbers are lost: the gradients of this case are millionths")
+                : e->c->dy_exponent > 0 || e->c->exponent > 0
+                    ? _("; or large numbers are clipped: those of this case are millions")
+                    : "");
         }
     }
     return false;
@@ -200,8 +198,8 @@ bool added_up_over_ranks(const Evidence *e)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    return says(e, _("the parts of different ranks were added up, but these are different numbers "
-                     "of the parameter"));
+    return says(e, _("the parts of different ranks were added, but they are different elements of "
+                     "the parameter"));
 }
 
 bool of_another_rank(const Evidence *e)
@@ -216,7 +214,7 @@ bool of_another_rank(const Evidence *e)
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
         if (same)
-            return says(e, _("it is that of rank %d: each rank takes its own part"), rank);
+            return says(e, _("it is the part of rank %d: each rank must take its own part"), rank);
     }
     return false;
 }
@@ -244,13 +242,13 @@ bool nearly_right(const Evidence *e)
     if (!(e->error < 0.004 * e->most_right))
         return false;
     if (e->lost == e->wrong) /* no rounding makes these */
-        return says(e, _("the numbers that are wrong are small, and each is zero where it should "
-                         "not be: a small part is missing"));
+        return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
+                         "part is missing"));
     if (e->extra == e->wrong)
-        return says(e, _("the numbers that are wrong are small, and each should be zero: something "
-                         "small was added, or kept, that does not belong there"));
+        return says(e, _("the wrong numbers are small where zero is expected: something small was "
+                         "added, or kept, that does not belong there"));
     return says(e,
-                _("it is nearly right, to about %.0f digits: precision was lost on the way, in a "
-                  "shorter number format or an approximation, or a small part is missing"),
+                _("it is right to about %.0f digits only: a shorter number format or an "
+                  "approximation lost precision, or a small part is missing"),
                 floor(-log10(e->error / e->most_right)));
 }

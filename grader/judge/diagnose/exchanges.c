@@ -60,8 +60,9 @@ void left_over(Trial *t, const Entry *entry)
         fail(t, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, EXPLAINED,
              _("an exchange was started and not waited for%s%s: a result was read before the "
                "exchange was complete (rank %d, %s)"),
-             t->result->lab->over_replicas ? _(", as if it were that of another of the buckets")
-                                           : "",
+             t->result->lab->over_replicas
+                 ? _(" (each bucket has its own exchange and needs its own wait)")
+                 : "",
              which, t->rank, t->sizes);
         return;
     }
@@ -70,12 +71,12 @@ void left_over(Trial *t, const Entry *entry)
     const char *at = line[0] ? _(" at ") : "";
     if (!strcmp(name, "block of memory"))
         fail(t, lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t), EXPLAINED,
-             _("%.0f times a block of memory was taken%s%s and not freed: each pass leaves more of "
-               "them behind (rank %d, %s)"),
+             _("%.0f times a block of memory was allocated%s%s and never freed: each pass leaks "
+               "more (rank %d, %s)"),
              times, at, line, t->rank, t->sizes);
     else
         fail(t, check_of_calls(t), EXPLAINED,
-             _("%.0f times a %s was made%s%s and not freed: each pass leaves more of them behind, "
-               "and MPI has only so many (rank %d, %s)"),
+             _("%.0f times a %s was created%s%s and never freed: each pass leaks more of them, and "
+               "MPI has a limited number (rank %d, %s)"),
              times, _(name), at, line, t->rank, t->sizes);
 }

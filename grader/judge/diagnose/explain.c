@@ -37,12 +37,12 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                                                                is_operation(want, WEIGHT_KEPT)
                                                          : is_operation(want, F);
     if (alike_on_ranks(c))
-        return _("it is as many times too large as there are ranks: what was joined are no pieces, "
-                 "each is the whole or a term of a sum");
-    return sum ? _("it is as many times too large as there are ranks: their numbers were joined, "
-                   "and the sum is asked for")
-               : _("it is as many times too large as there are ranks: their numbers were joined, "
-                   "and each rank has all of them already");
+        return _("its size is too large by a factor of the number of ranks: the joined tensors are "
+                 "not shards, each is whole or one term of a sum");
+    return sum ? _("its size is too large by a factor of the number of ranks: the ranks' tensors "
+                   "were joined instead of summed")
+               : _("its size is too large by a factor of the number of ranks: tensors that every "
+                   "rank already held in full were joined");
 }
 
 static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
@@ -52,24 +52,24 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     const Case *c = t->c;
     bool as_other = is_shape_of_another(t, got, want);
     if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
-        says = _("the pieces of other replicas are joined to it: the group is the world");
+        says = _("it also contains the pieces of other replicas: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
         says = _("no gradient flowed back: a group_... function gives values only; duplication, "
                  "all_reduce and all_gather are on the tape");
     else if (is == right)
-        says = _("the blocks are all there but in the wrong places: check along which dimension "
-                 "they are joined");
+        says = _("all blocks are there but in the wrong places: check along which dimension they "
+                 "are joined");
     else if (c->tp > 1 && is * c->tp == right)
-        says = _("this is one rank's piece: the pieces of all ranks are still to be joined");
+        says = _("this is one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
     else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 &&
              is == right * c->S)
-        says = _("there is a result for each position: the classifier goes by the first token, "
-                 "which first_token() takes");
+        says = _("there is a result for each position: the classifier uses only the first token, "
+                 "which first_token() selects");
     else if (as_other)
-        says = _("it has the shape of what the other layer gives: a layer keeps its weights in its "
-                 "own struct, not in a static variable");
+        says = _("it has the shape of the other layer's result: keep a layer's weights in its own "
+                 "struct, not in a static variable");
     snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
     return says != NULL;
 }

@@ -79,13 +79,11 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     }
     if (wrong == 0 || (first == wrong) == (last == wrong))
         return false;
-    return says(
-        e,
-        first == wrong
-            ? _("what is zero are the rows of ids that are the first of those that a rank holds: "
-                "its rows go from shard_begin() to that and their number, the last one left out")
-            : _("what is zero are the rows of ids that are the last of those that a rank holds: "
-                "its rows go from shard_begin() to that and their number, the last one left out"));
+    return says(e, first == wrong
+                       ? _("rows for the first id of each rank are zero: a rank's rows begin with "
+                           "row shard_begin() and end before shard_begin() plus their number")
+                       : _("rows for the last id of each rank are zero: a rank's rows begin with "
+                           "row shard_begin() and end before shard_begin() plus their number"));
 }
 
 /* The table as it is in the step that this output is of. */
@@ -140,16 +138,16 @@ static bool other_rows(const Evidence *e, const Lookup *l)
     if (count < 0 || most < 0)
         return false;
     if (most == 0)
-        return says(e, _("zeros come out for some ids, such as %d: no rank looks them up"), id);
+        return says(e, _("the result is zero for some ids, such as %d: no rank looks them up"), id);
     if (most == 1)
         return says(e,
-                    _("for id %d comes row %d of the table: row 0 of what a rank holds is that of "
-                      "shard_begin()"),
+                    _("id %d returns row %d of the table: a rank's row 0 is row shard_begin() of "
+                      "the table"),
                     id, shown[0]);
     return says(
         e,
-        _("for id %d comes the sum of the rows %d and %d of the table: each rank looks up the "
-          "ids of the rows that it holds, from shard_begin() on, and gives zeros for all others"),
+        _("id %d returns the sum of rows %d and %d of the table: each rank looks up the ids whose "
+          "rows it holds, from shard_begin() on, and returns zeros for all others"),
         id, shown[0], shown[1]);
 }
 
@@ -191,6 +189,6 @@ bool rows_of_repeated_ids(const Evidence *e)
         return false;
     return says(e,
                 _("only rows of ids that occur more than once are wrong, such as that of id %lld: "
-                  "a row's gradient is the sum over all places where its id stands"),
+                  "a row's gradient is the sum over all positions of its id"),
                 (long long)repeated);
 }

@@ -26,8 +26,7 @@ bool input_added(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
             return false;
-    return says(e, _("it is what should come out with x added to it once too often: a residual "
-                     "that is not asked for here"));
+    return says(e, _("it is the expected result with x added once too often: remove the residual"));
 }
 
 /* Does it begin with what that call gives, of which there is less or more, and go on with what is right? */
@@ -56,10 +55,10 @@ bool of_another_call(const Evidence *e)
              begins_with(e, entry))) {
             if (is_input(entry))
                 return entry == input_of(e) &&
-                       says(e, _("what comes out is x as it went in: here the layer returns "
-                                 "without having computed"));
+                       says(e, _("the result is x unchanged: here the layer returns without "
+                                 "computing anything"));
             return says(e,
-                        _("it is what another call gives (%s): results of separate calls share "
+                        _("it is the result of another call (%s): results of separate calls share "
                           "storage, or are kept from one call to the next"),
                         entry_text(entry));
         }
@@ -89,7 +88,7 @@ bool dropout_differs(const Evidence *e)
     if (right < 2 || wrong < 2)
         return false;
     return says(
-        e, _("the layer is right in evaluation, where nothing is dropped, and wrong in training: "
+        e, _("the layer is right in evaluation, where nothing is dropped, but wrong in training: "
              "look at dropout. Its name, its probability and its place decide what is dropped"));
 }
 
@@ -109,11 +108,10 @@ bool right_in_step_1(const Evidence *e)
         if (want->kind == VALUES && has_steps(&want->label) && want->label.step == 0 &&
             !is_right_on_rank(t, want))
             return false;
-    return says(
-        e, "%s%s",
-        _("all of step 1 is right, and this, which comes later, is not: is something kept from "
-          "one call to the next (in a static variable, or in the layer), or are calls counted?"),
-        label->step >= STEPS && t->c->p > 0 && t->result->lab->sizes & SIZE_P
-            ? _(" Or is something done in an evaluation that belongs into training only?")
-            : "");
+    return says(e, "%s%s",
+                _("step 1 is right, but later steps are not: does the lab keep something from one "
+                  "call to the next (in a static variable, or in the layer), or count its calls?"),
+                label->step >= STEPS && t->c->p > 0 && t->result->lab->sizes & SIZE_P
+                    ? _(" Or does an evaluation do something that belongs in training only?")
+                    : "");
 }

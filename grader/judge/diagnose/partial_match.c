@@ -47,8 +47,8 @@ bool first_ones_right(const Evidence *e)
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
     return says(e,
-                _("the first %lld of %lld numbers are right, and those that follow are not: "
-                  "something has room for so many only, or ends there"),
+                _("the first %lld of %lld numbers are right, but the rest is wrong: a buffer or a "
+                  "loop ends there"),
                 (long long)first, (long long)e->count);
 }
 
@@ -61,8 +61,7 @@ static bool cut_off(const Evidence *e)
             !(fabs(e->is[i]) == limit && e->is[i] * e->right[i] > 0 && fabs(e->right[i]) > limit))
             return false;
     return e->wrong >= 2 &&
-           says(e, _("numbers beyond %g are cut off there, and come out as %g or its negative"),
-                limit, limit);
+           says(e, _("numbers beyond %g are clipped to %g or its negative"), limit, limit);
 }
 
 /* Are the wrong ones that many times what they should be, and others right? */
@@ -75,18 +74,16 @@ static bool some_times(const Evidence *e, double factor)
             !(fabs(e->is[i] - factor * e->right[i]) <= e->tolerance * fmax(1, factor)))
             return false;
     int replicas = replicas_of(e->c);
-    return says(
-        e,
-        e->wrong > 1
-            ? _("%lld of %lld numbers, element %lld the first of them, are %g times as large as "
-                "expected%s")
-            : _("%lld of %lld numbers, element %lld the first of them, is %g times as large as "
-                "expected%s"),
-        (long long)e->wrong, (long long)e->count, (long long)e->first_wrong, factor,
-        e->want->check != GRADIENT ? ""
-        : factor == replicas       ? _(": the sum over the replicas is not divided there")
-        : factor * replicas == 1   ? _(": there it is divided twice")
-                                   : "");
+    return says(e,
+                e->wrong > 1
+                    ? _("%lld of %lld numbers (the first is element %lld) are %g times as large as "
+                        "expected%s")
+                    : _("%lld of %lld numbers (element %lld) is %g times as large as expected%s"),
+                (long long)e->wrong, (long long)e->count, (long long)e->first_wrong, factor,
+                e->want->check != GRADIENT ? ""
+                : factor == replicas       ? _(": the sum over the replicas is not divided there")
+                : factor * replicas == 1   ? _(": there it is divided twice")
+                                           : "");
 }
 
 static bool some_scaled(const Evidence *e)
@@ -104,7 +101,7 @@ static bool nothing_left(const Evidence *e)
     return says(e, _("it is zero everywhere, where numbers of up to %.2g are expected: %s"),
                 e->most_right,
                 e->c->exponent < 0 ? _("small ones are rounded away, or taken for zero")
-                                   : _("large ones are taken for an overflow, or cut off"));
+                                   : _("large numbers are treated as overflow, or clipped"));
 }
 
 /* Are the wrong ones those that should be negative, and zeros? */
@@ -116,8 +113,8 @@ static bool negative_ones_lost(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         if (is_right(e, i) == (e->right[i] < -e->tolerance))
             return false;
-    return says(e, _("every negative number has become 0: of what the ranks hold the largest is "
-                     "taken (MPI_MAX), and not the sum; or what is below 0 is cut off"));
+    return says(e, _("every negative number became 0: the ranks take the maximum (MPI_MAX) instead "
+                     "of the sum, or clip negative numbers"));
 }
 
 bool partial_match(const Evidence *e)

@@ -40,17 +40,18 @@ static void compare_products(Trial *t, const Entry *want, int number)
     double all = numbers_of(want)[number], share = all / t->c->tp;
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
         return;
-    fail(t, ARITHMETIC, EXPLAINED,
-         number == ATTENTION_WORK
-             ? _("rank %d multiplied %.1f times what its share takes in attention: %s\n%s (%s)")
-             : _("rank %d multiplied %.1f times what its share takes: %s\n%s (%s)"),
-         b.rank, b.most / share,
-         b.second <= slack * share   ? _("one rank does the work of others")
-         : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-         : b.most > slack * all ? _("more rows are computed than are asked for, or a product twice")
-         : number == ATTENTION_WORK ? _("every rank computes all heads")
+    fail(
+        t, ARITHMETIC, EXPLAINED,
+        number == ATTENTION_WORK
+            ? _("rank %d did %.1f times the multiplications of its share in attention: %s\n%s (%s)")
+            : _("rank %d did %.1f times the multiplications of its share: %s\n%s (%s)"),
+        b.rank, b.most / share,
+        b.second <= slack * share   ? _("one rank does the work of others")
+        : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+        : b.most > slack * all      ? _("more rows are computed than needed, or one product twice")
+        : number == ATTENTION_WORK  ? _("every rank computes all heads")
                                     : _("the whole product is computed on every rank"),
-         entry_text(want), t->sizes);
+        entry_text(want), t->sizes);
 }
 
 /* The most that a rank may hold of a parameter, by the ways in which it may be cut. */
@@ -76,8 +77,8 @@ static void compare_parameters(Trial *t, const Entry *want)
     if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d holds %.0f numbers of weights and gradients, and its share is %.0f: what is "
-           "split need not be held in full (%s)"),
+         _("rank %d holds %.0f numbers of weights and gradients, but its share is %.0f: no rank "
+           "needs all of a split weight (%s)"),
          b.rank, b.most, share, t->sizes);
 }
 
@@ -110,8 +111,8 @@ static void compare_memory(Trial *t, const Entry *want)
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d took %.0f numbers of memory, and the plain layer takes %.0f for the whole: a "
-           "weight is brought together there, or more is kept than this pass needs\n%s (%s)"),
+         _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: a weight "
+           "is gathered there, or more is kept than this pass needs\n%s (%s)"),
          b.rank, b.most, plain, entry_text(want), t->sizes);
 }
 
@@ -126,10 +127,9 @@ static void note_raw_looks(Trial *t, const Entry *want)
         const char *line = line_of(got->address);
         if (line[0])
             snprintf(r->note, sizeof r->note,
-                     _("what is computed in loops over tensor_data(), at %s is not counted"), line);
+                     _("loops over tensor_data(), such as at %s, are not counted"), line);
         else
-            snprintf(r->note, sizeof r->note, "%s",
-                     _("what is computed in loops over tensor_data() is not counted"));
+            snprintf(r->note, sizeof r->note, "%s", _("loops over tensor_data() are not counted"));
     }
 }
 

@@ -2,82 +2,89 @@
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects[MISTAKES] = {
-    [OWN_ONLY] = {IN_SUMS, N_("it holds this rank's own contribution only: the other ranks used or "
-                              "brought one too")},
-    [COUNTED_TWICE] = {IN_SUMS, N_("it holds this rank's own part once too often: the tape adds up "
-                                   "what you return, so return this use's gradient only")},
+    [OWN_ONLY] =
+        {IN_SUMS,
+         N_("it holds this rank's own contribution only: those of the other ranks are missing")},
+    [COUNTED_TWICE] = {IN_SUMS, N_("it counts this rank's own part once too often: the tape adds "
+                                   "up what you return, so return this use's gradient only")},
     [PAIRS_ONLY] = {IN_SUMS, N_("each rank has the sum of two contributions only: the exchange "
                                 "does not reach the whole group")},
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [OTHER_REPLICAS] =
-        {IN_SUMS, N_("it contains contributions of another replica: the sum is that of the world")},
+        {IN_SUMS, N_("it contains contributions of another replica: it was summed over the world")},
     [NOT_DIVIDED] = {IN_AVERAGES, N_("gradients grow with the number of replicas: this is their "
                                      "sum, not their mean")},
     [DIVIDED_TWICE] = {IN_AVERAGES, N_("the gradients are averaged twice: divided by the number of "
                                        "replicas once too often")},
     [DIVIDED_BY_WORLD] =
-        {IN_AVERAGES, N_("it is divided by the number of all ranks: a mean is over the replicas")},
-    [DIVIDED_BY_TP] = {IN_AVERAGES, N_("it is divided by as many as the tp group has ranks: a mean "
-                                       "is over the replicas")},
-    [DIVIDED_ALONE] = {IN_AVERAGES, N_("it is this replica's own, divided: nothing of the other "
-                                       "replicas is in it")},
-    [OVER_TP] = {IN_AVERAGES, N_("it is taken over the tp group: it is the replicas, the dp group, "
-                                 "that have something to add")},
-    [OVER_TP_BY_DP] = {IN_AVERAGES, N_("it is a sum over the tp group: its ranks hold different "
-                                       "pieces of the weights")},
-    [OVER_THE_WORLD] =
-        {IN_AVERAGES, N_("it is taken over the world: different pieces of the weights, or each row "
-                         "once per tp rank, are counted together")},
+        {IN_AVERAGES,
+         N_("it is divided by the number of all ranks: divide by the number of replicas")},
+    [DIVIDED_BY_TP] =
+        {IN_AVERAGES,
+         N_("it is divided by the size of the tp group: divide by the number of replicas")},
+    [DIVIDED_ALONE] =
+        {IN_AVERAGES,
+         N_("it is this replica's own value, divided: the other replicas are missing")},
+    [OVER_TP] = {IN_AVERAGES, N_("it is taken over the tp group: use the dp group, the replicas")},
+    [OVER_TP_BY_DP] = {IN_AVERAGES, N_("it is a sum over the tp group, but the ranks of that group "
+                                       "hold different pieces of the weights")},
+    [OVER_THE_WORLD] = {IN_AVERAGES, N_("it is taken over the world: this mixes different pieces "
+                                        "of the weights, or counts each row once per tp rank")},
     [OVER_THE_WORLD_BY_DP] = {IN_AVERAGES, N_("gradients of different pieces of a weight were "
                                               "added together: the group is the world")},
     [ONE_REPLICA] = {IN_AVERAGES,
-                     N_("it describes one replica's data only: nothing of the others is in it")},
-    [FACTOR_HIDDEN] = {IN_ATTENTION, N_("attention scores are scaled by the hidden size; it is the "
-                                        "size of one head that counts")},
+                     N_("it covers one replica's data only: the other replicas are missing")},
+    [FACTOR_HIDDEN] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the hidden size; use the size of one head")},
     [FACTOR_MISSING] = {IN_ATTENTION, N_("attention scores are not scaled: the factor 1/sqrt(head "
                                          "size) is missing")},
-    [FACTOR_NO_ROOT] = {IN_ATTENTION, N_("attention scores are divided by the size of a head; it "
-                                         "is the square root of it that counts")},
-    [FACTOR_INVERSE] = {IN_ATTENTION, N_("attention scores are multiplied by the square root of "
-                                         "the head size; they are divided by it")},
+    [FACTOR_NO_ROOT] =
+        {IN_ATTENTION,
+         N_("attention scores are divided by the head size; divide by its square root")},
+    [FACTOR_INVERSE] =
+        {IN_ATTENTION,
+         N_("attention scores are multiplied by the square root of the head size; divide by it")},
     [FACTOR_WIDTH] = {IN_ATTENTION, N_("attention scores are scaled by the width that this rank "
-                                       "holds; it is the size of one head that counts")},
-    [FACTOR_SHARE] = {IN_ATTENTION, N_("the size of a head that the attention scores are scaled by "
-                                       "is divided by the number of ranks: a head is as wide on "
-                                       "every rank, hidden / heads of the whole layer")},
-    [FACTOR_HEADS] = {IN_ATTENTION, N_("attention scores are scaled by the number of heads; it is "
-                                       "the size of one head that counts")},
+                                       "holds; use the size of one head")},
+    [FACTOR_SHARE] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the size of a head divided by the number of ranks: a "
+            "head is as wide on every rank, hidden / heads of the whole layer")},
+    [FACTOR_HEADS] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the number of heads; use the size of one head")},
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION, N_("keys and values are exchanged")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION, N_("queries and keys are exchanged")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
                                       "the heads on this rank")},
     [HEADS_ONE] = {IN_ATTENTION,
-                   N_("everything on a rank is taken as one head: count the heads on this rank")},
+                   N_("everything on a rank is treated as one head: count the heads on this rank")},
     [GELU_MISSING] = {IN_INNER_LAYERS,
                       N_("the activation (GELU) between the two linear layers is missing")},
     [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
-    [GELU_AFTER] = {IN_INNER_LAYERS,
-                    N_("the activation is not where the reference has it: GELU comes between the "
-                       "two linear layers, not after the second")},
+    [GELU_AFTER] = {IN_INNER_LAYERS, N_("the activation is in the wrong place: GELU belongs "
+                                        "between the two linear layers, not after the second")},
     [DROPOUT_FIRST] = {IN_INNER_LAYERS,
-                       N_("dropout is not where the reference has it: it follows the activation")},
-    [DROPOUT_LAST] = {IN_INNER_LAYERS, N_("dropout is not where the reference has it: it comes "
-                                          "before the second linear layer, not after it")},
+                       N_("dropout is in the wrong place: right after the activation")},
+    [DROPOUT_LAST] =
+        {IN_INNER_LAYERS,
+         N_("dropout is in the wrong place: before the second linear layer, not after it")},
     [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
     [DROPOUT_COMPLEMENT] = {IN_INNER_LAYERS, N_("the probability of dropout is that of dropping a "
                                                 "number, not of keeping it")},
-    [DROPOUT_REPEATED] = {IN_INNER_LAYERS,
-                          N_("all ranks drop the same inner units of their share: their masks are "
-                             "copies of each other, as if each held the first columns. A shard has "
-                             "to be known as one: placed(x, shard(LAST))")},
+    [DROPOUT_REPEATED] =
+        {IN_INNER_LAYERS,
+         N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
+            "held the first columns. Mark the tensor as a shard: placed(x, shard(LAST))")},
     [RESIDUAL_1_MISSING] = {IN_RESIDUALS, N_("the residual around the attention is missing")},
     [GRADIENT_TIMES_RANKS] =
         {IN_INPUT_GRADIENTS,
-         N_("the gradient of x is as many times the expected one as there are ranks: it is summed "
-            "over the ranks twice, or was complete before")},
+         N_("the gradient of x is too large by a factor of the number of ranks: it is summed over "
+            "the ranks twice, or was already complete")},
     [GRADIENT_TWICE_TIMES_RANKS] =
         {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks twice too often")},
     [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
@@ -91,24 +98,25 @@ const Suspect suspects[MISTAKES] = {
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the feed-forward layers (norm2) is missing")},
     [NORM_1_BY_2] = {IN_NORMS_AND_TOKENS,
-                     N_("the attention is given what norm2 makes of x: norm1 stands before the "
+                     N_("the attention gets the output of norm2: norm1 belongs before the "
                         "attention, norm2 before the feed-forward layers")},
     [NORM_2_BY_1] = {IN_NORMS_AND_TOKENS,
-                     N_("the feed-forward layers are given what norm1 makes of x: norm1 stands "
-                        "before the attention, norm2 before the feed-forward layers")},
+                     N_("the feed-forward layers get the output of norm1: norm1 belongs before the "
+                        "attention, norm2 before the feed-forward layers")},
     [RESIDUAL_1_OF_NORM] = {IN_NORMS_AND_TOKENS,
-                            N_("the residual around the attention carries the normalised x; it "
-                               "is x itself, from before norm1, that is added")},
+                            N_("the residual around the attention adds the normalised x: add x "
+                               "itself, from before norm1")},
     [RESIDUAL_2_OF_NORM] = {IN_NORMS_AND_TOKENS,
-                            N_("the residual around the feed-forward layers carries the normalised "
-                               "x; it is x itself, from before norm2, that is added")},
+                            N_("the residual around the feed-forward layers adds the normalised x: "
+                               "add x itself, from before norm2")},
     [NORM_AFTER] = {IN_NORMS_AND_TOKENS,
                     N_("the norms come after the sums; in this block they stand before the "
                        "attention and before the feed-forward layers")},
-    [TOKEN_LAST] = {IN_NORMS_AND_TOKENS, N_("the classifier reads the last position; it is the "
-                                            "first token that it goes by")},
-    [TOKEN_MEAN] = {IN_NORMS_AND_TOKENS, N_("the classifier reads the mean over the positions; "
-                                            "it is the first token that it goes by")},
+    [TOKEN_LAST] = {IN_NORMS_AND_TOKENS,
+                    N_("the classifier reads the last position: it must read the first token")},
+    [TOKEN_MEAN] =
+        {IN_NORMS_AND_TOKENS,
+         N_("the classifier reads the mean over the positions: it must read the first token")},
     [ACTIVATION_RELU] = {IN_INNER_LAYERS, N_("the activation is ReLU; the reference has GELU")},
     [ACTIVATION_TANH] = {IN_INNER_LAYERS, N_("the activation is tanh; the reference has GELU")},
     [ACTIVATION_SILU] = {IN_INNER_LAYERS,
@@ -118,35 +126,36 @@ const Suspect suspects[MISTAKES] = {
                              "the exact one, with the error function")},
     [DROPOUT_HALVED] = {IN_INNER_LAYERS,
                         N_("dropout acts with half the probability that the layer was given")},
-    [DROPOUT_FIXED_HALF] = {IN_INNER_LAYERS, N_("dropout acts with a probability of 0.5; it is the "
-                                                "p that the layer was given that counts")},
+    [DROPOUT_FIXED_HALF] =
+        {IN_INNER_LAYERS,
+         N_("dropout acts with a probability of 0.5 instead of the p that the layer was given")},
     [DROPOUT_FIXED_TENTH] =
-        {IN_INNER_LAYERS, N_("dropout acts with a probability of 0.1; it is the p that the layer "
-                             "was given that counts")},
-    [HEADS_DEALT] = {IN_ATTENTION, N_("the columns of queries, keys and values are dealt out "
-                                      "to the ranks in turn; those of a head are neighbours, "
-                                      "and each rank has consecutive ones")},
-    [KEY_OF_FIRST] = {IN_ATTENTION, N_("every rank works with the keys of the first rank: each has "
-                                       "those of its own heads")},
-    [VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank works with the values of the first rank: "
-                                         "each has those of its own heads")},
-    [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank works with keys and values of the first "
-                                             "rank: each has those of its own heads")},
-    [MASK_AS_LENGTH] = {IN_ATTENTION, N_("of each sample, as many positions are seen as the mask "
-                                         "has ones, from the first on; it is those with a one "
-                                         "that are seen, wherever they stand")},
+        {IN_INNER_LAYERS,
+         N_("dropout acts with a probability of 0.1 instead of the p that the layer was given")},
+    [HEADS_DEALT] =
+        {IN_ATTENTION,
+         N_("the columns of queries, keys and values are dealt out to the ranks in turn: each rank "
+            "must have consecutive columns, because those of a head are neighbours")},
+    [KEY_OF_FIRST] =
+        {IN_ATTENTION,
+         N_("every rank uses the keys of the first rank: each must use those of its own heads")},
+    [VALUE_OF_FIRST] =
+        {IN_ATTENTION,
+         N_("every rank uses the values of the first rank: each must use those of its own heads")},
+    [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank uses the keys and values of the first "
+                                             "rank: each must use those of its own heads")},
+    [MASK_AS_LENGTH] = {IN_ATTENTION,
+                        N_("each sample attends to its first positions, as many as the mask has "
+                           "ones; it must attend to the positions where the mask is one")},
     [FIRST_WEIGHT_SHARED] =
-        {IN_KEPT_QUERIES,
-         N_("the first layer works with the queries' weight of the layer made after it: a layer's "
-            "weights are kept in its own struct, not in a static variable")},
-    [ALL_WEIGHTS_SHARED] =
-        {IN_KEPT_WEIGHTS,
-         N_("the first layer works with the weights of the layer made after it: a layer's weights "
-            "are kept in its own struct, not in a static variable")},
+        {IN_KEPT_QUERIES, N_("the first layer uses the queries' weight of the layer made after it: "
+                             "keep a layer's weights in its own struct, not in a static variable")},
+    [ALL_WEIGHTS_SHARED] = {IN_KEPT_WEIGHTS,
+                            N_("the first layer uses the weights of the layer made after it: keep "
+                               "a layer's weights in its own struct, not in a static variable")},
     [GRADIENT_OF_FIRST_PART] =
-        {IN_GATHERED_PARTS,
-         N_("every rank goes on with the first rank's part of dy: in the backward pass of the "
-            "gather each takes the part of its own columns")},
+        {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
+                               "of all_gather, each rank takes the part for its own columns")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };

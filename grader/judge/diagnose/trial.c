@@ -140,7 +140,7 @@ static void fail_refused(Trial *t)
         !first_on_ranks(t->c, t->outcome, REFUSED))
         return;
     ending_text(t, why, sizeof why);
-    fail(t, check, BY_ENDING, _("%.2600s\nall results are there (%s)"), why, t->sizes);
+    fail(t, check, BY_ENDING, _("%.2600s\nall results are complete (%s)"), why, t->sizes);
 }
 
 /* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
@@ -152,7 +152,7 @@ static void fail_unfinished(Trial *t)
         return;
     ending_text(t, why, sizeof why);
     fail(t, lab_check(t->result->lab, COMMUNICATION), BY_ENDING,
-         _("%s%.2600s\nall results are there, but the case does not end (%s)"),
+         _("%s%.2600s\nall results are complete, but the case does not end (%s)"),
          !t->result->lab->over_replicas
              ? _("one replica waits for another although they have nothing to exchange here: ")
              : "",

@@ -77,7 +77,7 @@ int emulations_of(const Case *c);
 
 /** Labs 8 and 10: what a group that is wrong most likely is. */
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
-/** "mesh->tp of rank 3 is the group {1 3}, and should be {2 3} (4 ranks, tp=2)". */
+/** "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Numbers that every rank holds alike, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);

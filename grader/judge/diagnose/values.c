@@ -58,8 +58,7 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
     else if (!has_numbers(got, want))
         snprintf(text, 480, _("%s on rank %d (%s): the shape is %s, expected %s"), entry_text(want),
                  t->rank, t->sizes,
-                 got->count ? shape_text(got->shape, a)
-                            : _("that of nothing: there is no such tensor"),
+                 got->count ? shape_text(got->shape, a) : _("missing (there is no such tensor)"),
                  shape_text(want->shape, b));
     else
         snprintf(text, 480,

@@ -28,13 +28,13 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
     if (are(got, (Members){0, 1, c->world}))
         return _("the group contains ranks of another replica: it is the world");
     if (got->count == 1)
-        return _("the group has a single member: the color is another one on each rank");
+        return _("the group has a single member: the color differs on every rank");
     if (are(got, (Members){rank % groups, groups, c->tp}) ||
         are(got, (Members){rank % c->tp, c->tp, groups}))
         return _("the ranks of a group are not neighbours");
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return _("a group has as many ranks as there should be groups, which is right at 4 ranks "
-                 "by chance: by what is the rank divided?");
+        return _("each group has as many ranks as there should be groups, which is right at 4 "
+                 "ranks only by chance: check what the rank is divided by");
     return _("the group is not made of tp consecutive ranks");
 }
 
@@ -42,9 +42,9 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
                                  const Entry *want)
 {
     if (!is_dp && lab_of(c->lab)->over_replicas)
-        return _("after the second group was made, the first one changed");
+        return _("creating the second group changed the first one");
     if (same_set(got, want))
-        return _("the members are right, but in another order: the key decides it");
+        return _("the members are right, but in another order: the key decides the order");
     if (!is_dp)
         return wrong_tp_members(c, rank, got);
     if (are(got, (Members){0, 1, c->world}))
@@ -89,7 +89,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
         return _("the rank number is that of the world: it exceeds the size of its group");
     if (is_rank && is_dp && all_are(t, label, IN_TP))
         return _(
-            "two ranks of the same replica believe to be different replicas: this is the tp_rank");
+            "two ranks of the same replica have different replica numbers: this is the tp_rank");
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
@@ -126,11 +126,11 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
     if (want->label.what == MEMBERS_OF) {
         write_ranks(got, is, sizeof is);
         write_ranks(want, right, sizeof right);
-        snprintf(text, size, _("mesh->%s of rank %d is the group %s, and should be %s (%s)"), group,
+        snprintf(text, size, _("mesh->%s of rank %d is the group %s, but should be %s (%s)"), group,
                  t->rank, is, right, t->sizes);
         return;
     }
-    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, and should be %.0f (%s)"), group,
+    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, but should be %.0f (%s)"), group,
              want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
              numbers_of(want)[0], t->sizes);
 }

@@ -297,16 +297,14 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         rank--;
     if (pid == launcher->mpirun)
         snprintf(diagnosis, size,
-                 _("the ranks print more than can be taken down: mpirun held %lld MB of it"),
+                 _("the ranks print more than the grader can record: mpirun held %lld MB of it"),
                  megabytes);
     else
         snprintf(
             diagnosis, size,
             rank < 0
-                ? _("the memory allowed was exceeded: process %d held %lld MB, where a rank may "
-                    "hold %d MB")
-                : _("the memory allowed was exceeded: rank %d held %lld MB, where a rank may hold "
-                    "%d MB"),
+                ? _("memory limit exceeded: process %d held %lld MB, the limit is %d MB per rank")
+                : _("memory limit exceeded: rank %d held %lld MB, the limit is %d MB"),
             rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
     return true;
 }
@@ -330,8 +328,7 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     if (sum <= launcher->memory * (launcher->ranks + 1))
         return false;
     snprintf(diagnosis, size,
-             _("the memory allowed was exceeded: %d processes held %lld MB, where %d MB a rank are "
-               "allowed"),
+             _("memory limit exceeded: %d processes held %lld MB, the limit is %d MB per rank"),
              count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
     return true;
 }

@@ -136,7 +136,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
 /* ---- was the runner built of the same protocol as the judge? */
 
 static const char hint[] =
-    N_("make grade builds runners and judge alike; make -B grade builds them anew");
+    N_("make grade builds the runner and the judge from one version; make -B grade rebuilds both");
 
 bool stamp_fits(const char *runner, Problem *problem)
 {
@@ -154,7 +154,7 @@ bool stamp_fits(const char *runner, Problem *problem)
     bool fits = memmem(bytes, size, protocol_stamp, strlen(protocol_stamp) + 1) != NULL;
     munmap((void *)bytes, size);
     return fits || problem_set(problem, runner, hint,
-                               "this runner was built of another protocol than the judge");
+                               "the runner and the judge were built with different protocols");
 }
 
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,

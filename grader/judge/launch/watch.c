@@ -236,7 +236,7 @@ static void tell_what_lasts(Watch *watch, int rank, double silence)
         return;
     told = true;
     fprintf(stderr,
-            _("waiting for rank %d, which has called nothing of MPI for %.0f s; in a case it may "
+            _("waiting for rank %d, which has made no MPI call for %.0f s; in a case it may "
               "compute for %.0f s\n"),
             rank, silence, most_seconds(watch));
 }
@@ -258,7 +258,7 @@ static Ending look_at_computing(Watch *watch, double silence, char *diagnosis, s
             continue;
         }
         tell_now(watch, false, diagnosis, size);
-        append(diagnosis, size, _(". Rank %d did not come back in the time allowed"), r);
+        append(diagnosis, size, _(". Rank %d did not return within the time limit"), r);
         append_where(watch, r, diagnosis, size);
         return LOOPED;
     }

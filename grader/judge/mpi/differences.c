@@ -203,14 +203,12 @@ bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
             continue;
         const Value *value = &calls->rank[first].value[i];
         const char *line = line_of(value->address);
-        snprintf(
-            text, size,
-            value->gradient
-                ? _("ranks %d and %d hold different gradients of what is called whole since %s "
-                    "(that of the result of %s)")
-                : _("ranks %d and %d hold different values of what is called whole since %s (the "
-                    "result of %s)"),
-            first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
+        snprintf(text, size,
+                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor that is "
+                                     "called whole since %s (the result of %s)")
+                                 : _("ranks %d and %d hold different values of a tensor that is "
+                                     "called whole since %s (the result of %s)"),
+                 first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
         return true;
     }
     return false;
@@ -254,9 +252,9 @@ static const char *lesson(DifferenceKind kind)
         [NEVER_CALLED] = N_("all ranks of a group must make the same calls in the same order"),
         [NEVER_RECEIVED] = N_("each send needs its receive"),
         [NEVER_SENT] = N_("each receive needs its send"),
-        [NOT_YET_RECEIVED] = N_("a ready send may begin only when its receive is there"),
-        [OTHER_PLACE] = N_("the calls were paired crosswise"),
-        [OTHER_LINE] = N_("were these meant for each other?"),
+        [NOT_YET_RECEIVED] = N_("a ready send may start only after its receive has been posted"),
+        [OTHER_PLACE] = N_("the calls were matched in the wrong order"),
+        [OTHER_LINE] = N_("were these calls meant to match?"),
     };
     return _(lessons[kind]);
 }
@@ -284,7 +282,7 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
         call_text(calls, d->call[1], d->call[0], other, sizeof other);
         append(text, size,
                d->kind == OTHER_OPERATION ? _("; rank %d went on to %s")
-                                          : _("; rank %d meets it with %s"),
+                                          : _("; rank %d calls %s instead"),
                d->rank[1], other);
         if (place)
             append_place(text, size, d->call[1]);
@@ -297,8 +295,8 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
         append_last(calls, d, text, size);
     }
     append(text, size, _(": %s"),
-           meets_its_start(d) ? _("a collective that is started (MPI_I...) does not meet one that "
-                                  "waits: all ranks start it, or none")
+           meets_its_start(d) ? _("a non-blocking collective (MPI_I...) does not match a blocking "
+                                  "one: all ranks must use the same form")
                               : lesson(d->kind));
     return true;
 }

@@ -261,7 +261,7 @@ void table_print(FILE *out, const Calls *calls, const char *file)
     print_head(out, &t);
     for (int r = 0; r < calls->ranks; r++)
         if (calls->rank[r].first)
-            fprintf(out, _("-- the first %lld calls of rank %d are no longer there\n"),
+            fprintf(out, _("-- the first %lld calls of rank %d were not kept\n"),
                     (long long)calls->rank[r].first, r);
     for (int64_t i = 0; i < t.rows; i++) {
         const Call *first = first_of(&t.row[i]);
@@ -271,6 +271,6 @@ void table_print(FILE *out, const Calls *calls, const char *file)
         print_row(out, &t, &t.row[i]);
     }
     if (t.rows == 0)
-        fprintf(out, "%s", _("-- nothing was called\n"));
+        fprintf(out, "%s", _("-- no calls\n"));
     free(t.row);
 }

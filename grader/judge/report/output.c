@@ -25,9 +25,9 @@ static bool replace(const char *path, const char *text, Problem *problem)
         file->error = errno;
     replacement_put(file, text, strlen(text));
     const bool full = fflush(file->stream) != 0 && errno == ENOSPC;
-    return replacement_end(
-        file, full ? N_("free some space; the command can then be given again") : other_file,
-        refused, problem);
+    return replacement_end(file,
+                           full ? N_("free some space, then give the command again") : other_file,
+                           refused, problem);
 }
 
 bool write_file(const char *path, const char *text, Problem *problem)

@@ -15,8 +15,8 @@ const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
     return lab->unsplit && !lab->split
-               ? _("nothing is shared out yet: a rank does all of the layer's work, and so these "
-                   "numbers are those of the plain layer, which need no exchange. They earn their "
+               ? _("the work is not split yet: each rank does all of the layer's work, so these "
+                   "numbers are those of the plain layer, which needs no exchange. They earn their "
                    "points once the work is split")
                : NULL;
 }
@@ -27,9 +27,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
     return lab->silent && check == COMMUNICATION
-               ? _("in one direction at least, forward or backward, nothing is sent where the "
-                   "ranks need each other's numbers: these points are given once the numbers are "
-                   "exchanged")
+               ? _("in at least one direction, forward or backward, the ranks send nothing "
+                   "although they need each other's numbers: these points are given once the "
+                   "numbers are exchanged")
                : NULL;
 }
 
@@ -67,8 +67,8 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
                  status == RIGHT        ? r->note
                  : status == HELD_BACK  ? why_held_back(lab, check)
                  : status != NOT_JUDGED ? r->reason
-                 : lab->state == GRADED ? _("no case looked at it")
-                                        : _("the grader did not come to it"));
+                 : lab->state == GRADED ? _("no case checked it")
+                                        : _("the grader did not reach it"));
 }
 
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
@@ -132,7 +132,8 @@ void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE])
 {
     const Sandbox *sandbox = verdict->sandbox;
     if (sandbox->missing[0])
-        snprintf(text, ISOLATION_SIZE, _("no sandbox here (%s): the ranks ran with limits alone"),
+        snprintf(text, ISOLATION_SIZE,
+                 _("no sandbox here (%s): the ranks ran with resource limits only"),
                  sandbox->missing);
     else
         snprintf(text, ISOLATION_SIZE, "%s",

@@ -30,7 +30,7 @@ char *gradescope_text(const Verdict *verdict)
     snprintf(output, sizeof output, "%s %llu%s\n%s", _("seed"), (unsigned long long)verdict->seed,
              verdict_is_complete(verdict)
                  ? ""
-                 : _("; the grader was interrupted, some labs were not run"),
+                 : _("; the grader was interrupted, so some labs were not run"),
              isolation);
     return json_file(json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:o}", "score",
                                verdict_points(verdict), "execution_time", (int)verdict->seconds,
