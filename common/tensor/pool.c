@@ -182,6 +182,7 @@ static void watch(Pool *pool, Buffer *buffer)
     ASAN_UNPOISON_MEMORY_REGION(buffer->data, (size_t)buffer->bytes);
     /* all bits set is a NaN, in single and in double precision */
     backend_set_bytes(buffer->data, 0xff, buffer->asked);
+    backend_wait(); /* what the last holder called may still write to more of it */
     guards(buffer, true);
     ASAN_POISON_MEMORY_REGION((char *)buffer->data - GUARD, GUARD);
     ASAN_POISON_MEMORY_REGION((char *)buffer->data + buffer->asked,

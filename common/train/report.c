@@ -96,8 +96,7 @@ static json_t *number(double value)
 static void lose(Report *report)
 {
     if (!report->lost)
-        fprintf(stderr, _("warning: the metrics can no longer be written: %s\n"),
-                strerror(errno));
+        fprintf(stderr, _("warning: the metrics can no longer be written: %s\n"), strerror(errno));
     report->lost = true;
 }
 
