@@ -97,7 +97,7 @@ def numbers(text):
     text = re.sub(r"(\d+) (?:to|à) (\d+)", lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))), text)
     return [int(n) for n in re.findall(r"\d+", text)]
 for path, on in (("grader/handout/README.md", " on "), ("grader/handout/README.fr.md", " sur ")):
-    sentence = re.search(r"^(?:A lab stands|Une balise repose)[^:]*:([^.]*)\.", open(path).read(), re.M)[1]
+    sentence = re.search(r"^(?:A lab builds|Une balise repose)[^:]*:([^.]*)\.", open(path).read(), re.M)[1]
     told = {lab: set(numbers(rest.split(on)[1])) for rest in sentence.split(";") for lab in numbers(rest.split(on)[0])}
     assert told == {lab: others for lab, others in needs.items() if others}, (path, told)
 PYTHON
