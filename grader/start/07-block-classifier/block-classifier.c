@@ -1,5 +1,5 @@
 /* Balise 7: Block and Classifier. They work, with the feed-forward block of balise 5 in Block and two plain linear
- * layers in Classifier. TODO(7): put one ColRowLinearPair in the place of each; 4 lines change in Block, and the
+ * layers in Classifier. TODO(7): put one ColRowLinearPair in the place of each; 3 lines change in Block, and the
  * Classifier becomes shorter. Its parameters are "head.up.weight" and "head.down.weight", before and after. */
 #include "balise.h"
 
