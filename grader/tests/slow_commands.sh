@@ -28,6 +28,7 @@ elsewhere() {
     'make setup'*) echo common/setup/tests/setup_with_fake_apt.sh ;;
     'make doctor'*) echo common/setup/tests/doctor_sees_what_is_missing.sh ;;
     'make demo' | 'make data') echo common/setup/tests/slow_bare_machine.sh ;;
+    'make slides'*) echo slides/tests/slow_slides.sh ;;
     'make plot'*) echo common/train/tests/plot.py ;;
     'make layouts'*) echo common/train/tests/layouts.py ;;
     *DATA=data/imdb*) echo common/train/tests/slow_real_reviews.py ;;

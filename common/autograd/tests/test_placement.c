@@ -89,7 +89,7 @@ static const Rule RULES[] = {
     {"attention", C, C, C, NULL},
     {"attention", S2, S2, S2, NULL},
     {"attention", U, S2, S2, NULL},
-    {"attention", S2, W, S2, "must have one shape"},
+    {"attention", S2, W, S2, "do not match"},
     {"attention", P, P, P, "applying this to each addend"},
     {"first_token", W, {OTHER, 0}, W, NULL},
     {"first_token", C, {OTHER, 0}, C, NULL},
