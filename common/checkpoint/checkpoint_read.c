@@ -46,6 +46,7 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
                        Problem *problem)
 {
     const SafeTensor *part = part_in(saved, rank, state, p);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): tp is at least 1, so open_one() has opened the file */
     const char *path = saved->file[rank]->path, *hint = N_("take another copy of the checkpoint");
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)

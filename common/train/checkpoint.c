@@ -126,8 +126,10 @@ static CheckpointIndex index_of(const Trainer *t)
 /* The numbers of a parameter's state on this rank. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
-    const Buffer *arenas[SAVED_STATES] = {t->model->weights, t->optimizer->m, t->optimizer->v};
-    return (real *)arenas[state]->data + (reals(p->value) - model_weights(t->model));
+    const Buffer *arena = state == 0   ? t->model->weights
+                          : state == 1 ? t->optimizer->m
+                                       : t->optimizer->v;
+    return (real *)arena->data + (reals(p->value) - model_weights(t->model));
 }
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
