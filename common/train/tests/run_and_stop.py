@@ -61,10 +61,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     while job.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 1000):
         time.sleep(0.05)
-    os.kill(job.pid, signal.SIGINT)
+    if job.returncode is None: # else what it printed says why
+        os.kill(job.pid, signal.SIGINT)
     output, _ = job.communicate(timeout=300)
-    with open(path) as file:
-        kept = [json.loads(line) for line in file]
+    kept = []
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = [json.loads(line) for line in file]
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
 check(len(kept) > 3 and kept[-1]["interrupted"] is True, "what was written before Ctrl-C is kept, and the summary follows")
 
