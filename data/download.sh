@@ -38,8 +38,8 @@ fetch() { # url, file, program, sum
     fi
     command -v curl >/dev/null || give_up "$(say 'curl is not installed')" \
         "$(said 'install it (apt install curl), or fetch the file as %s' "$2")" "$1"
-    mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be made')" \
-        "$(say 'give a folder that can be written')" "$(dirname "$2")"
+    mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be created')" \
+        "$(say 'name a writable folder')" "$(dirname "$2")"
     tell 'downloading %s' "$1"
     # A finished download whose renaming was interrupted must not be asked for more bytes.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"

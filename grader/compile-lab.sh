@@ -78,7 +78,7 @@ check_files() {
     local foreign
     foreign=$(foreign_file)
     [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "$foreign" "$source")" \
-        "$(say "include only balise.h, balise_mpi.h, headers of C and files from the lab's own folder")"
+        "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
 # sections, and symbols: undefined ones of other files, defined ones that other files see, and chosen, functions that are picked when
@@ -170,7 +170,7 @@ instead_of() {
     MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
         say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
     MPI_File_*)
-        say "exchange numbers by messages and collectives: the grader does not count files" ;;
+        say "exchange numbers with messages and collectives: the grader does not count files" ;;
     MPI_Type_* | MPI_Pack* | MPI_Unpack* | MPI_*lltoallw)
         say "copy the numbers into one contiguous buffer, and send them as a basic datatype such as MPI_FLOAT" ;;
     MPI_Op_* | MPI_Reduce_local)

@@ -60,9 +60,9 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
     check_heads(q, k, v, heads);
     check_mask(q, mask);
     if (!(factor != 0 && isfinite(factor)))
-        misuse("it is 1 / sqrt(head size): a size that was not set is 0, and so is 1 / 8, or 3 / "
-               "4, in integers",
-               "attention: the scale factor of the scores is %g", (double)factor);
+        misuse(
+            "it is 1 / sqrt(head size): a size that was not set is 0, and in integers so is 1 / 8 or 3 / 4",
+            "attention: the scale factor of the scores is %g", (double)factor);
     Tape *tape = tape_of("attention", q, k);
     AttentionShape shape = {q->shape.size[0], q->shape.size[1], heads, q->shape.size[2] / heads,
                             (double)factor};

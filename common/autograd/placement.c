@@ -107,9 +107,10 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
-        misplaced("sum it first: all_reduce (g)",
-                  "%s: x %s: applying this to each addend is not applying it to the sum", function,
-                  TENSOR_TEXT(x));
+        misplaced(
+            "sum it first: all_reduce (g)",
+            "%s: x %s: applying this to each addend is not the same as applying it to the sum",
+            function, TENSOR_TEXT(x));
     return x->placement;
 }
 

@@ -123,15 +123,15 @@ static bool prove_writable(const char *folder, Problem *problem)
 {
     Path probe = path_in(folder, ".probe-XXXXXX");
     return (mkdtemp(probe.text) && rmdir(probe.text) == 0) ||
-           problem_set(problem, folder, "name a folder that can be written",
+           problem_set(problem, folder, "name a writable folder",
                        "checkpoints cannot be saved here: %s", strerror(errno));
 }
 
 FILE *checkpoint_folder_open(const char *folder, Problem *problem)
 {
     if (mkdir(folder, 0777) && errno != EEXIST) {
-        problem_set(problem, folder, "name a folder inside one that exists and can be written",
-                    "the folder for checkpoints cannot be made: %s", strerror(errno));
+        problem_set(problem, folder, "name a folder inside an existing, writable one",
+                    "the folder for checkpoints cannot be created: %s", strerror(errno));
         return NULL;
     }
     if (!prove_writable(folder, problem))

@@ -50,7 +50,7 @@ SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors
                                      const char *const *metadata, Problem *problem)
 {
     SafetensorsWriter *writer =
-        replacement_begin(path, N_("name a file in a folder that exists and can be written"),
+        replacement_begin(path, N_("name a file in an existing, writable folder"),
                           N_("the tensors cannot be written: %s"), problem);
     if (!writer)
         return NULL;
@@ -81,7 +81,7 @@ enum { HEADER_MAX = 100000000 }; /* the format's own limit */
 static bool damaged(const Safetensors *file, Problem *problem, const char *what, const char *which)
 {
     return problem_set(problem, file->path,
-                       "the file is damaged, or no safetensors file: take another copy of it",
+                       "the file is damaged or is not a safetensors file: take another copy of it",
                        "%s%s%.200s", _(what), *which ? " " : "", which);
 }
 
@@ -113,7 +113,7 @@ static bool read_header(Safetensors *file, Problem *problem)
     if (!read_at(file, &length, 8, 0, problem))
         return false;
     if (length > HEADER_MAX)
-        return damaged(file, problem, N_("the file's header is no safetensors header"), "");
+        return damaged(file, problem, N_("the file's header is not a safetensors header"), "");
     if (length > (uint64_t)file->size - 8)
         return damaged(file, problem, N_("the file is cut short within its header"), "");
     char *text = malloc(length + 1);
@@ -122,7 +122,7 @@ static bool read_header(Safetensors *file, Problem *problem)
     if (good) {
         file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
         good = json_is_object(file->header) ||
-               damaged(file, problem, N_("the file's header is no JSON object:"), error.text);
+               damaged(file, problem, N_("the file's header is not a JSON object:"), error.text);
     }
     free(text);
     file->data = 8 + (int64_t)length;
@@ -159,7 +159,7 @@ static bool read_tensor(const Safetensors *file, const char *name, json_t *entry
                      "data_offsets", &begin, &end))
         count = shape_from_json(sizes, &tensor->shape);
     if (count < 0)
-        return damaged(file, problem, N_("the header lacks the type, the shape or the place of"),
+        return damaged(file, problem, N_("the header lacks the type, the shape or the offsets of"),
                        name);
     if (strcmp(dtype, DTYPE))
         return problem_set(problem, file->path, "a tensor must have the precision of this program",
@@ -194,7 +194,8 @@ static bool check_places(const Safetensors *file, Problem *problem)
             return damaged(file, problem, N_("the file is cut short: it ends before the end of"),
                            file->tensors[i].name);
     }
-    return end == there || damaged(file, problem, N_("there are bytes after the last tensor"), "");
+    return end == there ||
+           damaged(file, problem, N_("the file has bytes after the last tensor"), "");
 }
 
 static bool read_tensors(Safetensors *file, Problem *problem)

@@ -43,7 +43,7 @@ void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch 
         if (row < 0 || row >= set->rows)
             misuse("sampler_set_epoch (balise 11) must return the number of rows in `mine`, all of "
                    "them rows of the data",
-                   "a batch uses row %lld, but the data has the rows 0 to %lld", (long long)row,
+                   "a batch uses row %lld, but the data has rows 0 to %lld", (long long)row,
                    (long long)set->rows - 1);
         int64_t length = set->begin[row + 1] - set->begin[row];
         int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;

@@ -45,8 +45,8 @@ static bool folder_make(const char *folder, Problem *problem)
     int error = errno;
     if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
         return true;
-    return problem_set(problem, folder, "give a folder that can be written",
-                       "the cache folder cannot be made: %s", strerror(error));
+    return problem_set(problem, folder, "name a writable folder",
+                       "the cache folder cannot be created: %s", strerror(error));
 }
 
 /* All that the tokens depend on. */

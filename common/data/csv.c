@@ -77,7 +77,7 @@ static void header_end(Parse *parse)
     if (parse->fields == 2 && parse->length == strlen("review") &&
         memcmp(reviews->text, "review", 6) == 0 && second_is(parse, "label"))
         return;
-    fail(parse, N_("let the first line be: review,label"), _("the header is not review,label"));
+    fail(parse, N_("the first line must be: review,label"), _("the header is not review,label"));
 }
 
 static void grow(Parse *parse)
@@ -95,13 +95,13 @@ static void data_row_end(Parse *parse)
 {
     char sentence[160];
     if (parse->fields < 2) {
-        fail(parse, N_("let each row be: review,label"), _("the row has no label"));
+        fail(parse, N_("write each row as: review,label"), _("the row has no label"));
         return;
     }
     if (parse->fields > 2) {
         snprintf(sentence, sizeof sentence, _("the row has %lld columns instead of 2"),
                  (long long)parse->fields);
-        fail(parse, N_("put a review that holds commas in quotes"), sentence);
+        fail(parse, N_("put a review that contains commas in quotes"), sentence);
         return;
     }
     bool positive = second_is(parse, "1") || second_is(parse, "pos");
@@ -157,7 +157,7 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
 Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)
 {
     const char *hint =
-        N_("let the file begin with the line review,label and hold a row for each review");
+        N_("the file must begin with the line review,label and have one row per review");
     struct csv_parser csv;
     Reviews *reviews = allocate(sizeof *reviews);
     *reviews = (Reviews){.text = allocate(length)};

@@ -28,7 +28,7 @@ Builder *model_new_builder(Model *model, const char *path, Initial initial)
 static void must_be_making(const Model *model, const char *what, const char *name)
 {
     if (model->weights)
-        misuse("make it in the ..._new function", "%s%s: the model is in use already", what, name);
+        misuse("make it in the ..._new function", "%s%s: the model is already in use", what, name);
 }
 
 void *new_layer(Builder *b, int64_t bytes)

@@ -199,14 +199,14 @@ def checks_table(found):
     signs = {"right": "✓ " + _("right"), "wrong": "✗ " + _("wrong"), "to do": "– " + _("to do"), "not looked at": "– " + _("not checked in this case")}
     why = any(check["reason"] for check in found["checks"])
     rows = [[_(check["name"]), signs[check["status"]], *([check["reason"].split("\n")[0]] if why else [])] for check in found["checks"]]
-    return table(_("What the judge says of this case."), [_("check"), _("result"), _("why")][:3 if why else 2], rows, (1, 2))
+    return table(_("The judge's result for this case."), [_("check"), _("result"), _("why")][:3 if why else 2], rows, (1, 2))
 
 
 def calls_text(found, line):
     if not line:
         return paragraph(_("No rank called MPI."))
     lost = [_("the first {n} calls of rank {rank} were not kept").format(rank=number, n=rank["before"]) for number, rank in enumerate(found["ranks"]) if rank["before"]]
-    words = [_("Between two calls the lab or the kit is working. All ranks share one clock."), _("Not all is here: {what}.").format(what=_("; ").join(lost)) if lost else "",
+    words = [_("Between two calls the lab or the kit is working. All ranks share one clock."), _("This page is incomplete: {what}.").format(what=_("; ").join(lost)) if lost else "",
              _("In some cases the judge delays one rank at the start of each pass.")]
     return paragraph(" ".join(filter(None, words))) + timeline_figure(_("MPI calls of each rank"))
 

@@ -104,7 +104,7 @@ def time_table(ranks):
         steps = max(1, len(rank.steps))
         each = [sum(span["dur"] for span in rank.spans if span["cat"] == kind) / steps / 1000 for kind in used]
         rows.append([rank.name, *(f"{ms:.2f}" for ms in each), f"{sum(each):.2f}"])
-    return table(_("Milliseconds of a step, by what they were spent on: the mean of the steps that are drawn."), [_("rank"), *(KINDS[kind][0] for kind in used), _("in all")], rows)
+    return table(_("Milliseconds per step, by activity: the mean over the steps shown."), [_("rank"), *(KINDS[kind][0] for kind in used), _("in all")], rows)
 
 
 def summary_table(summary):
@@ -151,7 +151,7 @@ def body_of(other, ranks, summary, lines):
     if other["device"]:
         notes.append(_("The ranks computed on GPUs, but the spans are the host's: queued work is shown where the host waits for it, not where it ran."))
     if unknown:
-        notes.append(_("Ranks of one group made different numbers of exchanges over {groups}: waiting time cannot be told there, and is part of the exchange.")
+        notes.append(_("Ranks of one group made different numbers of exchanges over {groups}: waiting time cannot be separated there, and counts as part of the exchange.")
                      .format(groups=_(" and ").join(unknown)))
     evaluations = table(_("Evaluations."), [_("after epoch"), _("test loss"), _("test accuracy"), _("rows")],
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""

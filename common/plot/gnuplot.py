@@ -17,7 +17,7 @@ def is_there():
 def run(program):
     """What gnuplot prints."""
     if not is_there():
-        give_up(_("there is no gnuplot here"), _("make setup installs it"))
+        give_up(_("gnuplot is not installed"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
     if done.returncode:
         said = _("gnuplot ended with {status}: {words}")

@@ -27,7 +27,7 @@ stop() {
 }
 
 lacks() {
-    stop "$1" "$(say 'make setup installs what is missing, make doctor says what that is')"
+    stop "$1" "$(say 'make setup installs what is missing, make doctor lists it')"
 }
 
 # goal NAME...: is one of these asked for?
@@ -64,8 +64,8 @@ check_machine() {
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
     { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
-    [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is no folder that can be written" "$TMPDIR")" \
-        "$(say 'unset TMPDIR, or make that folder')"
+    [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
+        "$(say 'unset TMPDIR, or create that folder')"
 }
 
 # A setting is what the help lists, and what a makefile asks for: NAME=, $(NAME), ${NAME}, $(if NAME ...
@@ -131,7 +131,7 @@ check_backend() {
     [[ $BACKEND != cpu ]] || stop "$(say 'NCCL works on GPU memory only')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
     [[ -z $NVCC || -n $NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
         "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
-    ! goal grade trace || stop "$(say 'the grader observes the calls of MPI')" \
+    ! goal grade trace || stop "$(say 'the grader observes MPI calls')" \
         "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"
 }
 

@@ -52,14 +52,14 @@ toolkit_rows() {
     driver=$(head -n 1 <<<"$1" | awk -F ', ' '{ print $6 }')
     knows=$(first_number "$(ask_driver | grep -o 'CUDA Version: [0-9.]*' || true)")
     if [[ -z $driver ]]; then
-        row plain "$(say 'driver')" "$(say 'none')" "$(say 'of NVIDIA')"
+        row plain "$(say 'driver')" "$(say 'none')" "$(say 'from NVIDIA')"
     elif [[ -n $toolkit && -n $knows ]] && is_older "${knows%%.*}" "${toolkit%%.*}"; then
-        row note "$(say 'driver')" "$driver" "$(said 'knows CUDA %s, the toolkit is newer' "$knows")"
+        row note "$(say 'driver')" "$driver" "$(said 'supports CUDA %s; the toolkit is newer' "$knows")"
         hint "$(said 'update the driver, or build with an older toolkit: CUDA=%s' "/usr/local/cuda-${knows%%.*}")"
     elif [[ -n $knows ]]; then
-        row good "$(say 'driver')" "$driver" "$(said 'knows CUDA up to %s' "$knows")"
+        row good "$(say 'driver')" "$driver" "$(said 'supports CUDA up to %s' "$knows")"
     else
-        row good "$(say 'driver')" "$driver" "$(say 'knows CUDA')"
+        row good "$(say 'driver')" "$driver" "$(say 'supports CUDA')"
     fi
     nccl_row "${nvcc%/bin/nvcc}"
 }
@@ -90,7 +90,7 @@ cuda_aware_row() {
     if timeout 10 ompi_info --parsable --all 2>/dev/null | grep -q 'cuda_support:value:true'; then
         row good 'Open MPI' CUDA-aware "$(say "the kit uses host memory anyway")"
     else
-        row plain 'Open MPI' "$(say 'no CUDA')" "$(say "GPUs meet in the host's memory")"
+        row plain 'Open MPI' "$(say 'no CUDA')" "$(say "GPUs communicate through host memory")"
     fi
 }
 
@@ -125,7 +125,7 @@ map_rows() {
         under "$(said 'More than %d ranks share GPUs and communicate through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
     fi
     if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
-        row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'a run takes GPUs of one type')"
+        row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'all ranks of a run must use GPUs of one type')"
         hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 selects GPUs of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does')"
     fi
 }
@@ -147,7 +147,7 @@ link_row() {
     case $pairs in
     '') ;;
     all) row good NVLink "$(say 'all pairs')" '' ;;
-    none) row plain NVLink "$(say 'none')" "$(say 'GPUs meet over PCIe or the host')" ;;
+    none) row plain NVLink "$(say 'none')" "$(say 'GPUs are connected over PCIe or the host')" ;;
     *) row note NVLink "$(say 'some')" "$(said 'between %s, of all pairs' "${pairs:0:30}")" ;;
     esac
 }

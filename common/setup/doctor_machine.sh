@@ -26,7 +26,7 @@ machine_table() {
     total=$(meminfo MemTotal) limit=$(memory_limit) free=$(meminfo MemAvailable)
     if [[ -n $limit ]] && ((limit < total)); then total=$limit; fi
     if ((free > total)); then free=$total; fi
-    row good "$(say 'cores')" "$(cores)" "$(say 'more ranks than cores work, slowly')"
+    row good "$(say 'cores')" "$(cores)" "$(say 'more ranks than cores run, but slowly')"
     if ((free >= 2 * 1048576)); then
         row good "$(say 'memory')" "$(gib "$total")" "$(said '%s free' "$(gib "$free")")"
     else
@@ -85,7 +85,7 @@ system_rows() {
     kernel=$(uname -r)
     case $kernel in
     *[Mm]icrosoft*WSL2* | *WSL2*)
-        row good WSL2 "" "$(say 'Linux under Windows, as good as a laptop')"
+        row good WSL2 "" "$(say 'Linux under Windows: as suitable as Linux on a laptop')"
         if [[ ${setup_folder:?} == /mnt/[a-z]/* ]]; then
             row note "$(say 'folder')" "" "$(say 'on a Windows disk, which is slow')"
             hint "$(say 'clone the kit into your Linux home folder (~)')"

@@ -58,7 +58,7 @@ check_mpi() {
 
 judge_hello() {
     if ((!$2)) && grep -qx 'ranks=2' "$1/said"; then
-        row good "$(say 'MPI, 2 ranks')" "$3" "$(say 'start, and talk to each other')"
+        row good "$(say 'MPI, 2 ranks')" "$3" "$(say 'start, and communicate with each other')"
     elif grep -qx 'ranks=1' "$1/said"; then
         mpi_fails "$(say 'each rank is alone in its world')" \
             "$(say 'mpicc and mpirun come from two installations of MPI; put the folder of one first on PATH')"

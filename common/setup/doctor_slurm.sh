@@ -5,7 +5,7 @@
 check_slurm() {
     local version partitions
     if ! type -P sbatch >/dev/null; then
-        row plain Slurm "$(say 'none')" "$(say 'all runs on this machine')"
+        row plain Slurm "$(say 'none')" "$(say 'everything runs on this machine')"
         return
     fi
     version=$(first_number "$(sbatch --version 2>/dev/null || true)")
@@ -23,7 +23,7 @@ check_slurm() {
 check_srun() {
     local program=$setup_folder/../../build/doctor-hello.$$ status=0
     if ! srun --mpi=list 2>&1 | grep -qw pmix; then
-        row note 'srun --mpi=pmix' "$(say 'none')" "$(say 'make sbatch starts ranks by mpirun')"
+        row note 'srun --mpi=pmix' "$(say 'none')" "$(say 'make sbatch starts ranks with mpirun')"
         return
     fi
     mkdir -p "${program%/*}"
@@ -36,7 +36,7 @@ check_srun() {
 
 judge_srun() {
     if ((!$2)) && grep -qx 'ranks=2' "$1"; then
-        row good 'srun --mpi=pmix' "" "$(say 'ranks start on nodes, and talk')"
+        row good 'srun --mpi=pmix' "" "$(say 'ranks start on nodes, and communicate')"
     elif grep -qx 'ranks=1' "$1"; then
         row note 'srun --mpi=pmix' "$(say 'alone')" "$(say 'each rank is alone in its world')"
         hint "$(say 'this MPI does not support PMIx: START = mpirun in site.mk, or another module of MPI')"

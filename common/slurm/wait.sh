@@ -43,7 +43,7 @@ field() {
 # Slurm's one word, with what it means where that is not plain.
 reason_in_words() {
     case $1 in
-    None | '') say 'Slurm has not looked at it yet' ;;
+    None | '') say 'Slurm has not considered it yet' ;;
     Priority) say 'Priority: others come first' ;;
     Resources) say 'Resources: waits for nodes that are busy' ;;
     PartitionConfig) say 'PartitionConfig: more nodes, cores or TIME than the partition allows now' ;;

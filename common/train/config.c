@@ -217,7 +217,7 @@ static bool can_write(const char *path, Problem *problem)
 {
     FILE *file = fopen(path, "a");
     if (!file)
-        return problem_set(problem, path, "name a file in a folder that exists and can be written",
+        return problem_set(problem, path, "name a file in an existing, writable folder",
                            "the metrics cannot be written: %s", strerror(errno));
     fclose(file);
     return true;

@@ -32,7 +32,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
         getenv("BALISE_PROGRESS"); /* mpirun gives every rank a terminal of its own */
     report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
-        problem_set(problem, config->metrics, "name a file that can be written",
+        problem_set(problem, config->metrics, "name a writable file",
                     "the metrics cannot be written");
         free(report);
         return NULL;
@@ -285,7 +285,7 @@ static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
 
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem)
 {
-    const char *hint = N_("free some space, or name a file that can be written"),
+    const char *hint = N_("free some space, or name a writable file"),
                *what = N_("the metrics cannot be continued: %s");
     char *line = NULL;
     size_t room = 0;

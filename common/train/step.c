@@ -114,9 +114,7 @@ void stall_moved(int patience)
 {
     double time = clock_now(), took = since > 0 ? time - since : 0;
     line = _(
-        "\nno step has finished for a while. Either a step takes that long here, or the ranks wait "
-        "for each other for ever: then press Ctrl-C twice to stop\n  HINT: make grade says which "
-        "lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
+        "\nno step has finished for a while. Either a step takes that long here, or the ranks are deadlocked: then press Ctrl-C twice to stop\n  HINT: make grade says which lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
     struct sigaction action = {.sa_handler = say, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     longest = took > longest ? took : longest;

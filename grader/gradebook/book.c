@@ -59,8 +59,8 @@ void make_line(char *text)
 static void make_folder(const char *path)
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        give_up(path, N_("name a file in a folder that exists and can be written"),
-                N_("the folder cannot be made: %s"), strerror(errno));
+        give_up(path, N_("name a file in an existing, writable folder"),
+                N_("the folder cannot be created: %s"), strerror(errno));
 }
 
 void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)

@@ -101,7 +101,7 @@ static bool read_data(const Source *source, File *file, bool wanted, Problem *pr
     while ((length = archive_read_data(source->archive, buffer, sizeof buffer)) > 0) {
         source->files->bytes += (size_t)length;
         if (source->files->bytes > MOST_BYTES)
-            return problem_set(problem, NULL, "", "unpacked it is larger than %d MB",
+            return problem_set(problem, NULL, "", "it is larger than %d MB when unpacked",
                                MOST_BYTES >> 20);
         if (!wanted)
             continue;
@@ -138,7 +138,8 @@ static bool read_entry(const Source *source, struct archive_entry *entry, const 
     if (!wanted && source->folder)
         return true;
     if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > MOST_BYTES)
-        return problem_set(problem, NULL, "", "unpacked it is larger than %d MB", MOST_BYTES >> 20);
+        return problem_set(problem, NULL, "", "it is larger than %d MB when unpacked",
+                           MOST_BYTES >> 20);
     return read_data(source, file, wanted, problem);
 }
 

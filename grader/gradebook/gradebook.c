@@ -23,7 +23,7 @@ static uint64_t number(const char *text, const char *name, uint64_t least, uint6
     char *end, what[160];
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || value < least || value > most) {
-        snprintf(what, sizeof what, _("%s is a number from %llu to %llu, not '%.40s'"), name,
+        snprintf(what, sizeof what, _("%s must be a number from %llu to %llu, not '%.40s'"), name,
                  (unsigned long long)least, (unsigned long long)most, text);
         usage(what);
     }
@@ -100,10 +100,10 @@ static void look_for_sandbox(const Book *book)
     if (!strcmp(book->sandbox, "off") || sandbox_works(why, sizeof why))
         return;
     if (!strcmp(book->sandbox, "on"))
-        give_up(NULL,
-                N_("make doctor shows what is missing; without SANDBOX=on there are resource "
-                   "limits only"),
-                N_("there is no sandbox here (%s)"), why);
+        give_up(
+            NULL,
+            N_("make doctor shows what is missing; without SANDBOX=on, only the resource limits apply"),
+            N_("there is no sandbox here (%s)"), why);
     fprintf(stderr,
             _("warning: no sandbox here (%s): submissions run with resource limits only, as user "
               "%u\n  HINT: SANDBOX=on grades only in one; make doctor shows what is missing\n"),

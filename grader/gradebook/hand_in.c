@@ -30,8 +30,7 @@ static _Noreturn void give_up(const HandIn *h, const Problem *problem)
     exit(2);
 }
 
-static const char *const where_to =
-                             N_("name a file in a folder that exists and can be written (OUT=...)"),
+static const char *const where_to = N_("name a file in an existing, writable folder (OUT=...)"),
                          *const not_written = N_("the archive cannot be written: %s");
 
 /* "Ada " would be another student than "Ada". */

@@ -96,7 +96,7 @@ int debug_lab(const Options *o)
     if (o->debug >= c->world)
         give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
     if (system("command -v gdb > /dev/null") != 0) /* NOLINT(cert-env33-c) */
-        give_up_with("apt-get install gdb", _("there is no gdb"));
+        give_up_with("apt-get install gdb", _("gdb is not installed"));
     if (!stamp_fits(runner, &problem))
         give_up(&problem);
     o->sandbox->wish = SANDBOX_OFF;

@@ -32,10 +32,9 @@ bool is_untouched(LabResult *result, const Options *o)
         return false;
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",
-             missing ? _("it begins from your own lab 1: make start LAB=9 copies it")
-             : from != lab
-                 ? _("it is your lab 1 as it was: the group is still to be exchanged")
-                 : _("the file is as it was at the start: it works, but nothing is split yet"));
+             missing       ? _("it starts from your own lab 1: make start LAB=9 copies it")
+             : from != lab ? _("it is your unchanged lab 1: it must still use the group")
+                           : _("the start file is unchanged: it works, but nothing is split yet"));
     return true;
 }
 

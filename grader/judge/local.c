@@ -46,7 +46,7 @@ static bool read_lab(Reader *r, const char *word)
 {
     uint64_t number;
     const char *hint =
-        N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the number of a lab stands second");
+        N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the lab number comes second");
     if (!word)
         return refuse(r, hint, "%s", _("the number of a lab is missing"));
     const Lab *lab = read_number(word, 1000, &number) ? lab_of((int)number) : NULL;

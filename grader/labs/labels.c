@@ -10,7 +10,7 @@ enum { MOST_WHATS = END_OF + 1 };
 /* Of most things; %s is the thing. */
 static const char *const of_things[MOST_WHATS] = {
     [ITSELF] = "%s",
-    [MAKING_OF] = N_("making of %s"),
+    [MAKING_OF] = N_("creation of %s"),
     [FORWARD_PASS_OF] = N_("forward pass of %s"),
     [BACKWARD_PASS_OF] = N_("backward pass of %s"),
     [FORWARD_OF] = N_("forward of %s"),

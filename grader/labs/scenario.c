@@ -106,7 +106,7 @@ const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count)
     const int64_t blocks = (count + 3) / 4;
     Drawn *d = malloc(sizeof *d + (size_t)(4 * blocks) * sizeof *d->number);
     if (!d)
-        misuse("close other programs", "there is no memory for %lld numbers", (long long)count);
+        misuse("close other programs", "not enough memory for %lld numbers", (long long)count);
     *d = (Drawn){key, count, kept};
     for (int64_t block = 0; block < blocks; block++) {
         const Philox4 four = philox(key, (uint32_t)block, (uint32_t)(block >> 32), 0, 0);

@@ -76,7 +76,7 @@ static void end_if_found(void)
     int64_t bytes = runner.run.pool ? pool_damaged(runner.run.pool) : 0;
     if (bytes > 0)
         misuse("make grade with SAN=1 names the line that does it",
-               "something was written before or behind the %" PRId64 " numbers of a tensor",
+               "something was written before or after the %" PRId64 " numbers of a tensor",
                bytes / (int64_t)sizeof(real));
 }
 

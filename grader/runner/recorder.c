@@ -175,7 +175,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 int MPI_Finalize(void)
 {
     if (recorder.header)
-        misuse("the runtime ends MPI, not a lab", "MPI_Finalize was called");
+        misuse("the runtime finalises MPI; a lab must not", "MPI_Finalize was called");
     return PMPI_Finalize();
 }
 

@@ -84,7 +84,8 @@ static const Kind other_access = {"address", N_("where nothing of the lab is"),
 
 /* Of the second one: what can be done about it. */
 static const Kind undefined[] = {
-    {"signed-integer-overflow", NULL, N_("how large can it get? int64_t holds what int does not")},
+    {"signed-integer-overflow", NULL,
+     N_("how large can it get? int64_t holds values that int cannot")},
     {"out-of-bounds-index", NULL, range_hint},
     {"integer-divide-by-zero", NULL, N_("which of the sizes is 0 here?")},
     {"null-pointer", NULL, N_("which pointer of this line has not been set?")},

@@ -51,7 +51,7 @@ own_lab_1() {
 check "make start LAB=9 copies the student's own lab 1" own_lab_1
 grade LAB=9
 check "lab 9 is not started while it is lab 1 as it was" not_started 9
-check "lab 9 as lab 1 says what to do" says "the group is still to be exchanged"
+check "lab 9 as lab 1 says what to do" says "it must still use the group"
 sed -i 's/mesh->world/mesh->tp/' "$(lab_file 9)"
 grade LAB=9
 check "lab 1's solution with the world replaced by the tp group is a right lab 9" scores 8/8

@@ -69,7 +69,7 @@ static const Rule RULES[] = {
     {"gelu", C, {OTHER, 0}, C, NULL},
     {"gelu", S2, {OTHER, 0}, S2, NULL},
     {"gelu", U, {OTHER, 0}, U, NULL},
-    {"gelu", P, {OTHER, 0}, P, "applying this to each addend is not applying it to the sum"},
+    {"gelu", P, {OTHER, 0}, P, "applying this to each addend is not the same as applying it to the sum"},
     {"dropout", W, {OTHER, 0}, W, NULL},
     {"dropout", C, {OTHER, 0}, C, NULL},
     {"dropout", S2, {OTHER, 0}, S2, NULL},

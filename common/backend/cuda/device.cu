@@ -85,8 +85,7 @@ bool backend_ready(Problem *problem)
     return device.open ||
            problem_set(
                problem, NULL,
-               "is it full, or another process's alone? nvidia-smi shows; CUDA_VISIBLE_DEVICES=1 "
-               "takes another one, BACKEND=cpu none",
+               "is it full, or reserved by another process? nvidia-smi shows this; CUDA_VISIBLE_DEVICES=1 selects another one, BACKEND=cpu uses none",
                "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
                cudaGetErrorString(opened));
 }
@@ -105,9 +104,8 @@ cudaStream_t device_stream(void)
 void device_check(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess)
-        misuse(
-            "compute-sanitizer names the line of a kernel that reads or writes what is not its own",
-            "%s failed on GPU %d: %s", what, device.number, cudaGetErrorString(error));
+        misuse("compute-sanitizer names the line of a kernel that accesses memory it does not own",
+               "%s failed on GPU %d: %s", what, device.number, cudaGetErrorString(error));
 }
 
 void device_started(const char *kernel)

@@ -168,9 +168,9 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
     parameter(model->builder, "w", SHAPE(4, 4), whole());
     model_finish(model);
     ASSERT_MISUSE(parameter(model->builder, "late", SHAPE(4, 4), whole()), "parameter late",
-                  "in use already");
-    ASSERT_MISUSE(new_layer(model->builder, 8), "new_layer", "in use already");
-    ASSERT_MISUSE(within(model->builder, "late"), "within late", "in use already");
+                  "already in use");
+    ASSERT_MISUSE(new_layer(model->builder, 8), "new_layer", "already in use");
+    ASSERT_MISUSE(within(model->builder, "late"), "within late", "already in use");
     Tensor x = {.shape = SHAPE(2)};
     ASSERT_MISUSE(shard_begin(&x), "shard_begin");
     model_free(model);

@@ -168,7 +168,7 @@ path_with_gpus() {
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200'
 doctor PATH="$bin"
 expect_said 'local rank 0 +GPU 0 +H200, 79 GiB, 78 free$' 'local rank 1 +GPU 1 +H200' 'NVLink +all pairs' \
-    'More than 2 ranks share' '✓ driver +550.1 +knows CUDA up to 99.0'
+    'More than 2 ranks share' '✓ driver +550.1 +supports CUDA up to 99.0'
 verdict 'the doctor shows which local rank takes which GPU, and that NVLink is between them'
 
 doctor PATH="$bin" NTASKS=3
@@ -177,7 +177,7 @@ verdict 'more ranks than GPUs share them, through MPI, and that is said'
 
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200' 'NVIDIA A30'
 doctor PATH="$bin"
-expect_said 'NVLink +some +between 0-1, of all pairs' 'types of GPUs +differ +a run takes GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
+expect_said 'NVLink +some +between 0-1, of all pairs' 'types of GPUs +differ +all ranks of a run must use GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
 verdict 'GPUs of two types, and pairs without NVLink, are told of'
 
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=2,GPU-000,7,1
@@ -195,7 +195,7 @@ if [[ -n $(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc') ]]; then
     knows=9.2
     path_with_gpus 'NVIDIA H200'
     doctor PATH="$bin"
-    expect_said '! driver +550.1 +knows CUDA 9.2, the toolkit is newer' 'HINT: update the driver'
+    expect_said '! driver +550.1 +supports CUDA 9.2; the toolkit is newer' 'HINT: update the driver'
     verdict 'a driver older than the toolkit is told of'
 else
     echo 'skip - a driver older than the toolkit is told of: there is no nvcc'

@@ -52,7 +52,7 @@ every_variable_is_passed() {
     done
 }
 check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
-check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is no folder that can be written" env TMPDIR=/nonexistent make grade LAB=1
+check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 check "a build folder that cannot be made is told" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 

@@ -45,7 +45,7 @@ static const char *wrong_record(const Deal *deal, const Entry *mine)
         return _("the returned length is not the number of rows in `mine`");
     for (int64_t i = 0; i < length; i++)
         if (!(numbers_of(mine)[MINE + i] >= 0 && numbers_of(mine)[MINE + i] < (double)deal->rows))
-            return _("a row is read that does not exist in the data");
+            return _("the sampler reads a row that the data does not have");
     return NULL;
 }
 
@@ -232,9 +232,9 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
         return NULL;
     bool same = are_same(t, dealt, &first);
     if (deal->again)
-        return same ? NULL
-                    : _("the same epoch is dealt differently the second time: its rows must depend "
-                        "on seed and epoch only, not on anything kept between calls");
+        return same
+                   ? NULL
+                   : _("the same epoch gives different rows the second time: its rows must depend on seed and epoch only, not on anything kept between calls");
     if (!same)
         return NULL;
     if (not_shuffled(dealt, 5)) /* what is turned comes round again */

@@ -37,10 +37,11 @@ bool brought_by_one(const Evidence *e)
     if (everywhere)
         return says(e, _("every rank holds what rank %d contributed, and nothing from the others"),
                     e->trial->rank);
-    return right_on >= 0 && says(e,
-                                 _("rank %d has the sum, but this rank has its own contribution "
-                                   "only: all of them need the sum"),
-                                 right_on);
+    return right_on >= 0 &&
+           says(
+               e,
+               _("rank %d has the sum, but this rank has only its own contribution: all ranks need the sum"),
+               right_on);
 }
 
 static int64_t count_right(const double *is, const Evidence *e)

@@ -136,7 +136,7 @@ bool scaled(const Evidence *e)
     if (factor == 0)
         return says(e, _("it is zero everywhere"));
     return says(
-        e, _("all of it is %.4g times the expected one: a constant factor is wrong, or forgotten"),
+        e, _("every number is %.4g times the expected one: a constant factor is wrong or missing"),
         factor);
 }
 
@@ -174,9 +174,9 @@ bool suspected(const Evidence *e)
                 e, "%s%s", _(suspect->sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0
-                    ? _("; or small numbers are lost: the gradients of this case are millionths")
+                    ? _("; or small numbers are lost: this case has gradients of about a millionth")
                 : e->c->dy_exponent > 0 || e->c->exponent > 0
-                    ? _("; or large numbers are clipped: those of this case are millions")
+                    ? _("; or large numbers are clipped: this case has numbers in the millions")
                     : "");
         }
     }

@@ -33,10 +33,9 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
         {B * S > 1, N_("with more than one row")},
         {c->reverse, N_("where the backward pass of the last call comes first")},
         {!c->reverse, N_("where the backward pass of the first call comes first")},
-        {c->delay, N_("where a rank comes late")},
-        {c->exponent > 0 || c->dy_exponent > 0, N_("where numbers are large, thousands and more")},
-        {c->exponent < 0 || c->dy_exponent < 0,
-         N_("where numbers are small, thousandths and less")},
+        {c->delay, N_("where a rank arrives late")},
+        {c->exponent > 0 || c->dy_exponent > 0, N_("where numbers are large, thousands or more")},
+        {c->exponent < 0 || c->dy_exponent < 0, N_("where numbers are small, thousandths or less")},
     };
     _Static_assert(sizeof all / sizeof *all <= TRAITS, "each trait has its counters");
     memcpy(traits, all, sizeof all);

@@ -134,8 +134,7 @@ const Suspect suspects[MISTAKES] = {
          N_("dropout acts with a probability of 0.1 instead of the p that the layer was given")},
     [HEADS_DEALT] =
         {IN_ATTENTION,
-         N_("the columns of queries, keys and values are dealt out to the ranks in turn: each rank "
-            "must have consecutive columns, because those of a head are neighbours")},
+         N_("the columns of queries, keys and values are distributed round-robin: each rank must have consecutive columns, because those of a head are neighbours")},
     [KEY_OF_FIRST] =
         {IN_ATTENTION,
          N_("every rank uses the keys of the first rank: each must use those of its own heads")},

@@ -11,7 +11,7 @@
 #include "base/replacement.h"
 
 static const char refused[] = N_("the result cannot be written: %s"),
-                  other_file[] = N_("name a file in a folder that exists and can be written");
+                  other_file[] = N_("name a file in an existing, writable folder");
 
 /* With the rights that a new file has here. */
 static bool replace(const char *path, const char *text, Problem *problem)
