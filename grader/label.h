@@ -50,6 +50,8 @@ typedef enum Thing {
     A_ROUND,      /**< of buckets; step: which */
     METRICS_OF,   /**< step: which evaluation */
     THE_MODEL,    /**< step */
+    A_BLOCK,      /**< index; step, or STEPS: the evaluation */
+    EVALUATION,   /**< of the model, between two steps */
 } Thing;
 
 enum {

@@ -32,6 +32,8 @@ $(call add_lab,9,09-grouped-collectives/grouped-collectives.c,8,10,\
 $(call add_lab,10,10-dp-group/dp-group.c,8,,mesh_init_dp)
 $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
     sampler_set_epoch bucket_ready buckets_finish metrics_synchronise)
+$(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
+    stage_blocks forward_step backward_step pipeline_step)
 
 # The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
 # layer of common/model/serial, or else the lab's start file.

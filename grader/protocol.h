@@ -28,7 +28,9 @@ typedef struct Case {
     int32_t lab;                   /**< its number */
     int32_t kind;                  /**< of the lab's cases */
     int32_t world;                 /**< ranks that take part: the first ones of the launch */
-    int32_t tp;                    /**< ranks that split one model; it divides `world` */
+    int32_t tp;                    /**< ranks that split a layer */
+    int32_t pp;                    /**< stages of a pipeline; tp times pp divides `world` */
+    int32_t blocks;                /**< of the model that the stages share */
     uint64_t key;                  /**< of all that is drawn for this case */
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */

@@ -1,14 +1,14 @@
 /** @file
- * The grid of ranks: tp ranks split one model, dp replicas of it share the data. Balises 8 and 10 make the
- * groups.
+ * The grid of ranks: tp ranks split a layer, dp replicas of the model share the data, pp stages share the blocks of a
+ * replica. Balises 8 and 10 make the groups of a stage.
  */
 #pragma once
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world`, whose groups the slots tp_group and dp_group make; they belong to `world`. Collective. `tp` must
- *  divide the size of the world; before balise 8 it is that size. */
-void mesh_open(Mesh *mesh, Group *world, int tp);
+/** Fills `mesh` for `world`, whose groups balises 8 and 10 make within each of `pp` stages; they belong to `world`. Collective.
+ *  `tp` times `pp` must divide the size of the world; before balise 8, `tp` is the size of a stage. */
+void mesh_open(Mesh *mesh, Group *world, int tp, int pp);
 
 /** The ranks that split one model: before balise 8 all do. */
 static inline Group *mesh_tp_group(const Mesh *mesh)

@@ -6,11 +6,11 @@
 #include "autograd/operations.h"
 
 struct Bert {
-    Embedding *embedding;
-    Tensor *positions; /* [positions, H], or NULL */
+    Embedding *embedding; /* what another rank holds is NULL */
+    Tensor *positions;    /* [positions, H], or NULL */
     Classifier *classifier;
-    int layers;
-    Block *block[];
+    Range blocks;
+    Block *block[]; /* as many as the whole BERT has */
 };
 
 bool bert_check(const BertConfig *config, int tp, Problem *problem)
@@ -27,47 +27,68 @@ bool bert_check(const BertConfig *config, int tp, Problem *problem)
     return true;
 }
 
-Bert *bert_new(Builder *b, const BertConfig *config)
+BertPart bert_whole(const BertConfig *config)
+{
+    return (BertPart){true, {0, config->layers}, true};
+}
+
+Bert *bert_new(Builder *b, const BertConfig *config, BertPart part)
 {
     Bert *bert = new_layer(b, (int64_t)(sizeof *bert + (size_t)config->layers * sizeof(Block *)));
-    bert->embedding =
-        embedding_new(for_embedding(within(b, "embedding")), config->vocabulary, config->hidden);
-    if (config->positions)
+    if (part.embedding)
+        bert->embedding = embedding_new(for_embedding(within(b, "embedding")), config->vocabulary,
+                                        config->hidden);
+    if (part.embedding && config->positions)
         bert->positions =
             parameter_with(within(b, "positions"), "weight",
                            SHAPE(config->positions, config->hidden), whole(), EMBEDDING_WEIGHT);
-    bert->layers = config->layers;
-    for (int i = 0; i < config->layers; i++) {
+    bert->blocks = part.blocks;
+    for (int64_t i = part.blocks.begin; i < part.blocks.end; i++) {
         char name[32];
-        snprintf(name, sizeof name, "blocks.%d", i);
+        snprintf(name, sizeof name, "blocks.%d", (int)i);
         bert->block[i] =
             block_new(within(b, name), config->hidden, config->heads, (float)config->dropout);
     }
-    bert->classifier = classifier_new(within(b, "classifier"), config->hidden, config->classes,
-                                      (float)config->dropout);
+    if (part.classifier)
+        bert->classifier = classifier_new(within(b, "classifier"), config->hidden, config->classes,
+                                          (float)config->dropout);
     return bert;
 }
 
-Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh)
+Tensor *bert_embed(const Bert *bert, Tensor *ids, const Mesh *mesh)
 {
-    Tape *tape = ids->tape;
-    TapeMark mark = tape_mark(tape);
+    TapeMark mark = tape_mark(ids->tape);
     backend_range("embedding");
     Tensor *x = embedding_forward(bert->embedding, ids, mesh);
     if (bert->positions)
         x = add_positions(x, bert->positions);
     backend_range_end();
-    tape_release_since(tape, mark, x);
-    for (int i = 0; i < bert->layers; i++) {
-        mark = tape_mark(tape);
-        backend_range("block");
-        Tensor *y = block_forward(bert->block[i], x, mask, mesh);
-        backend_range_end();
-        tape_release_since(tape, mark, y);
-        x = y;
-    }
-    backend_range("classifier");
-    x = classifier_forward(bert->classifier, x, mesh);
-    backend_range_end();
+    tape_release_since(ids->tape, mark, x);
     return x;
+}
+
+Tensor *bert_run_blocks(const Bert *bert, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    for (int64_t i = bert->blocks.begin; i < bert->blocks.end; i++) {
+        TapeMark mark = tape_mark(x->tape);
+        backend_range("block");
+        x = block_forward(bert->block[i], x, mask, mesh);
+        backend_range_end();
+        tape_release_since(x->tape, mark, x);
+    }
+    return x;
+}
+
+Tensor *bert_classify(const Bert *bert, Tensor *x, const Mesh *mesh)
+{
+    backend_range("classifier");
+    Tensor *logits = classifier_forward(bert->classifier, x, mesh);
+    backend_range_end();
+    return logits;
+}
+
+Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh)
+{
+    return bert_classify(bert, bert_run_blocks(bert, bert_embed(bert, ids, mesh), mask, mesh),
+                         mesh);
 }

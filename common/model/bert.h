@@ -17,11 +17,27 @@ typedef struct BertConfig {
 /** The layers of a BERT, and what they are assembled from. Belongs to the builder's model. */
 typedef struct Bert Bert;
 
+/** Which layers of a BERT a rank holds: all of them, or those of a stage of a pipeline. */
+typedef struct BertPart {
+    bool embedding;  /**< and the positions */
+    Range blocks;    /**< of 0..layers-1 */
+    bool classifier; /**< behind the last block */
+} BertPart;
+
+/** All layers. */
+BertPart bert_whole(const BertConfig *config);
+
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
 bool bert_check(const BertConfig *config, int tp, Problem *problem);
 
-/** The layers of a BERT of these sizes, which belong to the builder's model. Sizes must have passed bert_check(). */
-Bert *bert_new(Builder *b, const BertConfig *config);
+/** The layers of this part of a BERT, which belong to the builder's model. Sizes must have passed bert_check(). */
+Bert *bert_new(Builder *b, const BertConfig *config, BertPart part);
 
-/** ids [B,S], mask [B,S] (1: a token) -> logits [B,classes], whole. Values are released a block at a time. */
+/** ids [B,S] -> [B,S,H], with positions where there are any. The part must hold the embedding. */
+Tensor *bert_embed(const Bert *bert, Tensor *ids, const Mesh *mesh);
+/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part. Values are released a block at a time. */
+Tensor *bert_run_blocks(const Bert *bert, Tensor *x, Tensor *mask, const Mesh *mesh);
+/** x [B,S,H] -> logits [B,classes], whole. The part must hold the classifier. */
+Tensor *bert_classify(const Bert *bert, Tensor *x, const Mesh *mesh);
+/** ids [B,S], mask [B,S] -> logits [B,classes]: all of these, of a whole BERT. */
 Tensor *bert_forward(const Bert *bert, Tensor *ids, Tensor *mask, const Mesh *mesh);

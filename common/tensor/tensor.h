@@ -94,9 +94,5 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** One of `parts` parts of 0..size-1, as torch.chunk cuts: ceil(size/parts) each, the last short or empty. */
-typedef struct Range {
-    int64_t begin, end; /**< begin is part of it, end is the first that is not */
-} Range;
-/** Part `part`, from 0, of `parts` parts of `size`, as a Range. */
+/** Part `part`, from 0, of `parts` parts of 0..size-1, as torch.chunk cuts: ceil(size/parts) each, the last short or empty. */
 Range chunk(int64_t size, int part, int parts);

@@ -86,7 +86,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->pool = pool_new(config->memory, false);
     t->tape = tape_new(t->pool, &t->mesh);
     t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->bert = bert_new(t->model->builder, &config->bert);
+    t->bert = bert_new(t->model->builder, &config->bert, bert_whole(&config->bert));
     model_finish(t->model);
     if (config->amp == FP16)
         t->scaler.scale = SCALE_AT_FIRST;

@@ -169,7 +169,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
 {
     Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
-    mesh_open(&t.mesh, world, config->tp);
+    mesh_open(&t.mesh, world, config->tp, 1);
     bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) &&
                 trainer_open_data(&t, problem);
     if (good) {

@@ -9,7 +9,15 @@ int draw(Draw *d, int low, int high)
 
 Case usual_case(const Lab *lab, Draw *d, int tp)
 {
-    Case c = {.lab = lab->number, .world = tp, .tp = tp, .B = 2, .S = 3, .H = 24, .F = 36, .V = 10};
+    Case c = {.lab = lab->number,
+              .world = tp,
+              .tp = tp,
+              .pp = 1,
+              .B = 2,
+              .S = 3,
+              .H = 24,
+              .F = 36,
+              .V = 10};
     c.A = tp % 3 == 0 ? 2 * tp : 8;
     c.out = 48;
     c.more_B = alike_on_ranks(&c); /* memory that just fits the first batch */

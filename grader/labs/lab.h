@@ -17,12 +17,13 @@ enum {
 
 /** Sizes that a lab's cases have, beside their layout: a set of these. */
 typedef enum SizeSet {
-    SIZES_BSH = 1, /**< B, S and H */
-    SIZE_A = 2,    /**< heads */
-    SIZE_F = 4,    /**< inner width */
-    SIZE_OUT = 8,  /**< width of the output */
-    SIZE_V = 16,   /**< rows of the table */
-    SIZE_P = 32,   /**< probability of dropout */
+    SIZES_BSH = 1,    /**< B, S and H */
+    SIZE_A = 2,       /**< heads */
+    SIZE_F = 4,       /**< inner width */
+    SIZE_OUT = 8,     /**< width of the output */
+    SIZE_V = 16,      /**< rows of the table */
+    SIZE_P = 32,      /**< probability of dropout */
+    SIZE_BLOCKS = 64, /**< blocks of a model */
 } SizeSet;
 
 /** What a lab may send in a pass, summed over the n ranks of a group. */
@@ -82,7 +83,8 @@ struct Lab {
     int points[CHECKS];  /**< by Check; 0: the lab has no such check */
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
-    bool over_replicas;  /**< its exchanges are over these, not over ranks that split a model */
+    bool over_replicas;  /**< its exchanges are over these, not over ranks that split a layer */
+    bool over_stages;    /**< or over the stages of a pipeline */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< nothing cuts what goes into its layer */
     bool starts_working; /**< its start file runs; otherwise a TODO is reached */
@@ -148,7 +150,7 @@ typedef struct CaseSize {
     int largest;       /**< that can be chosen */
     size_t offset;     /**< in Case */
 } CaseSize;
-enum { CASE_SIZES = 7 };                      /**< how many there are */
+enum { CASE_SIZES = 8 };                      /**< how many there are */
 extern const CaseSize case_sizes[CASE_SIZES]; /**< in the order in which they are shown */
 /** The size in a case. */
 int32_t *case_size_in(Case *c, const CaseSize *size);

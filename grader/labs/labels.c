@@ -81,6 +81,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
          N_("loss sum, correct, count of evaluation %d")},
         {THE_MODEL, LOSS_OF, N_("loss of step %d of the whole model"),
          N_("step %d of the whole model")},
+        {EVALUATION, LOSS_OF, N_("loss of the evaluation"), N_("evaluation of the whole model")},
     };
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
         if (sentences[i].of == l->of) {
@@ -107,6 +108,11 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         break;
     case A_PARAMETER:
         snprintf(text, LABEL_SIZE, _("%s, step %d"), l->name, l->step + 1);
+        break;
+    case A_BLOCK:
+        snprintf(text, LABEL_SIZE,
+                 l->step < STEPS ? _("block %d, step %d") : _("block %d, evaluation"), l->index,
+                 l->step + 1);
         break;
     case A_GROUP:
         snprintf(text, LABEL_SIZE, "%s", l->index == 0 ? "tp" : "dp");

@@ -67,7 +67,8 @@ bool alike_on_ranks(const Case *c)
 
 int exchanging_ranks(const Case *c)
 {
-    return lab_of(c->lab)->over_replicas ? replicas_of(c) : c->tp;
+    const Lab *lab = lab_of(c->lab);
+    return lab->over_replicas ? replicas_of(c) : lab->over_stages ? c->pp : c->tp;
 }
 
 int lab_points(const Lab *lab, Check check)
@@ -102,13 +103,15 @@ void lab_set_points(int number, Check check, int points)
     find_lab(number)->points[check] = points;
 }
 
-const CaseSize case_sizes[CASE_SIZES] = {{"B", "B", SIZES_BSH, 16, offsetof(Case, B)},
-                                         {"S", "S", SIZES_BSH, 64, offsetof(Case, S)},
-                                         {"H", "H", SIZES_BSH, 512, offsetof(Case, H)},
-                                         {"A", "A", SIZE_A, 64, offsetof(Case, A)},
-                                         {"F", "inner", SIZE_F, 512, offsetof(Case, F)},
-                                         {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
-                                         {"V", "V", SIZE_V, 4096, offsetof(Case, V)}};
+const CaseSize case_sizes[CASE_SIZES] = {
+    {"B", "B", SIZES_BSH, 16, offsetof(Case, B)},
+    {"S", "S", SIZES_BSH, 64, offsetof(Case, S)},
+    {"H", "H", SIZES_BSH, 512, offsetof(Case, H)},
+    {"A", "A", SIZE_A, 64, offsetof(Case, A)},
+    {"F", "inner", SIZE_F, 512, offsetof(Case, F)},
+    {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
+    {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
+    {"BLOCKS", "blocks", SIZE_BLOCKS, 16, offsetof(Case, blocks)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

@@ -216,6 +216,12 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }
 
+void fill_weights(Scenario *run, int step)
+{
+    Weights weights = weights_of_step(&run->c, step);
+    model_fill(run->model, begin_weights, any_weight, &weights);
+}
+
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index)
 {
     Weights weights = weights_of_step(c, step);
@@ -243,8 +249,7 @@ static void evaluate(Scenario *run, const LayerScenario *layer, void *const made
 static void one_step(Scenario *run, const LayerScenario *layer, void *const made[LAYERS], int step)
 {
     Pass pass[LAYERS];
-    Weights weights = weights_of_step(&run->c, step);
-    model_fill(run->model, begin_weights, any_weight, &weights);
+    fill_weights(run, step);
     remember_weights(run);
     model_use_tape(run->model, run->tape);
     if (step > 0) {

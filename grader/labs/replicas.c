@@ -149,7 +149,7 @@ void run_whole_model(Scenario *run)
                          .classes = 2,
                          .dropout = c->p};
     run->model = model_new(run->pool, run->mesh, c->key);
-    Bert *bert = bert_new(run->model->builder, &config);
+    Bert *bert = bert_new(run->model->builder, &config, bert_whole(&config));
     model_finish(run->model);
     BucketSet *buckets = bucket_set_new(run->model, 4096);
     for (int step = 0; step < MODEL_STEPS; step++)

@@ -50,6 +50,7 @@ typedef struct Scenario {
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
+    struct Stage *stage; /**< what it has made of them, or NULL */
     Stream stream;       /**< where it writes */
     int64_t samples[64]; /**< row numbers that dropout is keyed by */
 } Scenario;
@@ -83,10 +84,10 @@ void write_arena(Scenario *run, Check check, What what, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 
-/** How many groups of tp ranks the case has. */
+/** How many replicas of the model the case has. */
 static inline int replicas_of(const Case *c)
 {
-    return c->world / c->tp;
+    return c->world / (c->tp * c->pp);
 }
 
 /** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in delayed cases. */
@@ -162,5 +163,7 @@ void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 /** The rows of the table of one of the two layers of lab 3. */
 int table_rows_of(const Case *c, int which);
 
+/** Gives each parameter of run->model its numbers in a step: away from the initial ones, and others in each step. */
+void fill_weights(Scenario *run, int step);
 /** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);

@@ -22,6 +22,7 @@
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
 #include "mesh/mesh.h"
+#include "model/stage.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
 
@@ -155,6 +156,8 @@ static void finish_case(void)
 /* What a case has allocated, also one that was ended in the middle; its group can be freed together only. */
 static void clear_away(Scenario *run)
 {
+    if (run->stage)
+        stage_free(run->stage);
     if (run->tape)
         tape_free(run->tape);
     if (run->model)
@@ -193,7 +196,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
         atomic_store(&runner.header->state, RUNNING);
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
         group = group_of(world, "world");
-        mesh_open(mesh, group, c->tp);
+        mesh_open(mesh, group, c->tp, c->pp);
         open_play(run, c, mesh);
         lab_scenario(run);
         finish_case();

@@ -278,7 +278,7 @@ END_TEST
 START_TEST(before_balise_8_the_world_splits_the_model)
 {
     Mesh mesh;
-    mesh_open(&mesh, world, 4);
+    mesh_open(&mesh, world, 4, 1);
     ck_assert_ptr_eq(mesh.world, world);
     ck_assert_ptr_null(mesh.tp);
     ck_assert_ptr_null(mesh.dp);

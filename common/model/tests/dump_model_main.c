@@ -178,7 +178,7 @@ int main(int argc, char **argv)
                .positions = size[7]};
     run.model = model_new(run.pool, &run.mesh, 5);
     run.tape = tape_new(run.pool, &run.mesh);
-    run.bert = bert_new(run.model->builder, &run.config);
+    run.bert = bert_new(run.model->builder, &run.config, bert_whole(&run.config));
     model_finish(run.model);
     print_parameters(&run, "weights/", false);
     pass(&run, true);

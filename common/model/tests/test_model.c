@@ -47,7 +47,7 @@ static const char *const NAMES[] = {
 START_TEST(the_names_of_the_bert_are_fixed)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model->builder, &SMALL);
+    bert_new(model->builder, &SMALL, bert_whole(&SMALL));
     model_finish(model);
     size_t count = 0;
     for (Parameter *p = model->parameters; p; p = p->next) {
@@ -64,7 +64,7 @@ END_TEST
 START_TEST(the_bert_has_the_parameters_of_its_sizes)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model->builder, &SMALL);
+    bert_new(model->builder, &SMALL, bert_whole(&SMALL));
     model_finish(model);
     const int64_t h = 8, block = 4 * h + 4 * h * h + 8 * h * h;
     ck_assert_int_eq(model_full(model), 30 * h + 6 * h + 2 * block + h * h + 2 * h);
@@ -215,7 +215,7 @@ static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool t
 START_TEST(a_step_against_the_gradient_lowers_the_loss_and_allocates_once)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model->builder, &SMALL);
+    Bert *bert = bert_new(model->builder, &SMALL, bert_whole(&SMALL));
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
     double first = loss_of(model, bert, tape, 1, false), last = first;
@@ -235,7 +235,7 @@ END_TEST
 START_TEST(the_same_step_gives_the_same_numbers)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model->builder, &SMALL);
+    Bert *bert = bert_new(model->builder, &SMALL, bert_whole(&SMALL));
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
     size_t bytes = (size_t)model->arena_size * sizeof(real);

@@ -14,7 +14,7 @@ static Model *model;
 
 static void make_model(void)
 {
-    mesh_open(&mesh, world, 2);
+    mesh_open(&mesh, world, 2, 1);
     pool = pool_new(0, true);
     model = model_new(pool, &mesh, 1);
     parameter(model->builder, "weight", SHAPE(4, 5), whole());

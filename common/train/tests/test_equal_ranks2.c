@@ -22,7 +22,7 @@ START_TEST(weights_that_are_whole_are_compared_and_shards_are_not)
     Mesh mesh;
     Problem problem = {0};
     Pool *pool = pool_new(0, true);
-    mesh_open(&mesh, world, 2);
+    mesh_open(&mesh, world, 2, 1);
     Model *model = model_of_two(&mesh, pool);
     ck_assert(weights_are_equal(model, 1, &problem));
     if (group_rank(world) == 1)

@@ -17,7 +17,7 @@ static real expected[COUNT];
 static void start(void)
 {
     pool = pool_new(0, false);
-    mesh_open(&mesh, world, 1);
+    mesh_open(&mesh, world, 1, 1);
     model = model_new(pool, &mesh, 5);
     table = parameter(model->builder, "table", SHAPE(ROWS, COLUMNS), whole());
     model_finish(model);

@@ -89,7 +89,8 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
     }
     bool cut = got->placement_kind == SHARD, sound = got->count == count_held(got);
     if (!wrong_cut(t, got, want) && sound) {
-        Range held = chunk(cut ? want->shape.size[got->placement_dim] : 0, t->rank, t->c->tp);
+        Range held =
+            chunk(cut ? want->shape.size[got->placement_dim] : 0, t->rank % t->c->tp, t->c->tp);
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)

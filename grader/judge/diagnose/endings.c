@@ -27,6 +27,8 @@ const char *case_text(const Case *c, char text[160])
     const Lab *lab = lab_of(c->lab);
     if (lab->has_replicas)
         length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
+    if (c->pp > 1)
+        length += snprintf(text + length, 160 - (size_t)length, ", pp=%d", c->pp);
     for (int i = 0; i < CASE_SIZES; i++) {
         int value = case_size(c, i);
         if (value)

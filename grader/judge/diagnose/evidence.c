@@ -57,7 +57,7 @@ bool not_a_number(const Evidence *e)
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
-    if (!mask && e->want->label.what != INPUT_OF)
+    if ((!mask && e->want->label.what != INPUT_OF) || e->want->label.of != A_LAYER)
         return false;
     return says(
         e, mask ? _("the layer altered its mask; another operation still needs the old values")
@@ -70,6 +70,10 @@ bool nothing_flowed_back(const Evidence *e)
         return false;
     if (e->trial->result->lab->over_replicas)
         return says(e, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
+    if (e->trial->result->lab->over_stages)
+        return says(e,
+                    _("it is zero everywhere: no gradient came to this stage, or it did not call "
+                      "stage_run_backward"));
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));

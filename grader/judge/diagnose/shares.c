@@ -37,7 +37,7 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
-    double all = numbers_of(want)[number], share = all / t->c->tp;
+    double all = numbers_of(want)[number], share = all * share_of_stage(t->c) / t->c->tp;
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
         return;
     fail(
@@ -64,7 +64,8 @@ static double share_of_parameter(const Trial *t, const Entry *want)
             Range first = chunk(want->shape.size[dim], 0, t->c->tp);
             most = fmax(most, whole / (double)want->shape.size[dim] * (double)first.end);
         }
-    return cuts == CUT_NOT ? whole : most;
+    bool of_block = want->label.of == A_NAME && !strncmp(want->label.name, "blocks.", 7);
+    return (cuts == CUT_NOT ? whole : most) * (of_block ? share_of_stage(t->c) : 1);
 }
 
 static void compare_parameters(Trial *t, const Entry *want)
@@ -135,7 +136,7 @@ static void note_raw_looks(Trial *t, const Entry *want)
 
 void compare_work(Trial *t, const Entry *want)
 {
-    if (t->c->tp == 1) /* there is nothing to share */
+    if (t->c->tp * t->c->pp == 1) /* there is nothing to share */
         return;
     compare_products(t, want, LINEAR_WORK);
     compare_products(t, want, ATTENTION_WORK);
@@ -149,7 +150,9 @@ void compare_work(Trial *t, const Entry *want)
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    if (t->c->tp == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
+    /* what splits a layer splits a stage, too: that the blocks are shared out is lab 12's */
+    const int among = t->result->lab->over_stages ? t->c->pp : t->c->tp, each = t->c->world / among;
+    if (among == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         if (want->kind != WORK || want->label.what != FORWARD_OF)
@@ -161,8 +164,8 @@ void look_at_split(Trial *t)
             if (!got || got->count != WORK_NUMBERS)
                 return;
             most[rank] += numbers_of(got)[LINEAR_WORK];
-            most_held = fmax(most_held, numbers_of(got)[PARAMETERS_HELD]);
-            busiest_of_all = fmax(busiest_of_all, most[rank]);
+            most_held = fmax(most_held, each * numbers_of(got)[PARAMETERS_HELD]);
+            busiest_of_all = fmax(busiest_of_all, each * most[rank]);
         }
     }
     bool split = all > 0 ? busiest_of_all < nearly_all * all : most_held < nearly_all * held;

@@ -95,6 +95,12 @@ void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 /** What the ranks have multiplied and held. */
 void compare_work(Trial *t, const Entry *want);
+/** Lab 12: does each block belong to one stage, and is none much larger than another? */
+void compare_stages(Trial *t);
+/** Is what this rank has not written another stage's, which has? */
+bool is_of_another_stage(const Trial *t, const Entry *want);
+/** The largest part of the blocks that a stage may run: 1 where there is one stage. */
+double share_of_stage(const Case *c);
 /** Was the work of this case shared out at all? */
 void look_at_split(Trial *t);
 

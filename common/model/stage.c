@@ -1,0 +1,213 @@
+/* A stage of a pipeline: its layers, and the passes of its micro-batches. */
+#include "model/stage.h"
+
+#include <stdlib.h>
+
+#include "autograd/operations.h"
+#include "base/run.h"
+#include "comm/comm.h"
+#include "mesh/mesh.h"
+
+static bool is_first(const Mesh *mesh)
+{
+    return mesh->pp_rank == 0;
+}
+
+static bool is_last(const Mesh *mesh)
+{
+    return mesh->pp_rank == mesh->pp_degree - 1;
+}
+
+static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
+{
+    Range blocks = stage_blocks(config->layers, mesh);
+    if (blocks.begin < 0 || blocks.begin > blocks.end || blocks.end > config->layers)
+        misuse("begin is the first block of this stage, and end the first one that is not",
+               "stage_blocks returned %lld to %lld, but the blocks are 0 to %d",
+               (long long)blocks.begin, (long long)blocks.end, config->layers - 1);
+    return (BertPart){is_first(mesh), blocks, is_last(mesh)};
+}
+
+Stage *stage_new(Model *model, const BertConfig *config, int micros)
+{
+    const BertPart part = part_of_stage(config, model->mesh);
+    const Bert *bert = bert_new(model->builder, config, part); /* may end the run */
+    Stage *stage = calloc(1, sizeof *stage + (size_t)micros * sizeof *stage->micro);
+    *stage = (Stage){.model = model,
+                     .mesh = model->mesh,
+                     .part = part,
+                     .bert = bert,
+                     .hidden = config->hidden,
+                     .micros = micros};
+    for (int i = 0; i < micros; i++)
+        stage->micro[i].tape = tape_new(model->pool, model->mesh);
+    return stage;
+}
+
+void stage_free(Stage *stage)
+{
+    for (int i = 0; i < stage->micros; i++)
+        tape_free(stage->micro[i].tape);
+    free(stage);
+}
+
+Tape *stage_begin(Stage *stage, int micro, TapeBatch batch)
+{
+    MicroBatch *m = &stage->micro[micro];
+    tape_reset(m->tape, batch);
+    *m = (MicroBatch){.tape = m->tape};
+    return m->tape;
+}
+
+void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labels,
+                int64_t rows_of_a_step)
+{
+    MicroBatch *m = &stage->micro[micro];
+    m->ids = ids;
+    m->mask = mask;
+    m->labels = labels;
+    m->rows_of_a_step = rows_of_a_step;
+}
+
+/* ---- what a lab calls ---------------------------------------------------------------------------------------- */
+
+static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
+{
+    if (!stage)
+        misuse("pass on the stage that your function was given", "%s: the stage is NULL", function);
+    if (micro < 0 || micro >= stage->micros)
+        misuse("micro-batches count from 0", "%s: there is no micro-batch %d, only 0 to %d",
+               function, micro, stage->micros - 1);
+    return &stage->micro[micro];
+}
+
+static Shape activation_shape(const Stage *stage, const MicroBatch *m)
+{
+    return SHAPE(m->ids->shape.size[0], m->ids->shape.size[1], stage->hidden);
+}
+
+static void must_have_shape(const char *function, const char *what, const Tensor *x, Shape shape)
+{
+    if (!shape_equal(x->shape, shape))
+        misuse("stages exchange tensors [B,S,H]", "%s: %s is %s, expected %s", function, what,
+               SHAPE_TEXT(x->shape), SHAPE_TEXT(shape));
+}
+
+Tensor *stage_embed(Stage *stage, int micro)
+{
+    MicroBatch *m = micro_of(stage, micro, "stage_embed");
+    if (!is_first(stage->mesh))
+        misuse("the first stage embeds the tokens; this one receives from the stage before it",
+               "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
+    model_use_tape(stage->model, m->tape);
+    return m->input = bert_embed(stage->bert, m->ids, stage->mesh);
+}
+
+static void tell(const Stage *stage, int micro, bool backward)
+{
+    if (stage->watch.ran)
+        stage->watch.ran(stage->watch.context, stage, micro, backward);
+}
+
+Tensor *stage_run(Stage *stage, int micro, Tensor *x)
+{
+    MicroBatch *m = micro_of(stage, micro, "stage_run");
+    must_be_real("stage_run", x);
+    must_have_shape("stage_run", "x", x, activation_shape(stage, m));
+    if (m->output)
+        misuse("a micro-batch runs forward once, then backward",
+               "stage_run: micro-batch %d has run forward already", micro);
+    if (x->tape != m->tape)
+        misuse("receive x, or embed it, for the same micro-batch that you run",
+               "stage_run: x is not of micro-batch %d", micro);
+    model_use_tape(stage->model, m->tape);
+    Tensor *y = bert_run_blocks(stage->bert, x, m->mask, stage->mesh);
+    if (is_last(stage->mesh))
+        y = m->loss = cross_entropy_mean(bert_classify(stage->bert, y, stage->mesh), m->labels,
+                                         m->rows_of_a_step, NULL);
+    m->output = y;
+    tell(stage, micro, false);
+    return y;
+}
+
+/* The last stage begins the backward pass with its loss, all others with what the next one sends. */
+static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
+{
+    if (is_last(stage->mesh) && dy)
+        misuse("pass NULL: the last stage begins with the loss, whose gradient is 1",
+               "stage_run_backward: the last stage has got a dy");
+    if (!is_last(stage->mesh) && !dy)
+        misuse("only the last stage begins with NULL; receive the gradient from the next stage",
+               "stage_run_backward: dy is NULL in stage %d of %d", stage->mesh->pp_rank,
+               stage->mesh->pp_degree);
+    if (dy)
+        must_have_shape("stage_run_backward", "dy", dy, m->output->shape);
+}
+
+Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
+{
+    MicroBatch *m = micro_of(stage, micro, "stage_run_backward");
+    if (!m->output)
+        misuse("each backward pass follows a forward pass of its micro-batch",
+               "stage_run_backward: micro-batch %d has not run forward", micro);
+    must_be_gradient_of(stage, m, dy);
+    model_use_tape(stage->model, m->tape);
+    tape_backward(m->tape, m->output, dy);
+    m->output = NULL;
+    if (!is_first(stage->mesh) && (!m->input || !m->input->gradient))
+        misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
+               "stage_run_backward: no gradient came back to what stage %d received",
+               stage->mesh->pp_rank);
+    tell(stage, micro, true);
+    return is_first(stage->mesh) ? NULL : m->input->gradient;
+}
+
+static void must_be_other_stage(const Stage *stage, const char *function, int other)
+{
+    const Mesh *mesh = stage->mesh;
+    if (mesh->pp_degree == 1)
+        misuse("with mesh->pp_degree 1 the stage is the first one and the last one",
+               "%s: there is one stage, which has nobody to exchange with", function);
+    if (other < 0 || other >= mesh->pp_degree)
+        misuse(
+            "the stage before this one is mesh->pp_rank - 1, which the first has not; the next is "
+            "mesh->pp_rank + 1, which the last has not",
+            "%s: there is no stage %d, only 0 to %d", function, other, mesh->pp_degree - 1);
+    if (other == mesh->pp_rank)
+        misuse("exchange with the stage before, mesh->pp_rank - 1, or with the next, + 1",
+               "%s: stage %d cannot exchange with itself", function, other);
+}
+
+void stage_send(Stage *stage, Tensor *x, int to)
+{
+    micro_of(stage, 0, "stage_send");
+    if (!x)
+        misuse(
+            "send what stage_run or stage_run_backward returned; the first stage gets no gradient "
+            "of its input, and the last one no dy",
+            "stage_send: x is NULL");
+    must_be_real("stage_send", x);
+    must_be_other_stage(stage, "stage_send", to);
+    comm_send(stage->mesh->pp, reals(ready(x)), tensor_count(x), to);
+}
+
+static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int from, bool input)
+{
+    must_be_other_stage(stage, function, from);
+    Tensor *x = tape_tensor(m->tape, REAL, activation_shape(stage, m), whole());
+    comm_receive(stage->mesh->pp, reals(x), tensor_count(x), from);
+    x->needs_gradient = input;
+    return x;
+}
+
+Tensor *stage_receive(Stage *stage, int micro, int from)
+{
+    MicroBatch *m = micro_of(stage, micro, "stage_receive");
+    return m->input = received(stage, m, "stage_receive", from, true);
+}
+
+Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
+{
+    return received(stage, micro_of(stage, micro, "stage_receive_gradient"),
+                    "stage_receive_gradient", from, false);
+}

@@ -1,0 +1,51 @@
+/** @file
+ * A stage of a pipeline: what a rank holds of a BERT, and the micro-batches that are under way in it. Each micro-batch has a
+ * tape of its own, so that several can wait for their backward pass. (GPipe, arXiv:1811.06965; the names of the passes are
+ * Megatron-LM's.)
+ */
+#pragma once
+
+#include "model/bert.h"
+
+/** One of the parts of a batch that go through the pipeline one after the other. All tensors are of its tape. */
+typedef struct MicroBatch {
+    Tape *tape;                  /**< its own */
+    Tensor *ids, *mask, *labels; /**< [B,S], [B,S], [B] */
+    int64_t rows_of_a_step;      /**< divides the sum of its losses */
+    Tensor *input;  /**< what stage_embed() or stage_receive() returned, [B,S,H]; NULL before */
+    Tensor *output; /**< what it has returned; NULL before it, and again after the backward pass */
+    Tensor *loss;   /**< on the last stage, after the forward pass; else NULL */
+} MicroBatch;
+
+/** Whoever looks at the passes of a stage as they end. */
+typedef struct StageWatch {
+    /** micro-batch `micro` has run forward, or backward; NULL: nobody looks */
+    void (*ran)(void *context, const struct Stage *stage, int micro, bool backward);
+    void *context; /**< is passed on */
+} StageWatch;
+
+/** What is behind the Stage of balise.h. */
+struct Stage {
+    Model *model;       /**< the caller's */
+    const Mesh *mesh;   /**< of the model */
+    BertPart part;      /**< which layers it holds */
+    const Bert *bert;   /**< these; the model's */
+    int hidden;         /**< H */
+    int micros;         /**< how many micro-batches it has room for */
+    StageWatch watch;   /**< is told of each pass; the caller's to set */
+    MicroBatch micro[]; /**< them */
+};
+
+/** Makes this rank's layers of a BERT with the model's builder: the blocks that stage_blocks() says, in the first stage the
+ *  embedding, in the last one the classifier. It has room for `micros` micro-batches, from 0. Ends the run where the blocks
+ *  are none of 0..layers-1. To be freed before the model. */
+Stage *stage_new(Model *model, const BertConfig *config, int micros);
+/** Frees the stage with its tapes. */
+void stage_free(Stage *stage);
+
+/** Begins micro-batch `micro`, whose rows are `batch`: what was left of it is dropped. Returns its tape, for the tensors of
+ *  stage_fill(). */
+Tape *stage_begin(Stage *stage, int micro, TapeBatch batch);
+/** Its tokens ids [B,S], mask [B,S] and labels [B], all of its tape; `rows_of_a_step` divides the sum of its losses. */
+void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labels,
+                int64_t rows_of_a_step);
