@@ -20,7 +20,7 @@ author_of = $(call stack,author-$(1))
 # What grader/labs.mk says, for the records in grader/labs.
 lab_files = .folder = "$(LAB_$(1)_FOLDER)", .file = "$(LAB_$(1)_FILE)"
 define lab_declarations
-#define LAB_FILES_$(call nn,$(1)) .number = $(1), $(lab_files), .needs = "$(LAB_$(1)_NEEDS)"
+#define LAB_FILES_$(call nn,$(1)) .number = $(1), .part = $(LAB_$(1)_PART), $(lab_files), .needs = "$(LAB_$(1)_NEEDS)"
 ScenarioFunction scenario_$(call nn,$(1));
 extern Lab lab_$(call nn,$(1));
 
@@ -124,7 +124,8 @@ $(call double,$(wildcard grader/judge/report/formats/*.c)): CPPFLAGS += $(XML_CF
 # ---- grading --------------------------------------------------------------------------------------------------------
 
 AUTHOR = $(if $(SOLUTION),solution,$(if $(filter mine,$(STACK)),mine,student))
-GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(LABS))
+labs_of_part = $(foreach lab,$(LABS),$(if $(filter $(1),$(LAB_$(lab)_PART)),$(lab)))
+GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(call labs_of_part,$(or $(PART),1)))
 # What a lab stands on with STACK=mine, and these labs alone, to say which of them does not pass.
 OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab))))
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
@@ -140,7 +141,7 @@ GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
 GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
 LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
-judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(call option,--lab,$(LAB))
+judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
 grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \

@@ -10,9 +10,11 @@ LAB_$1_FILE = $(notdir $2)
 LAB_$1_NEEDS = $3
 LAB_$1_BESIDE = $4
 LAB_$1_EXPORTS = $5
+LAB_$1_PART = $(PART_OF_COURSE)
 endef
 add_lab = $(eval $(call lab_record,$1,$2,$3,$4,$5))
 
+PART_OF_COURSE := 1
 $(call add_lab,1,01-duplication-allreduce/collectives.c,,8 10,\
     duplication_forward duplication_backward all_reduce_forward all_reduce_backward all_gather_forward \
     all_gather_backward)
@@ -32,6 +34,8 @@ $(call add_lab,9,09-grouped-collectives/grouped-collectives.c,8,10,\
 $(call add_lab,10,10-dp-group/dp-group.c,8,,mesh_init_dp)
 $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
     sampler_set_epoch bucket_ready buckets_finish metrics_synchronise)
+
+PART_OF_COURSE := 2
 $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
     stage_blocks forward_step backward_step pipeline_step)
 

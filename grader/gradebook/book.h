@@ -48,6 +48,7 @@ typedef struct Book {
     /** DIR, OUT, the kit's build folder, the instructor's cases or NULL */
     const char *folder, *out, *build, *cases;
     const char *sandbox;      /**< "on", "off", or "": where the system allows one */
+    Range labs;               /**< of the part of the course that is graded, by lab_at() */
     int jobs;                 /**< units that are graded at a time */
     uint64_t seed;            /**< of all cases */
     bool has_seed;            /**< chosen by the instructor */

@@ -58,13 +58,17 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, OPTIONS };
-    static const struct option known[] = {
-        {"dir", required_argument, NULL, FOLDER},      {"out", required_argument, NULL, OUT},
-        {"jobs", required_argument, NULL, JOBS},       {"seed", required_argument, NULL, SEED},
-        {"build", required_argument, NULL, BUILD},     {"cases", required_argument, NULL, CASES},
-        {"sandbox", required_argument, NULL, SANDBOX}, {0}};
-    const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = ""};
+    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, OPTIONS };
+    static const struct option known[] = {{"dir", required_argument, NULL, FOLDER},
+                                          {"out", required_argument, NULL, OUT},
+                                          {"jobs", required_argument, NULL, JOBS},
+                                          {"seed", required_argument, NULL, SEED},
+                                          {"build", required_argument, NULL, BUILD},
+                                          {"cases", required_argument, NULL, CASES},
+                                          {"sandbox", required_argument, NULL, SANDBOX},
+                                          {"part", required_argument, NULL, PART},
+                                          {0}};
+    const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = "", [PART] = "1"};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == '?')
@@ -73,6 +77,7 @@ static Book options_of(int argc, char **argv)
     }
     Book book = {
         .folder = given[FOLDER],
+        .labs = labs_of_part((int)number(given[PART], "PART", 1, 2)),
         .out = given[OUT],
         .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
         .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,

@@ -266,7 +266,7 @@ void make_units(Book *book)
     book->units = calloc((size_t)book->count * (size_t)lab_count(), sizeof *book->units);
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];
-        for (int lab = 0; lab < lab_count(); lab++) {
+        for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
             submission->unit[lab] = submission->refused ? -1 : unit_of(book, i, lab);
             submission->pending +=
                 submission->unit[lab] >= 0 && !book->units[submission->unit[lab]].lab_verdict;

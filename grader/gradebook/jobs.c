@@ -196,7 +196,7 @@ static void unit_ended(Book *book, int unit, int *students_done)
 {
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];
-        for (int lab = 0; lab < lab_count(); lab++)
+        for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++)
             if (submission->unit[lab] == unit && --submission->pending == 0)
                 submission_ended(book, i, students_done);
     }

@@ -140,7 +140,7 @@ void write_summary(const Book *book)
     char *text = NULL, place[PLACE_SIZE];
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (int lab = 0; lab < lab_count(); lab++)
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++)
         put_lab(book, out, lab);
     put_isolation(book, out);
     fclose(out);

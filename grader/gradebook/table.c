@@ -43,7 +43,7 @@ void add_up(Book *book, Submission *submission)
                    {"not started", N_("not started")},
                    {NULL, N_("not handed in")}};
     submission->points = 0;
-    for (int lab = 0; lab < lab_count(); lab++) {
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         const Unit *unit = unit_of_lab(book, submission, lab);
         if (unit && !unit->lab_verdict)
             add_remark(submission, _("lab %d could not be graded (%s)"), lab_at(lab)->number,
@@ -53,7 +53,7 @@ void add_up(Book *book, Submission *submission)
     for (size_t i = 0; i < sizeof endings / sizeof *endings && !submission->refused; i++) {
         char labs[4 * MOST_LABS] = "";
         size_t used = 0;
-        for (int lab = 0; lab < lab_count(); lab++) {
+        for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
             const Unit *unit = unit_of_lab(book, submission, lab);
             if (endings[i].status ? unit && has_check_that_is(unit->lab_verdict, endings[i].status)
                                   : !unit)
@@ -84,7 +84,7 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     put_cell(out, entry);
     fputc(',', out);
     put_cell(out, submission->created);
-    for (int lab = 0; lab < lab_count(); lab++) {
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         const Unit *unit = unit_of_lab(book, submission, lab);
         if (submission->refused || (unit && !unit->lab_verdict))
             fprintf(out, ","); /* nobody knows */
@@ -106,9 +106,9 @@ void write_table(const Book *book)
     int of = 0;
     FILE *out = open_memstream(&text, &size);
     fprintf(out, "student,submission,created");
-    for (int lab = 0; lab < lab_count(); lab++) {
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         for (int check = 0; check < CHECKS; check++)
-            of += lab_is_bonus(lab_at(lab)) ? 0 : lab_points(lab_at(lab), (Check)check);
+            of += lab_points(lab_at(lab), (Check)check);
         fprintf(out, ",lab %d", lab_at(lab)->number);
     }
     fprintf(out, ",total,of,remark\r\n");
@@ -173,7 +173,7 @@ void write_report(const Book *book, int number)
             "your own\n(STACK=mine, which the handout always uses), and then fail because of "
             "them.\n\n"),
           out);
-    for (int lab = 0; lab < lab_count(); lab++) {
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         const Unit *unit = unit_of_lab(book, submission, lab);
         if (unit && unit->lab_verdict)
             put_lab_report(book, out, unit);

@@ -31,7 +31,7 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome);
 /** A text as JSON; bytes that are no UTF-8 become '?'. */
 json_t *picture_text(const char *text);
 
-/** Prints the labs as JSON: number, folder, file, title, needs, layouts, bonus, points by check. */
+/** Prints the labs as JSON: number, folder, file, title, needs, layouts, part, points by check. */
 void list_labs(FILE *out);
 /** Prints how many numbers a lab may send forward and backward, over all ranks of a group, at these sizes: "n=4 B=8 S=128 H=768
  *  F= OUT= C= N= PART= VOCABULARY=", each 0 where it is not named.

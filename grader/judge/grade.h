@@ -15,6 +15,7 @@ enum {
 /** What the grader was told. */
 typedef struct Options {
     int lab;             /**< 0: all */
+    int part;            /**< of the course, whose labs are graded where lab is 0 */
     int only_case;       /**< -1: all */
     uint64_t seed;       /**< of the cases */
     const char *author;  /**< whose runners: student, solution, mine (on their own earlier labs) */

@@ -75,6 +75,7 @@ typedef Case UsualFunction(const Lab *lab, Draw *draw, int world, int tp);
 /** A lab. Its number, folder, file and needs come from grader/labs.mk, by LAB_FILES(NN). */
 struct Lab {
     int number;         /**< from 1 */
+    int part;           /**< of the course: 1 or 2 */
     const char *folder; /**< "06-colrow-pair", below labs/ and solutions/ */
     const char *file;   /**< "colrow-pair.c" */
     const char *needs;  /**< "1 2": the labs whose functions it calls */
@@ -110,8 +111,8 @@ int lab_count(void);
 /** The labs in the order of labs.mk, i from 0 to lab_count() - 1. */
 const Lab *lab_at(int i);
 
-/** Labs 1 to 11 make 100 points; what later ones give is added, and not missed by who leaves them out. */
-bool lab_is_bonus(const Lab *lab);
+/** The labs of a part of the course, by lab_at(): each part has points of its own. Empty where there is no such part. */
+Range labs_of_part(int part);
 /** The kind of a case. */
 const Kind *kind_of_case(const Case *c);
 /** Must every rank see the same in this case, what the plain model gives on one rank? */

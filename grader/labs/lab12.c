@@ -136,6 +136,7 @@ void scenario_12(Scenario *run)
     const BertConfig config = config_of(&run->c);
     run->model = model_new(run->pool, run->mesh, run->c.key);
     at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
+    run->stage_free = stage_free;
     run->stage = watched_stage(run, &config);
     model_finish(run->model);
     run_steps(run, pass_of_rank);

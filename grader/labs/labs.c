@@ -49,10 +49,14 @@ const Lab *lab_of(int number)
     return find_lab(number);
 }
 
-bool lab_is_bonus(const Lab *lab)
+Range labs_of_part(int part)
 {
-    enum { LAST_OF_THE_HUNDRED = 11 };
-    return lab->number > LAST_OF_THE_HUNDRED;
+    Range labs = {0, 0};
+    while (labs.begin < lab_count() && all_labs[labs.begin]->part < part)
+        labs.begin++;
+    for (labs.end = labs.begin; labs.end < lab_count() && all_labs[labs.end]->part == part;)
+        labs.end++;
+    return labs;
 }
 
 const Kind *kind_of_case(const Case *c)

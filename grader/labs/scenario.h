@@ -50,9 +50,11 @@ typedef struct Scenario {
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
-    struct Stage *stage; /**< what it has made of them, or NULL */
-    Stream stream;       /**< where it writes */
-    int64_t samples[64]; /**< row numbers that dropout is keyed by */
+    struct Stage *stage; /**< lab 12: what it has made of them, or NULL */
+    void (*stage_free)(
+        struct Stage *stage); /**< frees it: other labs' runners are linked without */
+    Stream stream;            /**< where it writes */
+    int64_t samples[64];      /**< row numbers that dropout is keyed by */
 } Scenario;
 
 /** The sizes that a budget formula speaks of. */

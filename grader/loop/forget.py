@@ -9,7 +9,7 @@ lab = the_lab("reset")
 taken = hints_taken()
 if taken.pop(lab.number, None):
     keep(HINTS, taken)
-for file in (f"{BUILD}/verdicts/{lab.number}.json", f"{BUILD}/verdicts/all.json"):
+for file in (f"{BUILD}/verdicts/{lab.number}.json", f"{BUILD}/verdicts/all.json", f"{BUILD}/verdicts/part{lab.part}.json"):
     try:
         verdict, of = json.loads(text_of(file) or ""), os.stat(file)
     except (OSError, ValueError):

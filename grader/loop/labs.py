@@ -75,7 +75,7 @@ def text_of(file):
 
 class Lab:
     def __init__(self, facts):
-        self.number, self.title, self.is_bonus = facts["number"], facts["title"], facts["bonus"]
+        self.number, self.title, self.part = facts["number"], facts["title"], facts["part"]
         self.folder = f"labs/{facts['folder']}"
         self.file = f"{self.folder}/{facts['file']}"
         self.solution = f"solutions/{facts['folder']}/{facts['file']}"
@@ -95,7 +95,7 @@ class Lab:
     def verdict(self):
         """What the last grading has found, or None; "old" says why that is no longer so, or nothing."""
         found = None
-        for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json"):
+        for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json", f"{BUILD}/verdicts/part{self.part}.json"):
             try:
                 when = os.stat(file).st_mtime
                 with open(file) as text:

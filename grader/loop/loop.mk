@@ -1,6 +1,6 @@
 # The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below
 # BUILD/verdicts.
-LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),all).json
+LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),$(if $(filter-out 1,$(PART)),part$(PART),all)).json
 NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU))
 KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))
 in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1

@@ -30,13 +30,13 @@ def next_step(labs):
     return _("all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them, make hand-in NAME=\"...\" packs them")
 
 
-labs, taken, total = all_labs(), hints_taken(), 0
+labs, taken, earned = all_labs(), hints_taken(), {}
 heads = (_("lab"), _("points"), _("hints"))
 hints_wide = max(5, len(heads[2]))
 print(f"  {heads[0]:32} {heads[1]:>6}  {heads[2]:>{hints_wide}}")
 for lab in labs:
     found, points, words = state_of(lab)
-    total += found["points"] if found else 0
+    earned[lab.part] = earned.get(lab.part, 0) + (found["points"] if found else 0)
     hints = f"{taken[lab.number]}/{len(lab.hints())}" if lab.number in taken else ""
     full = found and found["points"] == found["of"]
     mark = good("✓") if full else bad("✗") if found and found["state"] != "not started" else " "
@@ -45,6 +45,9 @@ for lab in labs:
     print(f"  {lab.number:>2}  {_(lab.title):28} {points:>6}  {hints:>{hints_wide}} {mark} {lines[0]}".rstrip())
     for line in lines[1:]:
         print(" " * before + line)
-print("\n" + _("{points} of {of} points when last graded").format(points=total, of=sum(lab.points for lab in labs if not lab.is_bonus)))
+print()
+for part, points in earned.items():
+    of = sum(lab.points for lab in labs if lab.part == part)
+    print(_("part {part}: {points} of {of} points when last graded").format(part=part, points=points, of=of))
 next_is = _("next: ")
 print(next_is + f"\n{' ' * len(next_is)}".join(wrapped(next_step(labs), len(next_is))))

@@ -22,7 +22,6 @@
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
 #include "mesh/mesh.h"
-#include "model/stage.h"
 
 enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
 
@@ -157,7 +156,7 @@ static void finish_case(void)
 static void clear_away(Scenario *run)
 {
     if (run->stage)
-        stage_free(run->stage);
+        run->stage_free(run->stage);
     if (run->tape)
         tape_free(run->tape);
     if (run->model)

@@ -95,27 +95,18 @@ int verdict_points(const Verdict *verdict)
     return points;
 }
 
-/* Bonus labs are not missed by who leaves them out, but where only they are graded. */
-static bool counts(const Verdict *verdict, int i)
-{
-    bool all_are_bonus = true;
-    for (int k = 0; k < verdict->count; k++)
-        all_are_bonus = all_are_bonus && lab_is_bonus(verdict->labs[k].lab);
-    return all_are_bonus || !lab_is_bonus(verdict->labs[i].lab);
-}
-
 int verdict_of(const Verdict *verdict)
 {
     int of = 0;
     for (int i = 0; i < verdict->count; i++)
-        of += counts(verdict, i) ? verdict->labs[i].of : 0;
+        of += verdict->labs[i].of;
     return of;
 }
 
 bool verdict_is_full(const Verdict *verdict)
 {
     for (int i = 0; i < verdict->count; i++)
-        if (counts(verdict, i) && verdict->labs[i].points < verdict->labs[i].of)
+        if (verdict->labs[i].points < verdict->labs[i].of)
             return false;
     return true;
 }

@@ -60,9 +60,9 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
 
 /** Points earned in all labs. */
 int verdict_points(const Verdict *verdict);
-/** Points that there are to earn: those of bonus labs only where no other lab is graded. */
+/** Points that there are to earn in them. */
 int verdict_of(const Verdict *verdict);
-/** Has every lab that counts in verdict_of() all of its points? */
+/** Has every lab all of its points? */
 bool verdict_is_full(const Verdict *verdict);
 
 /** Whether every lab that was asked for has been graded. */
