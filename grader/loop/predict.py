@@ -1,0 +1,22 @@
+#!/usr/bin/python3
+"""make predict LAB=6 IS=1.5e6: writes down what the student expects of the number that make measure LAB=6 counts."""
+import math
+import os
+import re
+
+from labs import PREDICTIONS, _, give_up, in_unit, keep, kept_of_labs, the_lab, with_number
+
+lab, text = with_number(the_lab("predict")), os.environ.get("IS", "")
+example = f"make predict LAB={lab.number} IS=12345"
+if not text:
+    give_up(_("what do you predict? ") + lab.question, example)
+number = float(text) if re.fullmatch(r"\d{1,30}(\.\d{0,30})?([eE][+-]?\d{1,3})?", text, re.ASCII) else math.inf
+if math.isinf(number):
+    give_up(_("'{text}' is not a number").format(text=text), _("digits, without blanks and commas: {example}, or IS=1.5e6").format(example=example))
+kept = kept_of_labs(PREDICTIONS)
+mine = kept.setdefault(lab.number, {})
+mine["predicted"], mine["after measuring"] = number, "measured" in mine
+keep(PREDICTIONS, kept)
+print(lab.question)
+print(_("Your prediction: {number}").format(number=in_unit(number, lab)) + (_(" after measuring") if mine["after measuring"] else ""))
+print(_("Next: make measure LAB={lab} counts it, once your lab has full marks.").format(lab=lab.number))
