@@ -138,13 +138,6 @@ def the_lab(command):
     give_up(_("there is no lab '{lab}'").format(lab=asked), _("the labs are: {numbers}").format(numbers=numbers))
 
 
-def with_number(lab):
-    """The lab, if there is something to predict in it."""
-    if not lab.question:
-        give_up(_("lab {lab} has no number to predict").format(lab=lab.number), "Lab.predict, grader/labs/lab.h")
-    return lab
-
-
 def kept_of_labs(file):
     """What a file of the student's loop keeps by lab."""
     try:

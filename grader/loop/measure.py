@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 
-from labs import PREDICTIONS, _, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab, with_number
+from labs import PREDICTIONS, _, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
 
 ROUNDING = 0.01  # a prediction as near as this is right
 
@@ -20,14 +20,14 @@ def measured(lab):
 
 def compare(lab, predicted, number):
     if abs(predicted - number) <= ROUNDING * number:
-        print(_("You were right."))
+        print(_("The prediction is right."))
         return
     ratio = f"{number / predicted:.3g}" if predicted else "-"
     print(_("measured / predicted = {ratio}: the box \"Predict, then measure\" in {readme} says what to look at.").format(ratio=ratio, readme=in_language(f"{lab.folder}/README.md")))
 
 
 def main():
-    lab = with_number(the_lab("measure"))
+    lab = the_lab("measure")
     number = measured(lab)
     print(lab.question)
     if os.environ["AUTHOR"] == "solution":  # nobody's progress

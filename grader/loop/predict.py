@@ -4,9 +4,11 @@ import math
 import os
 import re
 
-from labs import PREDICTIONS, _, give_up, in_unit, keep, kept_of_labs, the_lab, with_number
+from labs import PREDICTIONS, _, give_up, in_unit, keep, kept_of_labs, the_lab
 
-lab, text = with_number(the_lab("predict")), os.environ.get("IS", "")
+lab, text = the_lab("predict"), os.environ.get("IS", "")
+if not lab.question:
+    give_up(_("lab {lab} has no number to predict").format(lab=lab.number), _("the box \"Predict, then measure\" of a lab's text asks for one"))
 example = f"make predict LAB={lab.number} IS=12345"
 if not text:
     give_up(_("what do you predict? ") + lab.question, example)
@@ -19,4 +21,4 @@ mine["predicted"], mine["after measuring"] = number, "measured" in mine
 keep(PREDICTIONS, kept)
 print(lab.question)
 print(_("Your prediction: {number}").format(number=in_unit(number, lab)) + (_(" after measuring") if mine["after measuring"] else ""))
-print(_("Next: make measure LAB={lab} counts it, once your lab has full marks.").format(lab=lab.number))
+print(_("Next: make measure LAB={lab} counts it, once the lab is solved.").format(lab=lab.number))
