@@ -98,7 +98,7 @@ static void read_predictions(const json_t *predictions, char text[PREDICTIONS_SI
         put_number(out, predicted);
         fputc('/', out);
         put_number(out, measured);
-        fputs(json_is_true(json_object_get(lab, "after measuring")) ? "*" : "", out);
+        fputs(json_is_true(json_object_get(lab, "late")) ? "*" : "", out);
     }
     fclose(out);
 }

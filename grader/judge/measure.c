@@ -36,8 +36,9 @@ int measure_lab(const Options *o)
     const Lab *lab = lab_of(o->lab);
     const Case *at = &lab->predict.at;
     if (!lab->predict.question)
-        give_up_with(N_("the box \"Predict, then measure\" of a lab's text asks for one"),
-                     _("lab %d has no number to predict"), lab->number);
+        give_up_with(
+            N_("a lab that has one asks for it in its text, in the box \"Predict, then measure\""),
+            _("lab %d has no number to predict"), lab->number);
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, lab->number, o->author);
     lines_of(runner);
     result = (LabResult){.lab = lab, .state = GRADED};

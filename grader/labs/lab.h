@@ -74,7 +74,7 @@ typedef struct Prediction {
      *  NULL: the lab has no such number */
     const char *question;
     const char *unit; /**< "bytes", to be translated; NULL: none */
-    Case at;          /**< the layout, the kind and the sizes of the case; 0: those of the usual one */
+    Case at; /**< the layout, the kind and the sizes of the case; 0: those of the usual one */
     CountFunction *count; /**< summed over all entries of all ranks */
 } Prediction;
 

@@ -20,9 +20,12 @@ Lab lab_08 = {
     .layouts = "4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6",
     .has_replicas = true,
     .starts_working = true,
-    .predict = {.question = N_("In a world of eight ranks with tp = 4, each rank brings its number in the world to an all-reduce on mesh->tp. What does rank 5 get?"),
-                .at = {.world = 8, .tp = 4},
-                .count = sum_on_rank_5},
+    .predict =
+        {.question =
+             N_("In a world of eight ranks with tp = 4, each rank contributes its world rank to an "
+                "all-reduce on mesh->tp. What does rank 5 get?"),
+         .at = {.world = 8, .tp = 4},
+         .count = sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

@@ -23,9 +23,12 @@ Lab lab_10 = {
     .has_replicas = true,
     .over_replicas = true,
     .starts_working = true,
-    .predict = {.question = N_("In a world of eight ranks with tp = 2, each rank brings its number in the world to an all-reduce on mesh->dp. What does rank 5 get?"),
-                .at = {.world = 8, .tp = 2},
-                .count = sum_on_rank_5},
+    .predict =
+        {.question =
+             N_("In a world of eight ranks with tp = 2, each rank contributes its world rank to an "
+                "all-reduce on mesh->dp. What does rank 5 get?"),
+         .at = {.world = 8, .tp = 2},
+         .count = sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

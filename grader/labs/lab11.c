@@ -311,7 +311,10 @@ Lab lab_11 = {
                 [GRADIENT] = "bucket_ready+buckets_finish",
                 [METRICS] = "metrics_synchronise",
                 [LAYOUT] = "bucket_ready+buckets_finish"},
-    .predict = {.question = N_("Eight ranks with tp = 2 train a model of 20,000 parameters, all split: each rank has one bucket of 10,000 gradients. How many bytes do the ranks send in all to average them once?"),
+    .predict = {.question = N_(
+                    "Eight ranks with tp = 2 train a model of 20,000 parameters, all split: each "
+                    "rank has one bucket of 10,000 gradients. How many bytes do the ranks send "
+                    "in all to average them once?"),
                 .unit = N_("bytes"),
                 .at = {.world = 8, .tp = 2, .kind = AVERAGING, .B = 20, .H = 500},
                 .count = bytes_of_one_bucket},

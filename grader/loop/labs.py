@@ -157,7 +157,7 @@ def in_unit(number, lab):
 def both_numbers(lab, kept):
     """What was predicted of a lab and what was measured, as a sentence; empty where neither was."""
     predicted, measured = (in_unit(kept[what], lab) if what in kept else "-" for what in ("predicted", "measured"))
-    late = _(" after measuring") if kept.get("after measuring") else ""
+    late = _(" after measuring") if kept.get("late") else ""
     return _("predicted{late}: {predicted}; measured: {measured}").format(late=late, predicted=predicted, measured=measured) if kept else ""
 
 

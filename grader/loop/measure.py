@@ -7,7 +7,7 @@ import sys
 
 from labs import PREDICTIONS, _, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
 
-ROUNDING = 0.01  # a prediction as near as this is right
+ROUNDING = 0.01  # a prediction as near as this is right: 1%
 
 
 def measured(lab):
@@ -20,7 +20,7 @@ def measured(lab):
 
 def compare(lab, predicted, number):
     if abs(predicted - number) <= ROUNDING * number:
-        print(_("The prediction is right."))
+        print(_("The prediction is right, to within 1%."))
         return
     ratio = f"{number / predicted:.3g}" if predicted else "-"
     print(_("measured / predicted = {ratio}: the box \"Predict, then measure\" in {readme} says what to look at.").format(ratio=ratio, readme=in_language(f"{lab.folder}/README.md")))

@@ -43,10 +43,9 @@ check "measuring the reference is nobody's progress" [ ! -e build/verdicts/predi
 by_rows() { # a whole row of the table on one rank
     python3 "$ROOT/grader/tests/answer.py" 03-own_range > "$(lab_file 3)"
     run make --silent measure LAB=3
-    [ "$status" = 0 ] && says "measured: $((2 * by_hand[3])) bytes"
+    [ "$status" = 0 ] && says "measured: $((2 * by_hand[3])) bytes" && make --silent reset LAB=3 > out 2>&1
 }
 check "lab 3, cut by rows: twice that of columns" by_rows
-check "and forgotten with its lab" make --silent reset LAB=3
 
 boxes() {
     python3 - "${!by_hand[@]}" -- "${by_hand[@]}" > out << 'PYTHON'
@@ -108,7 +107,7 @@ shown() { # shown WORDS: by make progress
     run make --silent progress
     [ "$status" = 0 ] && says "$1"
 }
-check "a prediction is written down" predicted "Your prediction: 48000 bytes" LAB=6 IS=4.8e4
+check "a prediction is written down" predicted "predicted: 48000 bytes; measured: -" LAB=6 IS=4.8e4
 check "and shown" shown "predicted: 48000 bytes; measured: -"
 copy_solution 6
 measured() { # measured WORDS ARGUMENTS...
@@ -118,7 +117,7 @@ measured() { # measured WORDS ARGUMENTS...
 check "measuring shows both" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
 check "their ratio, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
 check "progress shows both" shown "predicted: 48000 bytes; measured: 55296 bytes"
-check "a prediction after measuring is marked" predicted "55000 bytes after measuring" LAB=6 IS=55000
+check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
 check "in progress, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
 check "as near as one in a hundred is right" measured "The prediction is right." LAB=6
 copy_solution 8
@@ -174,14 +173,14 @@ manifest_has_them() {
     tar xzOf handed/both.tar.gz manifest.json > out && python3 -c '
 import json
 told = json.load(open("out"))["predictions"]
-assert told == {"6": {"predicted": 55000, "measured": 55296, "after measuring": True}, "7": {"predicted": 1000, "after measuring": False}}, told'
+assert told == {"6": {"predicted": 55000, "measured": 55296, "late": True}, "7": {"predicted": 1000, "late": False}}, told'
 }
 check "a hand-in carries the numbers" manifest_has_them
 mkdir handed/odd && tar xzf handed/both.tar.gz -C handed/odd && python3 - << 'PYTHON'
 import json
 path = "handed/odd/manifest.json"
 manifest = json.load(open(path))
-manifest["name"], manifest["predictions"] = "odd", {"1": 5, "6": {"predicted": "=1+1", "measured": 1e300, "after measuring": "\u001b[2J"}, "8": {}, "99": {"predicted": 1}}
+manifest["name"], manifest["predictions"] = "odd", {"1": 5, "6": {"predicted": "=1+1", "measured": 1e300, "late": "\u001b[2J"}, "8": {}, "99": {"predicted": 1}}
 json.dump(manifest, open(path, "w"))
 PYTHON
 echo '{' > "$kept"
