@@ -119,7 +119,7 @@ check "their ratio, and where to look" says 'measured / predicted = 1.15: the bo
 check "progress shows both" shown "predicted: 48000 bytes; measured: 55296 bytes"
 check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
 check "in progress, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
-check "as near as one in a hundred is right" measured "The prediction is right." LAB=6
+check "as near as one in a hundred is right" measured "The prediction is right, to within 1%." LAB=6
 copy_solution 8
 check "measuring without a prediction is possible" measured "predicted: -; measured: 22" LAB=8
 stack_of_mine() {
