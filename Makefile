@@ -156,7 +156,7 @@ $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl
 
 # Who grades does not wait for grader/stack.py to say what would train.
-ifneq ($(filter-out grade runners trace report start,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
           | $(ONEDNN) $(CATALOGUES)

@@ -149,9 +149,10 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
 	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
 
-# One case: its calls of MPI, ranks as columns; as a page, who holds what, which elements are wrong, who calls what.
-.PHONY: trace report
-trace report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
+# One case: its calls of MPI, ranks as columns; as a page, who holds what, which elements are wrong, who calls what;
+# the number of it that students predict.
+.PHONY: trace report measure
+trace report measure: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 trace:
 	$(call judge,$(RUNNERS)) --trace $(SHOWN)
 report:

@@ -107,7 +107,7 @@ check_stack() {
     '' | mine | solutions | serial) ;;
     *)
         ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
-        ! goal grade trace report debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
+        ! goal grade trace report measure debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
             "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
         ;;
     esac
@@ -120,7 +120,7 @@ check_backend() {
     cpu | cuda | emulated) ;;
     *) stop "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
     esac
-    [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace runners test test-slow ||
+    [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace measure runners test test-slow ||
         stop "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
             "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none')"
     case $TRANSPORT in
@@ -131,7 +131,7 @@ check_backend() {
     [[ $BACKEND != cpu ]] || stop "$(say 'NCCL works on GPU memory only')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
     [[ -z $NVCC || -n $NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
         "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
-    ! goal grade trace || stop "$(say 'the grader observes MPI calls')" \
+    ! goal grade trace measure || stop "$(say 'the grader observes MPI calls')" \
         "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"
 }
 
@@ -162,5 +162,5 @@ check_stack
 check_backend
 check_cluster
 # The first time takes a while.
-[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace report build ||
+[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

@@ -36,11 +36,12 @@ typedef struct Submission {
     char *entry;                  /**< its name in the folder */
     char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
     char created[32];         /**< when it was packed, as its manifest says; empty: it does not */
-    char remark[REMARK_SIZE]; /**< for the table's last column: sentences, or empty */
-    int unit[MOST_LABS];      /**< -1: the lab was not handed in */
-    bool refused;             /**< nothing in it could be read */
-    int pending;              /**< units that have not ended */
-    int points, of;           /**< earned, and what there was to earn */
+    char remark[REMARK_SIZE]; /**< for the table: sentences, or empty */
+    char predictions[PREDICTIONS_SIZE]; /**< those of its manifest */
+    int unit[MOST_LABS];                /**< -1: the lab was not handed in */
+    bool refused;                       /**< nothing in it could be read */
+    int pending;                        /**< units that have not ended */
+    int points, of;                     /**< earned, and what there was to earn */
 } Submission;
 
 /** One run of make gradebook. */

@@ -26,6 +26,7 @@ $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/
 hand-in: $(BUILD)/hand-in
 	mkdir -p $(BUILD)/hand-in-files
 	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" \
+	    --predictions $(BUILD)/verdicts/predictions.json \
 	    --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt

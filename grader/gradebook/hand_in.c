@@ -15,7 +15,7 @@
 #include "grader/judge/tokens.h"
 
 typedef struct HandIn {
-    const char *name, *labs, *out;
+    const char *name, *labs, *predictions, *out;
     Replacement *file;
     struct archive *archive; /* written to it */
     json_t *files, *not_started, *missing;
@@ -47,13 +47,17 @@ static HandIn options_of(int argc, char **argv)
 {
     static const struct option known[] = {{"name", required_argument, NULL, 'n'},
                                           {"labs", required_argument, NULL, 'l'},
+                                          {"predictions", required_argument, NULL, 'p'},
                                           {"out", required_argument, NULL, 'o'},
                                           {0}};
-    HandIn h = {.name = "", .labs = "labs", .out = ""};
+    HandIn h = {.name = "", .labs = "labs", .predictions = "", .out = ""};
     int option;
     Problem problem;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        *(option == 'n' ? &h.name : option == 'l' ? &h.labs : &h.out) = optarg;
+        *(option == 'n'   ? &h.name
+          : option == 'l' ? &h.labs
+          : option == 'p' ? &h.predictions
+                          : &h.out) = optarg;
     h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
@@ -145,10 +149,11 @@ static void put_manifest(HandIn *h)
     char created[32];
     time_t now = time(NULL);
     strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    json_t *json =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "format", "balise hand-in", "version",
-                  1, "kit", BALISE_VERSION, "name", h->name, "created", created, "files", h->files,
-                  "not started", h->not_started, "missing", h->missing);
+    json_t *predictions = json_load_file(h->predictions, 0, NULL);
+    json_t *json = json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o*}", "format",
+                             "balise hand-in", "version", 1, "kit", BALISE_VERSION, "name", h->name,
+                             "created", created, "files", h->files, "not started", h->not_started,
+                             "missing", h->missing, "predictions", predictions);
     char *text = json_dumps(json, JSON_INDENT(2));
     put_file(h, MANIFEST_NAME, text, strlen(text));
     free(text);

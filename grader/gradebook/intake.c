@@ -123,8 +123,9 @@ static json_t *examine(const Book *book, int submission)
         if (layout.lab[i])
             keep_source(book, submission, i, layout.lab[i]);
     Manifest manifest = manifest_of(&files, layout.root);
-    return json_pack("{s:b, s:s, s:s, s:s}", "refused", false, "remark", manifest.remark, "name",
-                     manifest.name, "created", manifest.created);
+    return json_pack("{s:b, s:s, s:s, s:s, s:s}", "refused", false, "remark", manifest.remark,
+                     "name", manifest.name, "created", manifest.created, "predictions",
+                     manifest.predictions);
 }
 
 static void limit(int what, rlim_t most)
@@ -161,15 +162,17 @@ static void take_result(Submission *submission, const char *place, int status)
 {
     json_t *json =
         WIFEXITED(status) && WEXITSTATUS(status) == 0 ? json_load_file(place, 0, NULL) : NULL;
-    const char *name = "", *remark = "", *created = "";
+    const char *name = "", *remark = "", *created = "", *predictions = "";
     int refused = true;
-    json_unpack(json, "{s:b, s:s, s:s, s?s}", "refused", &refused, "remark", &remark, "name", &name,
-                "created", &created);
+    json_unpack(json, "{s:b, s:s, s:s, s?s, s?s}", "refused", &refused, "remark", &remark, "name",
+                &name, "created", &created, "predictions", &predictions);
     name_after_entry(submission);
     if (*name)
         snprintf(submission->student, sizeof submission->student, "%s", name);
     snprintf(submission->created, sizeof submission->created, "%s", created);
     make_line(submission->created);
+    snprintf(submission->predictions, sizeof submission->predictions, "%s", predictions);
+    make_line(submission->predictions);
     submission->refused = refused;
     if (!json)
         add_remark(submission, "%s",

@@ -76,6 +76,33 @@ static void note_what_differs(const Files *files, const char *prefix, json_t *li
     }
 }
 
+static void put_number(FILE *out, const json_t *number)
+{
+    if (json_is_number(number))
+        fprintf(out, "%.15g", json_number_value(number));
+}
+
+/* Anybody may have written them: numbers alone are read, of labs that there are. `text` is all zeros. */
+static void read_predictions(const json_t *predictions, char text[PREDICTIONS_SIZE])
+{
+    FILE *out = fmemopen(text, PREDICTIONS_SIZE - 1, "w");
+    for (int i = 0; i < lab_count(); i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", lab_at(i)->number);
+        const json_t *lab = json_object_get(predictions, number);
+        const json_t *predicted = json_object_get(lab, "predicted");
+        const json_t *measured = json_object_get(lab, "measured");
+        if (!json_is_number(predicted) && !json_is_number(measured))
+            continue;
+        fprintf(out, "%s%s=", ftell(out) ? " " : "", number);
+        put_number(out, predicted);
+        fputc('/', out);
+        put_number(out, measured);
+        fputs(json_is_true(json_object_get(lab, "late")) ? "*" : "", out);
+    }
+    fclose(out);
+}
+
 Manifest manifest_of(const Files *files, const char *prefix)
 {
     Manifest manifest = {0};
@@ -97,6 +124,7 @@ Manifest manifest_of(const Files *files, const char *prefix)
                        "balise.h differ"),
                      kit, BALISE_VERSION);
         note_what_differs(files, prefix, json_object_get(json, "files"), &manifest);
+        read_predictions(json_object_get(json, "predictions"), manifest.predictions);
     }
     clean_text(manifest.remark);
     clean_text(manifest.created);

@@ -12,8 +12,9 @@
 #define MANIFEST_NAME "manifest.json"
 
 enum {
-    CHECKSUM_SIZE = 33, /**< bytes of a checksum as text, its end included */
-    NAME_BYTES = 128,   /**< of a student's name, its end included */
+    CHECKSUM_SIZE = 33,      /**< bytes of a checksum as text, its end included */
+    NAME_BYTES = 128,        /**< of a student's name, its end included */
+    PREDICTIONS_SIZE = 2048, /**< bytes of Manifest.predictions */
 };
 
 /** XXH3 with 128 bits, in hexadecimal. */
@@ -28,6 +29,8 @@ typedef struct Manifest {
     char name[NAME_BYTES]; /**< empty when there is none that can be one */
     char created[32];      /**< when it was packed, as it says itself: 2026-11-22T10:00:00Z */
     char remark[512];      /**< what does not fit; empty when all is well */
+    /** by lab, what was predicted and measured: "6=48000/55296 7=3328/3328*"; '*': predicted after measuring */
+    char predictions[PREDICTIONS_SIZE];
 } Manifest;
 
 /** Reads the manifest among `files` whose folder is `prefix` ("" or "ada/"), and compares the files with it. */

@@ -96,6 +96,8 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     else
         fprintf(out, ",%d,%d,", submission->points, of);
     put_cell(out, submission->remark);
+    fputc(',', out);
+    put_cell(out, submission->predictions);
     fputs("\r\n", out);
 }
 
@@ -111,7 +113,7 @@ void write_table(const Book *book)
             of += lab_points(lab_at(lab), (Check)check);
         fprintf(out, ",lab %d", lab_at(lab)->number);
     }
-    fprintf(out, ",total,of,remark\r\n");
+    fprintf(out, ",total,of,remark,predictions\r\n");
     for (int i = 0; i < book->count; i++)
         put_row(book, out, &book->submissions[i], of);
     fclose(out);
@@ -169,6 +171,9 @@ void write_report(const Book *book, int number)
         fprintf(out, _("%d points, seed %llu\n"), submission->points,
                 (unsigned long long)book->seed);
     fprintf(out, "%s%s\n", submission->remark, *submission->remark ? "\n" : "");
+    if (*submission->predictions)
+        fprintf(out, _("Predicted/measured, by lab (*: predicted after measuring): %s\n\n"),
+                submission->predictions);
     fputs(_("Each lab was graded on the reference solutions of the others. At home it may build on "
             "your own\n(STACK=mine, which the handout always uses), and then fail because of "
             "them.\n\n"),

@@ -33,6 +33,7 @@ typedef struct Options {
     bool list;        /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */
+    bool measure;         /**< print the number that students predict instead */
     int debug;            /**< the rank that gdb shall look at instead; -1: none */
     const char *stops;    /**< the functions in which it stops then */
     const char *format[MAX_OUTPUTS],

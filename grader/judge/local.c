@@ -181,18 +181,6 @@ static bool read_size(Reader *r, const char *word)
     return refuse(r, hint, _("lab %d has no size '%.60s'"), lab->number, word);
 }
 
-static Case case_of(const LocalShape *shape, const Lab *lab, uint64_t seed, int number, int world,
-                    int tp)
-{
-    Case c = lab_usual_case(lab, seed, number, world, tp);
-    for (int i = 0; i < CASE_SIZES; i++) {
-        int32_t size = *case_size_in((Case *)&shape->sizes, &case_sizes[i]);
-        if (size)
-            *case_size_in(&c, &case_sizes[i]) = size;
-    }
-    return c;
-}
-
 /* At each layout that it is for, those included that a later line adds. */
 static bool check_shape(Reader *r, const LocalShape *shape)
 {
@@ -202,7 +190,7 @@ static bool check_shape(Reader *r, const LocalShape *shape)
     for (const char *at = lab->layouts; (at = next_layout(at, &world, &tp));) {
         if (shape->world && (shape->world != world || shape->tp != tp))
             continue;
-        Case c = case_of(shape, lab, 0, 0, world, tp);
+        Case c = lab_case_with(lab, 0, 0, world, tp, &shape->sizes);
         const char *why = lab->misfit(&c);
         if (!why && (int64_t)c.B * c.S * c.H > 1 << 17)
             why = _("B times S times H may be up to 131072");
@@ -304,7 +292,7 @@ int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, 
         for (const char *at = lab->layouts;
              shape->lab == lab->number && (at = next_layout(at, &world, &tp));)
             if (!shape->world || (shape->world == world && shape->tp == tp))
-                cases[count++] = case_of(shape, lab, seed, i, world, tp);
+                cases[count++] = lab_case_with(lab, seed, i, world, tp, &shape->sizes);
     }
     return count;
 }

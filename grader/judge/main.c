@@ -150,6 +150,7 @@ static Options options_of(int argc, char **argv)
                    {"may-send", .text = &o.may_send},
                    {"margins", .on = &o.margins},
                    {"trace", .on = &o.trace},
+                   {"measure", .on = &o.measure},
                    {"list", .on = &o.list},
                    {"short-lived", .on = &o.short_lived},
                    {"sanitized", .on = &o.sandbox->sanitized},
@@ -171,8 +172,9 @@ static Options options_of(int argc, char **argv)
     }
     if (optind < argc)
         usage(_("too many arguments"));
-    if ((o.trace || o.picture || o.debug >= 0 || o.may_send) && !o.lab)
+    if ((o.trace || o.measure || o.picture || o.debug >= 0 || o.may_send) && !o.lab)
         give_up_with(o.trace        ? "make trace LAB=6"
+                     : o.measure    ? "make measure LAB=6"
                      : o.picture    ? "make report LAB=6"
                      : o.debug >= 0 ? "make debug LAB=6 RANK=1"
                                     : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
@@ -253,6 +255,8 @@ int main(int argc, char **argv)
         give_up(&problem);
     if (o.trace)
         return trace_lab(&o);
+    if (o.measure)
+        return measure_lab(&o);
     if (o.picture)
         return picture_lab(&o);
     if (o.debug >= 0)

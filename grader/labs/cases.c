@@ -194,3 +194,14 @@ Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp
               0};
     return usual_at(lab, &d, world, tp);
 }
+
+Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes)
+{
+    Case c = lab_usual_case(lab, seed, number, world, tp);
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int32_t size = *case_size_in((Case *)sizes, &case_sizes[i]);
+        if (size)
+            *case_size_in(&c, &case_sizes[i]) = size;
+    }
+    return c;
+}

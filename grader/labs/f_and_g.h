@@ -52,5 +52,7 @@ static inline bool is_operation(const Entry *entry, int part)
 
 /** What a rank does in a case of lab 1 or 9. */
 ScenarioFunction run_operations;
+/** Bytes that the ranks send in all in the first call of f and of g, forward and backward. */
+CountFunction bytes_of_f_and_g;
 /** What f, g and the gather may send. */
 AllowanceFunction operations_send_forward, operations_send_backward;

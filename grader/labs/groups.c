@@ -47,6 +47,15 @@ static void write_expected(Stream *stream, GroupName name, Members m, int rank)
     *numbers(stream, DEGREE_OF, name, 1) = m.count;
 }
 
+double sum_of_members(const Entry *entry, const double *numbers, GroupName name)
+{
+    const Label members = label_of(MEMBERS_OF, A_GROUP, name, 0);
+    double sum = 0;
+    for (int64_t i = 0; label_equal(&entry->label, &members) && i < entry->count; i++)
+        sum += numbers[i];
+    return sum;
+}
+
 void expect_groups(const Case *c, int rank, int mistake, Stream stream)
 {
     if (lab_of(c->lab)->over_replicas)

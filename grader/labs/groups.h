@@ -20,6 +20,8 @@ typedef struct Members {
     int stride; /**< from one to the next */
     int count;  /**< of the ranks */
 } Members;
+/** The sum of the members' numbers in the world, in an entry about the members of this group; else 0. */
+double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
 /** The tp group that a rank must be in. */
 Members tp_group(const Case *c, int rank);
 /** The dp group that a rank must be in. */

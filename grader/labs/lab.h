@@ -66,6 +66,19 @@ typedef struct Draw {
     uint64_t next; /**< index of the next number */
 } Draw;
 
+/** What an entry that rank `rank` has written adds to a number. */
+typedef double CountFunction(int rank, const Entry *entry, const double *numbers);
+
+/** A number that a student predicts, and that make measure counts in one case. */
+typedef struct Prediction {
+    /** what is asked, with all sizes that it takes, to be translated; the lab's text repeats it.
+     *  NULL: the lab has no such number */
+    const char *question;
+    const char *unit; /**< "bytes", to be translated; NULL: none */
+    Case at; /**< the layout, the kind and the sizes of the case; 0: those of the usual one */
+    CountFunction *count; /**< summed over all entries of all ranks */
+} Prediction;
+
 typedef struct Lab Lab;
 /** Appends the cases at one layout to `cases` and returns how many these are. */
 typedef int CasesFunction(const Lab *lab, Draw *draw, int world, int tp, Case *cases);
@@ -95,6 +108,7 @@ struct Lab {
      *  out, it is to do, and not wrong. */
     const char *written[CHECKS];
 
+    Prediction predict;          /**< what its students predict */
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
@@ -164,6 +178,8 @@ int case_size(const Case *c, int i);
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 /** The case of usual sizes at this layout, with inputs of its own for each `number`. */
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
+/** The same, with those of `sizes` that are not 0. */
+Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes);
 
 /** A probability of dropout that leaves little. */
 #define NEARLY_ONE (15.0 / 16)
@@ -192,6 +208,13 @@ enum {
     LONG_TEXTS = 3,   /**< at a world of 2 */
     MANY_SAMPLES = 4, /**< likewise */
 };
+
+/* ---- counting for predictions ---------------------------------------------------------------------------- */
+
+/** Bytes that the ranks send in all in the first step of the first layer, forward and backward. */
+CountFunction bytes_of_layer;
+/** Multiplications that rank 0 does there. */
+CountFunction multiplications_of_layer;
 
 /* ---- expectations that labs share ------------------------------------------------------------------------ */
 

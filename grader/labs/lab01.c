@@ -42,6 +42,12 @@ Lab lab_01 = {
     .points = {[FORWARD] = 3, [INPUT_GRADIENT] = 4, [COMMUNICATION] = 2},
     .layouts = "1 2 3 4 5",
     .sizes = SIZES_BSH,
+    .predict = {.question =
+                    N_("Four ranks call f and g once each, forward and backward, on x of 12,288 "
+                       "fp32 elements. How many bytes do the ranks send in all?"),
+                .unit = N_("bytes"),
+                .at = {.world = 4, .tp = 4, .B = 8, .S = 16, .H = 96},
+                .count = bytes_of_f_and_g},
     .kinds = {[USUAL] = {.expect = expect_operations, .mistakes = IN_SUMS},
               [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,

@@ -57,6 +57,13 @@ Lab lab_02 = {
     .sizes = SIZES_BSH | SIZE_OUT,
     .any_width = true,
     .cuts = {{"weight", CUT_0}},
+    .predict = {.question =
+                    N_("Four ranks hold a ColWiseLinear with in = 40 and out = 96, and x has 32 "
+                       "rows (B·S). How many multiplications does one rank do in a forward and a "
+                       "backward pass?"),
+                .unit = N_("multiplications"),
+                .at = {.world = 4, .tp = 4, .B = 4, .S = 8, .H = 40, .out = 96},
+                .count = multiplications_of_layer},
     .kinds = {{.scenario = scenario_02,
                .mistakes = IN_INPUT_GRADIENTS | IN_KEPT_WEIGHTS | IN_GATHERED_PARTS}},
     .forward = sent_forward_02,

@@ -68,6 +68,12 @@ Lab lab_03 = {
     .layouts = "1 2 3 4",
     .sizes = SIZES_BSH | SIZE_V,
     .cuts = {{"weight", CUT_0 | CUT_1}},
+    .predict = {.question = N_(
+                    "With your cut, four ranks look up 64 ids (B·S) in a table with V = 30 and H "
+                    "= 48. How many bytes do the ranks send in all, forward and backward?"),
+                .unit = N_("bytes"),
+                .at = {.world = 4, .tp = 4, .B = 4, .S = 16, .H = 48, .V = 30},
+                .count = bytes_of_layer},
     .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
     .forward = sent_forward_03,
     .backward = sent_backward_03,

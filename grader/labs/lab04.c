@@ -38,6 +38,11 @@ static const char *misfit_04(const Case *c)
     return c->H % c->tp ? _("tp must divide H") : NULL;
 }
 
+static double multiplications_forward(int rank, const Entry *entry, const double *numbers)
+{
+    return entry->label.what == FORWARD_OF ? multiplications_of_layer(rank, entry, numbers) : 0;
+}
+
 Lab lab_04 = {
     LAB_FILES_04,
     .title = N_("MultiHeadSelfAttention"),
@@ -52,6 +57,12 @@ Lab lab_04 = {
     .layouts = "1 2 3 4",
     .sizes = SIZES_BSH | SIZE_A,
     .cuts = {{"query", CUT_0}, {"key", CUT_0}, {"value", CUT_0}, {"output", CUT_1}},
+    .predict = {.question =
+                    N_("Four ranks share attention with B = 2, S = 64, H = 24 and A = 4. How many "
+                       "multiplications does one rank do in a forward pass?"),
+                .unit = N_("multiplications"),
+                .at = {.world = 4, .tp = 4, .B = 2, .S = 64, .H = 24, .A = 4},
+                .count = multiplications_forward},
     .kinds = {{.scenario = scenario_04,
                .mistakes = IN_ATTENTION | IN_INPUT_GRADIENTS | IN_KEPT_QUERIES | IN_KEPT_WEIGHTS}},
     .forward = sent,

@@ -56,6 +56,12 @@ Lab lab_06 = {
     .sizes = SIZES_BSH | SIZE_F | SIZE_OUT | SIZE_P,
     .any_width = true,
     .cuts = {{"up.weight", CUT_0}, {"down.weight", CUT_1}},
+    .predict = {.question =
+                    N_("Four ranks run the pair with in = 24, inner = 80 and out = 48, on 32 rows "
+                       "(B·S). How many bytes do the ranks send in all, forward and backward?"),
+                .unit = N_("bytes"),
+                .at = {.world = 4, .tp = 4, .B = 2, .S = 16, .H = 24, .F = 80, .out = 48},
+                .count = bytes_of_layer},
     .kinds = {{.scenario = scenario_06, .mistakes = IN_INNER_LAYERS | IN_INPUT_GRADIENTS}},
     .forward = sent_forward_06,
     .backward = sent_backward_06,

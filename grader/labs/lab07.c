@@ -82,6 +82,12 @@ static const char *misfit_07(const Case *c)
                                        : NULL;
 }
 
+static double bytes_of_weights(int rank, const Entry *entry, const double *numbers)
+{
+    const bool first = !strncmp(entry->label.name, "first.", strlen("first."));
+    return rank == 0 && entry->kind == PARAMETER && first ? 4 * (double)entry->count : 0;
+}
+
 Lab lab_07 = {
     LAB_FILES_07,
     .title = N_("Block and Classifier"),
@@ -102,6 +108,12 @@ Lab lab_07 = {
              {"attention.output", CUT_1},
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
+    .predict = {.question = N_(
+                    "Four ranks share one block with H = 16. How many bytes of fp32 weights does "
+                    "one rank hold?"),
+                .unit = N_("bytes"),
+                .at = {.world = 4, .tp = 4, .kind = BLOCK, .H = 16, .A = 4},
+                .count = bytes_of_weights},
     .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
               [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
     .forward = sent_forward_07,

@@ -8,6 +8,11 @@ void scenario_08(Scenario *run)
     write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
+static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
+{
+    return rank == 5 ? sum_of_members(entry, numbers, TP) : 0;
+}
+
 Lab lab_08 = {
     LAB_FILES_08,
     .title = N_("TP sub-communicator"),
@@ -15,6 +20,12 @@ Lab lab_08 = {
     .layouts = "4x2 6x2 6x3 8x4 4x1 4x4 6x1 6x6",
     .has_replicas = true,
     .starts_working = true,
+    .predict =
+        {.question =
+             N_("In a world of eight ranks with tp = 4, each rank contributes its world rank to an "
+                "all-reduce on mesh->tp. What does rank 5 get?"),
+         .at = {.world = 8, .tp = 4},
+         .count = sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

@@ -43,6 +43,12 @@ Lab lab_09 = {
     .sizes = SIZES_BSH,
     .starts_working = true,
     .starts_from = 1,
+    .predict = {.question = N_(
+                    "Six ranks with tp = 2 call f and g once each, forward and backward, on x of "
+                    "1,600 fp32 elements. How many bytes do the six ranks send in all?"),
+                .unit = N_("bytes"),
+                .at = {.world = 6, .tp = 2, .B = 4, .S = 8, .H = 50},
+                .count = bytes_of_f_and_g},
     .kinds = {{.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,

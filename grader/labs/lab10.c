@@ -10,6 +10,11 @@ void scenario_10(Scenario *run)
     write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
+static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
+{
+    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
+}
+
 Lab lab_10 = {
     LAB_FILES_10,
     .title = N_("DP sub-communicator"),
@@ -18,6 +23,12 @@ Lab lab_10 = {
     .has_replicas = true,
     .over_replicas = true,
     .starts_working = true,
+    .predict =
+        {.question =
+             N_("In a world of eight ranks with tp = 2, each rank contributes its world rank to an "
+                "all-reduce on mesh->dp. What does rank 5 get?"),
+         .at = {.world = 8, .tp = 2},
+         .count = sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

@@ -252,6 +252,14 @@ static Allowance sent_backward_11(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->N), z->part};
 }
 
+/* The second round has one bucket. */
+static double bytes_of_one_bucket(int rank, const Entry *entry, const double *numbers)
+{
+    const Label round = label_of(GRADIENT_OF, A_ROUND, 0, 1);
+    const bool counts = entry->kind == TRAFFIC && entry->count == 3;
+    return counts && label_equal(&entry->label, &round) ? 4 * numbers[0] : 0;
+}
+
 static Case usual_11(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_replicas(lab, d, world, tp);
@@ -303,6 +311,13 @@ Lab lab_11 = {
                 [GRADIENT] = "bucket_ready+buckets_finish",
                 [METRICS] = "metrics_synchronise",
                 [LAYOUT] = "bucket_ready+buckets_finish"},
+    .predict = {.question = N_(
+                    "Eight ranks with tp = 2 train a model of 20,000 parameters, all split: each "
+                    "rank has one bucket of 10,000 gradients. How many bytes do the ranks send "
+                    "in all to average them once?"),
+                .unit = N_("bytes"),
+                .at = {.world = 8, .tp = 2, .kind = AVERAGING, .B = 20, .H = 500},
+                .count = bytes_of_one_bucket},
     .kinds = {[DEALING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},

@@ -272,6 +272,12 @@ static const char *misfit_12(const Case *c)
                                        : NULL;
 }
 
+static double bytes_of_step(int rank, const Entry *entry, const double *numbers)
+{
+    const Label step = work_of(0);
+    return entry->kind == TRAFFIC && label_equal(&entry->label, &step) ? 4 * numbers[0] : 0;
+}
+
 Lab lab_12 = {
     LAB_FILES_12,
     .title = N_("Stages of a pipeline"),
@@ -294,6 +300,12 @@ Lab lab_12 = {
              {"attention.output", CUT_1},
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
+    .predict = {.question =
+                    N_("Three stages run a model of five blocks with H = 24 on two texts of 16 "
+                       "tokens. How many bytes do the ranks send in all, forward and backward?"),
+                .unit = N_("bytes"),
+                .at = {.world = 3, .tp = 1, .pp = 3, .B = 2, .S = 16, .H = 24, .blocks = 5},
+                .count = bytes_of_step},
     .kinds = {{.scenario = scenario_12}},
     .forward = sent_forward_12,
     .backward = sent_in_step_12,

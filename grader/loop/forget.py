@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Of make reset LAB=6: no hint of the lab was taken, and it was never graded."""
+"""Of make reset LAB=6: no hint of the lab was taken, nothing was predicted or measured, and it was never graded."""
 import json
 import os
 
-from labs import BUILD, HINTS, hints_taken, keep, text_of, the_lab
+from labs import BUILD, HINTS, PREDICTIONS, keep, kept_of_labs, text_of, the_lab
 
 lab = the_lab("reset")
-taken = hints_taken()
-if taken.pop(lab.number, None):
-    keep(HINTS, taken)
+for file in (HINTS, PREDICTIONS):
+    kept = kept_of_labs(file)
+    if kept.pop(lab.number, None):
+        keep(file, kept)
 for file in (f"{BUILD}/verdicts/{lab.number}.json", f"{BUILD}/verdicts/all.json", f"{BUILD}/verdicts/part{lab.part}.json"):
     try:
         verdict, of = json.loads(text_of(file) or ""), os.stat(file)

@@ -42,6 +42,7 @@ sys.excepthook = in_one_sentence
 
 BUILD = os.environ.get("BUILD", "build")
 HINTS = f"{BUILD}/verdicts/hints.json"
+PREDICTIONS = f"{BUILD}/verdicts/predictions.json"
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
@@ -82,6 +83,7 @@ class Lab:
         self.start = f"grader/start/{facts['folder']}/{facts['file']}"
         self.needs = [int(n) for n in facts["needs"].split()]
         self.points = sum(facts["points"].values())
+        self.question, self.unit = (_(text) if text else "" for text in (facts["question"], facts["unit"]))
 
     def is_untouched(self):
         """Is the file missing, or as it was at the start?"""
@@ -136,11 +138,27 @@ def the_lab(command):
     give_up(_("there is no lab '{lab}'").format(lab=asked), _("the labs are: {numbers}").format(numbers=numbers))
 
 
-def hints_taken():
+def kept_of_labs(file):
+    """What a file of the student's loop keeps by lab."""
     try:
-        return {int(number): count for number, count in json.loads(text_of(HINTS) or "{}").items()}
+        return {int(number): what for number, what in json.loads(text_of(file) or "{}").items()}
     except ValueError:
         return {}
+
+
+def hints_taken():
+    return kept_of_labs(HINTS)
+
+
+def in_unit(number, lab):
+    return f"{number:.15g} {lab.unit}".rstrip()
+
+
+def both_numbers(lab, kept):
+    """What was predicted of a lab and what was measured, as a sentence; empty where neither was."""
+    predicted, measured = (in_unit(kept[what], lab) if what in kept else "-" for what in ("predicted", "measured"))
+    late = _(" after measuring") if kept.get("late") else ""
+    return _("predicted{late}: {predicted}; measured: {measured}").format(late=late, predicted=predicted, measured=measured) if kept else ""
 
 
 def keep(file, content, times=None):

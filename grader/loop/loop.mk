@@ -5,9 +5,9 @@ NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE
 KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))
 in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: watch hint solution progress reset
+.PHONY: watch hint solution progress reset predict
 # With the same numbers each time, so that a change is the student's.
-watch hint solution progress reset: $(BUILD)/generated/labs.json | $(CATALOGUES)
+watch hint solution progress reset predict measure: $(BUILD)/generated/labs.json | $(CATALOGUES)
 watch:
 	$(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
 hint:
@@ -16,6 +16,11 @@ solution:
 	$(in_loop) ASK=$(call quoted,$(ASK)) grader/loop/solution.py
 progress:
 	$(in_loop) grader/loop/progress.py
+# A number that the student expects, and the same number counted by the grader in one case.
+predict:
+	$(in_loop) IS=$(call quoted,$(IS)) grader/loop/predict.py
+measure:
+	$(in_loop) MEASURING=$(call quoted,$(call judge,$(RUNNERS)) --measure) AUTHOR=$(AUTHOR) grader/loop/measure.py
 # As on the first day: the start file, no hint taken, nothing graded. A copy of the work is kept.
 reset: start
 	$(in_loop) grader/loop/forget.py

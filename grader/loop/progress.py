@@ -2,7 +2,7 @@
 """make progress: a row a lab, from what was graded last, and what to do next."""
 import os
 
-from labs import _, all_labs, bad, good, hints_taken, in_language, wrapped
+from labs import PREDICTIONS, _, all_labs, bad, both_numbers, good, hints_taken, in_language, kept_of_labs, quiet, wrapped
 
 
 def state_of(lab):
@@ -30,7 +30,7 @@ def next_step(labs):
     return _("all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them, make hand-in NAME=\"...\" packs them")
 
 
-labs, taken, earned = all_labs(), hints_taken(), {}
+labs, taken, predictions, earned = all_labs(), hints_taken(), kept_of_labs(PREDICTIONS), {}
 heads = (_("lab"), _("points"), _("hints"))
 hints_wide = max(5, len(heads[2]))
 print(f"  {heads[0]:32} {heads[1]:>6}  {heads[2]:>{hints_wide}}")
@@ -45,6 +45,9 @@ for lab in labs:
     print(f"  {lab.number:>2}  {_(lab.title):28} {points:>6}  {hints:>{hints_wide}} {mark} {lines[0]}".rstrip())
     for line in lines[1:]:
         print(" " * before + line)
+    if lab.number in predictions:
+        for line in wrapped(both_numbers(lab, predictions[lab.number]), 6):
+            print(" " * 6 + quiet(line))
 print()
 for part, points in earned.items():
     of = sum(lab.points for lab in labs if lab.part == part)

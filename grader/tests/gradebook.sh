@@ -47,8 +47,8 @@ refused "a DIR that is not there is refused" "cannot be read" build/gradebook --
 check "and leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
-refused "JOBS=0 is refused" "JOBS is a number" build/gradebook --dir many --out none.csv --jobs 0
-refused "a SEED that is none is refused" "SEED is a number" build/gradebook --dir many --out none.csv --seed x
+refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
+refused "a SEED that is none is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 
 # Killed when some verdicts are there.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &

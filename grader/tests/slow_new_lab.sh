@@ -11,7 +11,13 @@ done
 
 # 1. its text, its solution, its start file
 mkdir {labs,solutions,grader/start}/99-part-of-sum
-printf '# Balise 99: a part of the sum\n' | tee labs/99-part-of-sum/README.md > labs/99-part-of-sum/README.fr.md
+cat > labs/99-part-of-sum/README.md << 'MD'
+# Balise 99: a part of the sum
+
+> **Predict, then measure.** Three ranks run part_of_sum on x of 6 x 40 fp32 elements. How many bytes
+> do the ranks send in all? `make predict LAB=99 IS=12345`, then `make measure LAB=99`.
+MD
+cp labs/99-part-of-sum/README.md labs/99-part-of-sum/README.fr.md
 cat > solutions/99-part-of-sum/part-of-sum.c << 'C'
 /* Balise 99: each rank gets its rows of the sum over the world. */
 #include "balise.h"
@@ -87,12 +93,21 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return 2;
 }
 
+static double bytes_sent(int rank, const Entry *entry, const double *numbers)
+{
+    return entry->kind == TRAFFIC && entry->count == 3 ? 4 * numbers[0] : 0;
+}
+
 Lab lab_99 = {
     LAB_FILES_99,
     .title = N_("Part of the sum"),
     .points = {[FORWARD] = 2, [COMMUNICATION] = 1},
     .layouts = "1 2 3",
     .sizes = SIZES_BSH,
+    .predict = {.question = N_("Three ranks run part_of_sum on x of 6 x 40 fp32 elements. How many bytes do the ranks send in all?"),
+                .unit = N_("bytes"),
+                .at = {.world = 3, .tp = 3, .B = 2, .H = 40},
+                .count = bytes_sent},
     .kinds = {{.expect = expect_part, .mistakes = IN_SUMS}},
     .forward = sent,
     .backward = sent,
@@ -107,6 +122,20 @@ solved() {
     [ "$status" = 0 ] && says 'Score: 3/3'
 }
 check "the solution of a lab that was added by the steps of CONTRIBUTING.md has full marks, and make ends well" solved
+is_predicted() {
+    make --silent predict LAB=99 IS=1920 > out 2>&1 && make --silent measure LAB=99 SOLUTION=1 > out 2>&1 && says "The reference: $((4 * (3 - 1) * 6 * 40)) bytes"
+}
+check "its number can be predicted and measured" is_predicted
+has_nothing_to_predict() { # its record without that field
+    cp grader/labs/lab99.c kept.c
+    sed -i '/^    .predict = {/,/^                .count/d; /^static double bytes_sent/,/^}/d' grader/labs/lab99.c
+    make --silent predict LAB=99 IS=1 > out 2>&1
+    says 'lab 99 has no number to predict' && ! make --silent measure LAB=99 SOLUTION=1 > out 2>&1 && says 'lab 99 has no number to predict'
+    local ended=$?
+    cp kept.c grader/labs/lab99.c
+    return "$ended"
+}
+check "a lab without the field says that it has none" has_nothing_to_predict
 make start LAB=99 > out 2>&1 && make -j2 grade LAB=99 SEED=1 > out 2>&1
 status=$?
 is_to_do() {

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# make predict and make measure: each lab's number is what its text's formula gives; progress, hand-in and gradebook show both numbers.
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree predict
+unset STACK SEED LAB IS
+
+run() { # run COMMAND...: its words in out, its status in $status
+    "$@" > out 2>&1
+    status=$?
+}
+one_error() { # one_error WORDS COMMAND...
+    run "${@:2}"
+    [ "$status" = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c 'HINT: ' out)" = 1 ] && says "$1"
+}
+make --silent build/generated/labs.json > out 2>&1
+
+# ---- the numbers, by hand from the sizes in the question
+
+declare -A by_hand=(
+    [1]=$((4 * 2 * 2 * (4 - 1) * 8 * 16 * 96))                     # f backward and g forward are all-reduces
+    [2]=$((3 * 32 * 40 * 96 / 4))                                  # y, dx, dW
+    [3]=$((4 * (4 - 1) * 64 * 48))                                 # the reference joins columns
+    [4]=$((4 * 2 * 64 * 24 * 24 / 4 + 2 * 2 * 64 * 64 * 24 / 4))   # q, k, v, output; scores and their sums
+    [5]=$((4 * ((4 - 1) * 32 * (80 + 48) + 2 * (4 - 1) * 32 * (24 + 80))))
+    [6]=$((4 * (2 * (4 - 1) * 32 * 48 + 2 * (4 - 1) * 32 * 24)))
+    [7]=$((4 * (12 * 16 * 16 / 4 + 4 * 16)))                       # the norms are whole
+    [8]=$((4 + 5 + 6 + 7))
+    [9]=$((4 * 3 * 2 * 2 * (2 - 1) * 4 * 8 * 50))                  # three groups
+    [10]=$((1 + 3 + 5 + 7))
+    [11]=$((4 * 2 * (4 - 1) * 20000))
+)
+labs=$(python3 -c 'import json; print(*[lab["number"] for lab in json.load(open("build/generated/labs.json"))])')
+measures_by_hand() { # measures_by_hand LAB
+    run make --silent measure LAB="$1" SOLUTION=1
+    [ "$status" = 0 ] && grep -qE "^The reference: ${by_hand[$1]}( [a-z]+)?$" out
+}
+for lab in $labs; do
+    check "lab $lab: the number that make measure counts for the reference is that of the formula" measures_by_hand "$lab"
+done
+check "measuring the reference is nobody's progress" [ ! -e build/verdicts/predictions.json ]
+by_rows() { # a whole row of the table on one rank
+    python3 "$ROOT/grader/tests/answer.py" 03-own_range > "$(lab_file 3)"
+    run make --silent measure LAB=3
+    [ "$status" = 0 ] && says "measured: $((2 * by_hand[3])) bytes" && make --silent reset LAB=3 > out 2>&1
+}
+check "lab 3, cut by rows: twice that of columns" by_rows
+
+boxes() {
+    python3 - "${!by_hand[@]}" -- "${by_hand[@]}" > out << 'PYTHON'
+import gettext, glob, json, os, re, sys
+cut = sys.argv.index("--")
+numbers = dict(zip(map(int, sys.argv[1:cut]), sys.argv[cut + 1:]))
+french = gettext.translation("balise", "build/locale", ["fr"]) if glob.glob("build/locale/fr/*/*.mo") else None
+plain = lambda text: " ".join(text.replace("`", "").replace("\n>", "\n").split())
+wrong = []
+for lab in json.load(open("build/generated/labs.json")):
+    n = lab["number"]
+    for path, title in ((f"labs/{lab['folder']}/README.md", "Predict, then measure."), (f"labs/{lab['folder']}/README.fr.md", "Prédisez, puis mesurez.")):
+        found = re.findall(r"^> \*\*" + title + r"\*\*(?:.*\n>)*.*\n", open(path).read(), re.M)
+        if len(found) != 1:
+            wrong.append(f"{path}: {len(found)} boxes")
+            continue
+        box, asked = plain(found[0]), lab["question"] if path.endswith("/README.md") else french.gettext(lab["question"]) if french else ""
+        if asked not in box:
+            wrong.append(f"{path}: its question is not that of grader/labs: {asked}")
+        if found[0].count("\n") > 8:
+            wrong.append(f"{path}: more than 8 lines")
+        if set(re.findall(r"LAB=(\d+)", box)) != {str(n)} or not re.search(rf"make predict LAB={n} IS=\d+", box) or f"make measure LAB={n}" not in box:
+            wrong.append(f"{path}: its commands")
+        if re.search(rf"\b{numbers[n]}\b", re.sub(r"(?<=\d)[ ,](?=\d{3})", "", box)):
+            wrong.append(f"{path}: it tells the number")
+for path in ("solutions/README.md", "solutions/README.fr.md"):
+    text = re.sub(r"(?<=\d)[ ,](?=\d{3})", "", open(path).read())
+    wrong += [f"{path}: not the number of lab {n}" for n, number in numbers.items() if not re.search(rf"^\| {n} \| {number}\b", text, re.M)]
+print("\n".join(wrong))
+sys.exit(bool(wrong))
+PYTHON
+}
+check "each text has one box in each language, with its record's question, its own commands and no answer; the instructor's notes have it" boxes
+
+# ---- a student's day
+
+check "no lab is one error" one_error "which lab?" make --silent predict IS=1
+check "a lab that there is not is one error" one_error "there is no lab '12'" make --silent predict LAB=12 IS=1
+check "so it is for measure" one_error "there is no lab '12'" make --silent measure LAB=12
+check "without a number, the question is said" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
+for word in abc 48,000 nan inf -5 1e999 "4 8" 0x10 "1';"; do
+    check "IS=$word is refused" one_error "'$word' is not a number" make --silent predict LAB=6 IS="$word"
+done
+check "what was refused is not kept" grep -qx '{}' build/verdicts/predictions.json
+six=$(lab_file 6)
+check "a lab that is not begun is not measured" one_error "make grade LAB=6" make --silent measure LAB=6
+check "nor one whose start file works" one_error "make grade LAB=5" make --silent measure LAB=5
+copy_solution 6
+sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
+check "nor one that is wrong" one_error "make grade LAB=6" make --silent measure LAB=6
+echo 'no C' >> "$six"
+check "nor one that does not build" one_error "does not build" make --silent measure LAB=6
+
+predicted() { # predicted WORDS ARGUMENTS...
+    run make --silent predict "${@:2}"
+    [ "$status" = 0 ] && says "$1"
+}
+shown() { # shown WORDS: by make progress
+    run make --silent progress
+    [ "$status" = 0 ] && says "$1"
+}
+check "a prediction is written down" predicted "predicted: 48000 bytes; measured: -" LAB=6 IS=4.8e4
+check "and shown" shown "predicted: 48000 bytes; measured: -"
+copy_solution 6
+measured() { # measured WORDS ARGUMENTS...
+    run make --silent measure "${@:2}"
+    [ "$status" = 0 ] && says "$1"
+}
+check "measuring shows both" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
+check "their ratio, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
+check "progress shows both" shown "predicted: 48000 bytes; measured: 55296 bytes"
+check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
+check "in progress, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
+check "as near as one in a hundred is right" measured "The prediction is right, to within 1%." LAB=6
+copy_solution 8
+check "measuring without a prediction is possible" measured "predicted: -; measured: 22" LAB=8
+stack_of_mine() {
+    copy_solution 1
+    run make --silent measure LAB=6 STACK=mine
+    [ "$status" = 0 ] && says "measured: 55296 bytes"
+}
+check "on the student's own labs the number is the same" stack_of_mine
+
+# ---- what is kept
+
+kept=build/verdicts/predictions.json
+unharmed() { # unharmed FILE: as it was before
+    cmp "$kept" before > out 2>&1
+}
+cp "$kept" before
+ln -s /dev/full "$kept.new"
+check "a full disk is one error" one_error "No space left" make --silent predict LAB=7 IS=1
+check "and loses nothing" unharmed
+rm -f "$kept.new"
+mv build/verdicts verdicts && touch build/verdicts
+check "a folder that cannot be written is one error" one_error "build/verdicts" make --silent predict LAB=7 IS=1
+rm build/verdicts && mv verdicts build/verdicts
+interrupted() {
+    LAB=6 BUILD=build AUTHOR=student MEASURING="sleep 600" setsid env --default-signal=INT "$ROOT/grader/loop/measure.py" > out 2>&1 &
+    local measuring=$!
+    until pgrep -P "$measuring" -x sleep > /dev/null || ! kill -0 "$measuring" 2> /dev/null; do sleep 0.1; done
+    kill -INT -- "-$measuring"
+    wait "$measuring"
+    [ $? = 130 ] && [ ! -s out ] && [ ! -e "$kept.new" ] && unharmed
+}
+check "Ctrl-C while it measures leaves what was kept" interrupted
+forgets_one() {
+    make --silent reset LAB=8 > out 2>&1 && python3 -c 'import json; assert list(json.load(open("build/verdicts/predictions.json"))) == ["6"]'
+}
+check "reset forgets the lab's numbers, and no other's" forgets_one
+
+# ---- handed in
+
+hand_in() { # hand_in NAME
+    make --silent hand-in NAME="$1" OUT="handed/$1.tar.gz" > out 2>&1
+}
+row_ends() { # row_ends NAME COLUMN: the last column
+    grep -qE "^\"$1\",.*,\"$2\"[[:space:]]*$" grades.csv
+}
+mkdir handed
+find labs -name '*.c' ! -path "$six" -delete # the others are not handed in
+make --silent predict LAB=7 IS=1e3 > out 2>&1
+hand_in both
+manifest_has_them() {
+    tar xzOf handed/both.tar.gz manifest.json > out && python3 -c '
+import json
+told = json.load(open("out"))["predictions"]
+assert told == {"6": {"predicted": 55000, "measured": 55296, "late": True}, "7": {"predicted": 1000, "late": False}}, told'
+}
+check "a hand-in carries the numbers" manifest_has_them
+mkdir handed/odd && tar xzf handed/both.tar.gz -C handed/odd && python3 - << 'PYTHON'
+import json
+path = "handed/odd/manifest.json"
+manifest = json.load(open(path))
+manifest["name"], manifest["predictions"] = "odd", {"1": 5, "6": {"predicted": "=1+1", "measured": 1e300, "late": "\u001b[2J"}, "8": {}, "99": {"predicted": 1}}
+json.dump(manifest, open(path, "w"))
+PYTHON
+echo '{' > "$kept"
+hand_in broken
+rm "$kept"
+hand_in none
+make --silent gradebook DIR=handed OUT=grades.csv SEED=5 JOBS=1 > out 2>&1
+cp grades.csv out
+check "the table's last column is predictions" grep -qE '^student,.*,total,of,remark,predictions[[:space:]]*$' grades.csv
+check "it has what was predicted and measured" row_ends both '6=55000/55296\* 7=1000/'
+check "nothing where nothing was" row_ends none ''
+check "nothing where the student's file is broken" row_ends broken ''
+check "of a manifest that somebody wrote, numbers alone" row_ends odd '6=/1e\+300'
+check "the points are those of the lab" [ "$(grep -c ',10,100,' grades.csv)" = 4 ]
+report_has_them() {
+    cp grades-reports/both.tar.gz.txt out
+    says "Predicted/measured, by lab (*: predicted after measuring): 6=55000/55296* 7=1000/" && ! grep -q Predicted grades-reports/none.tar.gz.txt
+}
+check "a report has them, where there are some" report_has_them
+finish
