@@ -141,7 +141,8 @@ GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
 GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
 LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
-judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
+CHOSEN_LABS = $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
+judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(CHOSEN_LABS)
 grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "balise.h"
 #include "grader/gradebook/manifest.h"
 
 enum {

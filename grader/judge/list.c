@@ -11,8 +11,8 @@ static json_t *lab_json(const Lab *lab)
             json_object_set_new(points, check_keys[check], json_integer(lab->points[check]));
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:s?, s:s?}", "number", lab->number,
                      "folder", lab->folder, "file", lab->file, "title", lab->title, "needs",
-                     lab->needs, "layouts", lab->layouts, "part", lab->part, "points",
-                     points, "question", lab->predict.question, "unit", lab->predict.unit);
+                     lab->needs, "layouts", lab->layouts, "part", lab->part, "points", points,
+                     "question", lab->predict.question, "unit", lab->predict.unit);
 }
 
 void list_labs(FILE *out)

@@ -40,7 +40,7 @@ check "at first no lab is started, and the first one is next" line_of 6 '- +not 
 check "hints come one at a time, and each once" every_hint_in_turn
 check "AGAIN=1 shows those that were taken" all_again
 check "progress tells how many were taken" line_of 6 "$hints/$hints"
-check "a lab that there is not is one error" one_error "there is no lab '12'" make --silent hint LAB=12
+check "a lab that there is not is one error" one_error "there is no lab '42'" make --silent hint LAB=42
 check "no lab is one error" one_error "which lab?" make --silent hint
 
 check "the reference is not shown before the lab is graded" one_error "not been graded yet" make --silent solution LAB=6

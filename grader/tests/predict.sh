@@ -30,6 +30,7 @@ declare -A by_hand=(
     [9]=$((4 * 3 * 2 * 2 * (2 - 1) * 4 * 8 * 50))                  # three groups
     [10]=$((1 + 3 + 5 + 7))
     [11]=$((4 * 2 * (4 - 1) * 20000))
+    [12]=$((4 * 2 * (3 - 1) * 2 * 16 * 24))                        # two borders, forward and backward
 )
 labs=$(python3 -c 'import json; print(*[lab["number"] for lab in json.load(open("build/generated/labs.json"))])')
 measures_by_hand() { # measures_by_hand LAB
@@ -83,8 +84,8 @@ check "each text has one box in each language, with its record's question, its o
 # ---- a student's day
 
 check "no lab is one error" one_error "which lab?" make --silent predict IS=1
-check "a lab that there is not is one error" one_error "there is no lab '12'" make --silent predict LAB=12 IS=1
-check "so it is for measure" one_error "there is no lab '12'" make --silent measure LAB=12
+check "a lab that there is not is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
+check "so it is for measure" one_error "there is no lab '42'" make --silent measure LAB=42
 check "without a number, the question is said" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
 for word in abc 48,000 nan inf -5 1e999 "4 8" 0x10 "1';"; do
     check "IS=$word is refused" one_error "'$word' is not a number" make --silent predict LAB=6 IS="$word"

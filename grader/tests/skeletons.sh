@@ -13,18 +13,22 @@ for lab in "${labs[@]}"; do
     [ "$lab" = 9 ] || check "lab $lab is handed out as its start file in grader/start" same_as_start "$(lab_file "$lab")"
 done
 
-grade
 not_started() {
     grep -q "^Lab $1 .*not started  0/" out
 }
-for lab in "${labs[@]}"; do
+grade PART=2
+check "untouched, lab 12 is not started" not_started 12
+check "part 2 has points of its own" scores 0/10
+grade
+for lab in "${labs[@]:0:11}"; do
     check "untouched, lab $lab is not started" not_started "$lab"
 done
+check "part 1 is graded without part 2" eval '! not_started 12'
 check "untouched, lab 9 says how it begins" says "make start LAB=9"
 check "untouched labs give no points" scores 0/100
 check "untouched labs are no success" [ "$status" != 0 ]
 
-for lab in 5 7 8 10 11; do
+for lab in 5 7 8 10 11 12; do
     printf '\n/* a remark */\n' >> "$(lab_file $lab)"
     grade LAB=$lab
     check "a remark in a file that works from the start does not start lab $lab" not_started $lab
