@@ -102,6 +102,8 @@ Lab lab_07 = {
              {"attention.output", CUT_1},
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
+    .still_whole = N_("every rank holds all of parameter %s, as FeedForward and Linear do: "
+                      "ColRowLinearPair splits it (%s)"),
     .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
               [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
     .forward = sent_forward_07,
