@@ -27,9 +27,47 @@ guarded() {
     objcopy "${options[@]}" "$1" "$2"
 }
 
-rm -f "$out.failed"
-parts=() copies=()
+# Names of what the lab keeps from call to call, whichever layer it is called for: of the variables of a function without its number.
+variables() {
+    nm "$1" | sed -nE '/ [bBdDC] __/d; s/.* [bBdDC] ([^.]*)(\.[0-9]+)?$/\1/p' | sort -u | head -3
+}
+
+# Fields of grader/labs.mk, a lab a line: number, labs that it builds on, functions.
+labs() {
+    sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
+}
+
+tell_undefined() {
+    local name owner needs strange=()
+    needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
+    for name in $undefined; do
+        owner=$(labs | sed -n "s/^\([0-9]*\),.* $name .*/\1/p" | head -1)
+        if [ -z "$owner" ]; then
+            strange+=("$name")
+        elif [ -n "$needs" ]; then
+            tell 'lab %s calls %s, which lab %s defines, but it builds only on lab %s' "$lab" "$name" "$owner" "${needs// /, }"
+        else
+            tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "$name" "$owner"
+        fi
+    done
+    if [ ${#strange[@]} -gt 0 ] || [ -z "$undefined" ]; then
+        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]:-$(say 'see below')}"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
+    else
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
+    fi
+    [ -n "$undefined" ] || head -5 "$out.messages"
+}
+
+rm -f "$out.failed" "$out.variables"
+parts=() copies=() missing=()
 for object in "$@"; do
+    case $object in
+    */labs*/missing/*)
+        missing+=("$(basename "$object" .o)")
+        continue
+        ;;
+    esac
     if [ -e "$object.failed" ]; then
         cp "$object.failed" "$out.failed"
         leave_empty
@@ -38,21 +76,22 @@ for object in "$@"; do
     */labs/* | */student/*)
         copy=$out.${object##*/}
         guarded "$object" "$copy"
+        case $object in */"$lab.o") variables "$object" > "$out.variables" ;; esac
         parts+=("$copy")
         copies+=("$copy")
         ;;
     *) parts+=("$object") ;;
     esac
 done
+if [ ${#missing[@]} -gt 0 ]; then
+    "${0%/*}/stack.py" missing "${missing[@]}" > "$out.failed"
+    leave_empty
+fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out" $LDLIBS 2> "$out.messages"; then
-    missing=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3 | tr '\n' ' ')
-    {
-        tell 'lab %s calls an undefined function: %s' "$lab" "${missing:-$(say 'see below')}"
-        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
-        [ -n "$missing" ] || head -5 "$out.messages"
-    } > "$out.failed"
+    undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
+    tell_undefined > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty
 fi

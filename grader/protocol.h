@@ -42,6 +42,7 @@ typedef struct Case {
     int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
     int32_t delay;       /**< one rank comes late to each pass */
     int32_t more_B;      /**< samples that a layer's second step has more than the first, or -1 */
+    int32_t apart;       /**< the ranks of a tp group are not neighbours: {0 2} {1 3} */
     int32_t idle; /**< in the second step weights of the last rank and its part of sums are 0 */
 } Case;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """stack.py [STACK [UPTO]]: the labs that one program is made of, as make reads them; a fact a line, NAME=VALUE.
 stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
-stack.py missing LAB: why a lab that stands on this one waits. stack.py start LAB: its start file.
+stack.py missing LAB...: why a lab that stands on these waits. stack.py start LAB: its start file.
 
 STACK is mine, solutions (also where nothing is said) or serial. At stage n a function is that of the last lab up to n that defines it, or
 what stands there before any lab. Without UPTO the stage is the last one whose labs are there: of grader/labs.mk, or, with mine, started."""
@@ -125,8 +125,10 @@ def main(arguments):
         print(start_file(int(arguments[1])))
         return 0
     if arguments[:1] == ["missing"]:
-        print("waits:", _("it builds on lab %s, which is not started") % arguments[1])
-        print(_("  HINT: ") + _("run make grade LAB=%s first") % arguments[1])
+        lacking = arguments[1:]
+        print("waits:", _("it builds on lab %s, which is not started") % lacking[0] if len(lacking) == 1
+              else _("it builds on labs that are not started: %s") % ", ".join(lacking))
+        print(_("  HINT: ") + _("run make grade LAB=%s first") % lacking[0])
         return 0
     telling = arguments[:1] == ["tell"]
     kind, upto = (arguments[telling:] + ["", ""])[:2]

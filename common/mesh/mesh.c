@@ -1,6 +1,35 @@
 /* The grid of ranks. */
 #include "mesh/mesh.h"
 
+#include "base/language.h"
+#include "base/run.h"
+
+/* A balise sets the fields of its own group, and leaves those of the other one and the world
+ * alone. */
+static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
+{
+    const struct {
+        const char *name;
+        bool changed;
+    } fields[] = {
+        {"world", mesh->world != before->world},
+        {"dp", makes_tp && mesh->dp != before->dp},
+        {"dp_rank", makes_tp && mesh->dp_rank != before->dp_rank},
+        {"dp_degree", makes_tp && mesh->dp_degree != before->dp_degree},
+        {"tp", !makes_tp && mesh->tp != before->tp},
+        {"tp_rank", !makes_tp && mesh->tp_rank != before->tp_rank},
+        {"tp_degree", !makes_tp && mesh->tp_degree != before->tp_degree},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].changed)
+            misuse(makes_tp ? N_("balise 8 sets tp, tp_rank and tp_degree, and leaves the rest of "
+                                 "the mesh as it is")
+                            : N_("balise 10 sets dp, dp_rank and dp_degree; the tp group stays the "
+                                 "one that balise 8 has made"),
+                   "%s changed mesh->%s", makes_tp ? "mesh_init_tp" : "mesh_init_dp",
+                   fields[i].name);
+}
+
 /* Stages are far apart: consecutive ranks split a layer, then come the replicas, then the stages. So what balises 8 and 10 see as
  * their world is one stage. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
@@ -12,8 +41,12 @@ void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
         mesh->pp = group_split(world, rank % ranks_of_a_stage, rank);
         mesh->world = group_split(world, mesh->pp_rank, rank);
     }
+    Mesh before = *mesh;
     mesh_init_tp(mesh, tp);
+    keeps_the_rest(&before, mesh, true);
+    before = *mesh;
     mesh_init_dp(mesh);
+    keeps_the_rest(&before, mesh, false);
     mesh->world = world;
 }
 

@@ -193,6 +193,20 @@ static int worth_looked_at(const LabResult *result)
     return worth;
 }
 
+/* The linker leaves the names beside the runner. */
+static void read_variables(LabResult *result, const char *runner)
+{
+    char path[600], name[64];
+    snprintf(path, sizeof path, "%s.variables", runner);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return;
+    while (fscanf(file, "%63s", name) == 1)
+        append(result->variables, sizeof result->variables, "%s`%s`",
+               result->variables[0] ? ", " : "", name);
+    fclose(file);
+}
+
 void grade_lab(LabResult *result, const Options *o)
 {
     enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
@@ -201,6 +215,7 @@ void grade_lab(LabResult *result, const Options *o)
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
+    read_variables(result, runner);
     printed_forget(runner);
     if (!is_untouched(result, o) && !has_no_runner(result, runner))
         judge_lab(result, o, runner);
@@ -239,6 +254,13 @@ static bool passes(int number, const Options *o, const LabResult *before, int co
     return own.points == own.of;
 }
 
+/* Has a start file stood in for a lab? Then this lab has come to its TODO. */
+static bool todo_of_another(const LabResult *result)
+{
+    int number;
+    return sscanf(result->remark, "TODO(%d)", &number) == 1 && number != result->lab->number;
+}
+
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
@@ -261,7 +283,10 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
         append(result->stack, sizeof result->stack, "%s", _("; "));
     if (reference[0])
         append(result->stack, sizeof result->stack,
-               _("on the reference for lab %s, which you have not started"), reference);
+               todo_of_another(result)
+                   ? _("without lab %s, which you have not started")
+                   : _("on the reference for lab %s, which you have not started"),
+               reference);
     if (broken[0])
         append(result->stack, sizeof result->stack,
                _("\none of your earlier labs fails its own checks, so look there first: lab %s"),

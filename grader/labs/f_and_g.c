@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "grader/labs/groups.h"
+
 #ifdef BALISE_DOUBLE
 #include "backend/reference/arithmetic.h"
 #endif
@@ -30,12 +32,7 @@ static bool is_gather(int part)
 
 int operation_shared(const Case *c, int rank)
 {
-    return -1 - rank / c->tp;
-}
-
-int operation_first(const Case *c, int rank)
-{
-    return rank / c->tp * c->tp;
+    return -1 - tp_group(c, rank).first;
 }
 
 void operation_key(char key[KEY_SIZE], const char *what, int part, int call)
@@ -123,7 +120,7 @@ static void run_part(Scenario *run, int part)
 /* A replica has nothing to wait for in another: one of them makes some calls more. */
 static void some_calls_more(Scenario *run)
 {
-    if (replicas_of(&run->c) < 2 || group_rank(run->mesh->world) >= run->c.tp)
+    if (replicas_of(&run->c) < 2 || tp_group(&run->c, group_rank(run->mesh->world)).first > 0)
         return;
     for (int part = F; part <= GATHER_LAST; part++) {
         tape_reset(run->tape, (TapeBatch){.seed = run->c.key, .samples = run->samples});
@@ -146,7 +143,8 @@ void run_operations(Scenario *run)
 /* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this rank's part of dy. */
 typedef struct World {
     Scenario run;
-    int rank, mistake;
+    int rank, place, mistake; /* its place in its tp group */
+    Members group;
 } World;
 
 static Tensor *input_of(World *world, const char *what, int part, int call, int rank, Shape shape)
@@ -156,24 +154,23 @@ static Tensor *input_of(World *world, const char *what, int part, int call, int 
     return random_input(&world->run, key, rank, shape, false);
 }
 
-/* Does a wrong sum leave out this rank's contribution? */
-static bool left_out(const World *world, int rank)
+/* Does a wrong sum leave out what the rank at this place contributes? */
+static bool left_out(const World *world, int place)
 {
-    return rank != world->rank && (world->mistake == OWN_ONLY ||
-                                   (world->mistake == PAIRS_ONLY && rank != (world->rank ^ 1)));
+    return place != world->place && (world->mistake == OWN_ONLY ||
+                                     (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
 }
 
 /* In single precision, too, whose errors are measured, each run adds in another order. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
-    bool over_world = world->mistake == OTHER_REPLICAS;
-    int first = over_world ? 0 : operation_first(&world->run.c, world->rank),
-        count = over_world ? world->run.c.world : world->run.c.tp;
-    const Order order = reference_order(count);
-    for (int64_t n = 0, k = order.first; n < count; n++, k = order_next(order, k)) {
-        const int rank = first + (int)k;
-        Tensor *x = left_out(world, rank) ? NULL : input_of(world, what, part, call, rank, shape);
+    const Members of =
+        world->mistake == OTHER_REPLICAS ? (Members){0, 1, world->run.c.world} : world->group;
+    const Order order = reference_order(of.count);
+    for (int64_t n = 0, k = order.first; n < of.count; n++, k = order_next(order, k)) {
+        const int rank = of.first + (int)k * of.stride;
+        Tensor *x = left_out(world, (int)k) ? NULL : input_of(world, what, part, call, rank, shape);
         sum = sum && x ? add(sum, x) : sum ? sum : x;
     }
     return sum;
@@ -209,10 +206,11 @@ static Tensor *output_of(World *world, int part, int call)
                         shape);
     if (is_gather(part)) {
         Tensor *all = tape_tensor(world->run.tape, REAL, gathered(c, part, call, shape), whole());
-        for (int rank = 0; rank < c->tp; rank++)
+        for (int k = 0; k < c->tp; k++)
             block(all,
-                  input_of(world, "x", part, call, operation_first(c, world->rank) + rank, shape),
-                  operation_dimension(part, call, shape), rank, true);
+                  input_of(world, "x", part, call, world->group.first + k * world->group.stride,
+                           shape),
+                  operation_dimension(part, call, shape), k, true);
         return all;
     }
     Tensor *sum = sum_of_all(world, "x", part, call, shape);
@@ -246,7 +244,7 @@ static Tensor *gradient_of(World *world, int part, int call)
     }
     if (is_gather(part)) {
         Tensor *mine = tape_tensor(tape, REAL, shape, whole());
-        block(dy, mine, operation_dimension(part, call, shape), world->rank % c->tp, false);
+        block(dy, mine, operation_dimension(part, call, shape), world->place, false);
         return mine;
     }
     dy = input_of(world, "dy", part, call, operation_shared(&world->run.c, world->rank), shape);
@@ -283,8 +281,12 @@ static void write_part(World *world, int part)
 void expect_operations(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    World world = {
-        .run = {.c = *c, .mesh = &mesh, .stream = stream}, .rank = rank, .mistake = mistake};
+    const Members group = tp_group(c, rank);
+    World world = {.run = {.c = *c, .mesh = &mesh, .stream = stream},
+                   .rank = rank,
+                   .place = place_in(group, rank),
+                   .mistake = mistake,
+                   .group = group};
     world.run.pool = pool_new(0, false);
     world.run.tape = tape_new(world.run.pool, &mesh);
     int parts = c->kind == LARGE ? G + 1 : PARTS;

@@ -31,9 +31,6 @@ int operation_dimension(int part, int call, Shape shape);
 /** Whose input a tensor is that is the same on the ranks of a group: no rank's, and another one in each replica. */
 int operation_shared(const Case *c, int rank);
 
-/** The first rank of the group that `rank` is in. */
-int operation_first(const Case *c, int rank);
-
 /** By part. */
 static const char *const operation_names[PARTS] = {"duplication",
                                                    "all_reduce",

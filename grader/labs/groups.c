@@ -20,18 +20,14 @@ void write_group(Scenario *run, GroupName name, Group *group, int rank, int degr
                name == TP ? "tp" : "dp");
     int size = group_size(group), place = group_rank(group);
     at(run, label_of(EXCHANGE_IN, A_GROUP, name, 0));
-    double *members = numbers(&run->stream, MEMBERS_OF, name, size);
+    double members[MAX_RANKS] = {0};
     members[place] = group_rank(run->mesh->world);
     group_sum(group, members, size); /* the others' places are zero here */
+    memcpy(numbers(&run->stream, MEMBERS_OF, name, size), members, (size_t)size * sizeof *members);
     *numbers(&run->stream, RANK_IN, name, 1) = rank;
     *numbers(&run->stream, DEGREE_OF, name, 1) = degree;
 }
 #else
-Members tp_group(const Case *c, int rank)
-{
-    return (Members){rank / c->tp * c->tp, 1, c->tp};
-}
-
 Members dp_group(const Case *c, int rank)
 {
     return (Members){rank % c->tp, c->tp, c->world / c->tp};
@@ -39,11 +35,10 @@ Members dp_group(const Case *c, int rank)
 
 static void write_expected(Stream *stream, GroupName name, Members m, int rank)
 {
-    const int index = (rank - m.first) / m.stride;
     double *members = numbers(stream, MEMBERS_OF, name, m.count);
     for (int i = 0; i < m.count; i++)
         members[i] = m.first + i * m.stride;
-    *numbers(stream, RANK_IN, name, 1) = index;
+    *numbers(stream, RANK_IN, name, 1) = place_in(m, rank);
     *numbers(stream, DEGREE_OF, name, 1) = m.count;
 }
 
@@ -58,8 +53,7 @@ double sum_of_members(const Entry *entry, const double *numbers, GroupName name)
 
 void expect_groups(const Case *c, int rank, int mistake, Stream stream)
 {
-    if (lab_of(c->lab)->over_replicas)
-        write_expected(&stream, DP, dp_group(c, rank), rank);
-    write_expected(&stream, TP, tp_group(c, rank), rank);
+    const bool dp = lab_of(c->lab)->over_replicas;
+    write_expected(&stream, dp ? DP : TP, dp ? dp_group(c, rank) : tp_group(c, rank), rank);
 }
 #endif

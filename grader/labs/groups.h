@@ -22,7 +22,17 @@ typedef struct Members {
 } Members;
 /** The sum of the members' numbers in the world, in an entry about the members of this group; else 0. */
 double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
-/** The tp group that a rank must be in. */
-Members tp_group(const Case *c, int rank);
+/** The tp group that a rank is in. */
+static inline Members tp_group(const Case *c, int rank)
+{
+    const int groups = replicas_of(c);
+    return c->apart ? (Members){rank % groups, groups, c->tp}
+                    : (Members){rank / c->tp * c->tp, 1, c->tp};
+}
+/** The place of a member in its group, from 0. */
+static inline int place_in(Members m, int rank)
+{
+    return (rank - m.first) / m.stride;
+}
 /** The dp group that a rank must be in. */
 Members dp_group(const Case *c, int rank);

@@ -104,6 +104,9 @@ struct Lab {
     bool starts_working; /**< its start file runs; otherwise a TODO is reached */
     int starts_from;     /**< the lab that its start file is a copy of, the student's; or 0 */
     Cut cuts[MAX_CUTS];  /**< of its parameters */
+    /** Why one is whole that should be cut, if the start file has such, with %s for its name
+     *  and for the case; or NULL. */
+    const char *still_whole;
     /** "a+b", by Check: of a start file that works, the functions that the check is about. While these are as they were handed
      *  out, it is to do, and not wrong. */
     const char *written[CHECKS];

@@ -114,6 +114,8 @@ Lab lab_07 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .kind = BLOCK, .H = 16, .A = 4},
                 .count = bytes_of_weights},
+    .still_whole = N_("every rank holds all of parameter %s, as FeedForward and Linear do: "
+                      "ColRowLinearPair splits it (%s)"),
     .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
               [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
     .forward = sent_forward_07,

@@ -6,8 +6,6 @@ void scenario_10(Scenario *run)
 {
     const Mesh *mesh = run->mesh;
     write_group(run, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
-    /* what balise 8 made must have remained */
-    write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else
 static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)

@@ -31,6 +31,7 @@ typedef enum Mistake {
     FACTOR_MISSING,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,
+    FACTOR_LOCAL_HEADS, /* before one that it may equal: the text asks about this one */
     FACTOR_WIDTH,
     FACTOR_HEADS,
     KEY_VALUE_SWAPPED,

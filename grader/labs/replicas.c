@@ -37,7 +37,7 @@ static bool other_deal(const Case *c, int i, Deal *deal)
         *deal = (Deal){.rows = 7 * dp - 1, .tail = DROP, .epoch = epochs[i]};
         return true;
     }
-    *deal = (Deal){.rows = 1000 + c->V, .tail = EVERY_ROW_ONCE, .epoch = epochs[EPOCHS - 1]};
+    *deal = (Deal){.rows = 1000 + c->V, .tail = PAD, .epoch = epochs[EPOCHS - 1]};
     return i == EPOCHS;
 }
 

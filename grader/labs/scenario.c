@@ -162,7 +162,9 @@ Tensor *random_ids(Scenario *run, const char *name, int64_t limit)
     return ids;
 }
 
-/* The first sample is padded at its end, as texts are; of the others any position may be hidden, the first included. */
+/* The first sample is padded at its end, as texts are; of the others any position may be
+ * hidden, the first included. Two positions or more are seen: over a single one the weights of
+ * attention are 1, whatever its scores and their factor. */
 Tensor *random_mask(Scenario *run, const char *name)
 {
     const Case *c = &run->c;
@@ -170,13 +172,15 @@ Tensor *random_mask(Scenario *run, const char *name)
     int64_t draws = 0;
     for (int64_t b = 0; b < c->B; b++) {
         int32_t *row = ints(mask) + b * c->S;
-        int64_t tokens =
-            1 + random_below(run, name, draws++, c->B == 1 && c->S > 1 ? c->S - 1 : c->S);
+        const int64_t least = c->S < 2 ? c->S : 2, most = c->B == 1 && c->S > 2 ? c->S - 1 : c->S;
+        int64_t tokens = least + random_below(run, name, draws++, most - least + 1);
         for (int64_t s = 0; s < c->S; s++)
             row[s] = b == 0 ? s < tokens : (int32_t)random_below(run, name, draws++, 2);
         if (b > 0) {
-            row[random_below(run, name, draws++, c->S)] = 0;
-            row[random_below(run, name, draws++, c->S)] = 1;
+            int64_t hidden = random_below(run, name, draws++, c->S);
+            row[hidden] = 0;
+            for (int64_t k = 1; k <= least; k++)
+                row[(hidden + k) % c->S] = 1;
         }
     }
     return mask;

@@ -17,7 +17,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "grader/labs/scenario.h"
+#include "grader/labs/groups.h"
 #include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
@@ -177,6 +177,15 @@ static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
         run->samples[i] = random_below(run, "sample", i, 1 << 20);
 }
 
+static void open_mesh(Mesh *mesh, Group *world, const Case *c)
+{
+    mesh_open(mesh, world, c->tp, c->pp);
+    if (!c->apart)
+        return;
+    mesh->tp = group_split(world, tp_group(c, runner.rank).first, runner.rank);
+    mesh->tp_rank = group_rank(mesh->tp);
+}
+
 static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
@@ -195,7 +204,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
         atomic_store(&runner.header->state, RUNNING);
         runner.header->where = label_of(MAKING_OF, THE_GROUPS, 0, 0);
         group = group_of(world, "world");
-        mesh_open(mesh, group, c->tp, c->pp);
+        open_mesh(mesh, group, c);
         open_play(run, c, mesh);
         lab_scenario(run);
         finish_case();

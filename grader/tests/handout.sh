@@ -94,6 +94,16 @@ skeletons_score_nothing() {
     scores 0/100 make -j2 grade && ! grep -q 'does not build' "$out" && grep -q '^Lab 2 .*not run' "$out" &&
         grep -q 'it builds on lab 1, which is not started' "$out"
 }
+all_that_it_waits_for_is_named() {
+    cp solutions/07-*/*.c "$kit/labs/07-block-classifier/"
+    scores 0/9 make -j2 grade LAB=7 && grep -q 'it builds on labs that are not started: 1, 4, 6' "$out"
+}
+the_rest_of_lab_11_is_graded() {
+    cp solutions/08-*/*.c "$kit/labs/08-tp-group/"
+    cp solutions/10-*/*.c "$kit/labs/10-dp-group/"
+    cp solutions/11-*/*.c "$kit/labs/11-data-parallel/"
+    scores 12/15 make -j2 grade LAB=11 && grep -qE '^  . layout +0/3  to do' "$out" && grep -q 'without lab 3, 4, 6, 9, which you have not started' "$out"
+}
 own_labs_score() {
     cp -r solutions/. "$kit/labs/"
     scores 100/100 make -j2 grade && ! grep -q reference "$out"
@@ -155,6 +165,8 @@ check "no wrong answers, tests, copies or an instructor's cases are in it" witho
 check "its texts name no reference" no_reference_is_named
 check "unpacked in an empty folder its labs are not started, and those that stand on others wait" skeletons_score_nothing
 check "in a folder with a blank in its name lines are told all the same" lines_are_told
+check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
+check "of lab 11 all but the layout is graded on labs 8 and 10 alone" the_rest_of_lab_11_is_graded
 check "the model before any lab trains on one rank" first_run
 check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
 check "the labs train" trains

@@ -36,12 +36,12 @@ elsewhere() {
     esac
 }
 commands_of() { # commands_of FILE
-    sed -nE 's/^    ((make|less|\$EDITOR|build\/[a-z]+) ?.*)$/\1/p' "$1" | sed -E 's/ +# .*//; s/ +$//'
+    sed -nE 's/^    ((make|less|\$\{EDITOR:-nano\}|build\/[a-z]+) ?.*)$/\1/p' "$1" | sed -E 's/ +# .*//; s/ +$//'
 }
 
 runs() { # runs COMMAND
     case $1 in
-    'less '* | '$EDITOR '*) [ -r "${1#* }" ] ;;
+    'less '* | '${EDITOR:-nano} '*) [ -r "${1#* }" ] ;;
     'make train'*EVERY=*) bash -c "$1 ${SHORT[*]} EVERY=1" > out 2>&1 ;;
     'make train'*) bash -c "$1 ${SHORT[*]}" > out 2>&1 ;;
     'make start '* | 'make reset '*) bash -c "$1" > out 2>&1 && solve ;;

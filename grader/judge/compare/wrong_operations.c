@@ -68,6 +68,7 @@ static float wrong_factor(float factor, int heads, int64_t hidden)
         [FACTOR_MISSING] = 1,
         [FACTOR_NO_ROOT] = factor * factor,
         [FACTOR_INVERSE] = 1 / factor,
+        [FACTOR_LOCAL_HEADS] = factor / sqrtf(ranks),
         [FACTOR_WIDTH] = 1 / sqrtf((float)hidden / ranks),
         [FACTOR_HEADS] = 1 / sqrtf((float)heads),
         [FACTOR_SHARE] = 1 / sqrtf(fmaxf(1, (float)share)),

@@ -75,31 +75,64 @@ static Brought brought(const Trial *t, int evaluation)
     return all;
 }
 
-/* The first of the three that is this replica's own, when what is not is right; or -1. */
-static int left_alone(const Evidence *e, const double own[3])
-{
-    int first = -1;
-    for (int i = 2; i >= 0; i--) {
-        if (same(e->is[i], own[i]) && !same(e->is[i], e->right[i]))
-            first = i;
-        else if (!same(e->is[i], e->right[i]))
-            return -1;
-    }
-    return first;
-}
+/* What the wrong ones of the three are: all of them this replica's own, or the same factor
+ * times what they should be. */
+typedef struct MetricsMistake {
+    double factor;        /* or 0: see `is` */
+    double is[3];         /* what they are then */
+    const char *sentence; /* %s: "loss_sum", or "the three sums" */
+} MetricsMistake;
 
-/* The one of the three that is right but for a division by the number of replicas, the others being right; or -1. */
-static int divided_alone(const Evidence *e, int dp)
+/* The names of those that are wrong, if each of them is as the mistake makes it; else NULL. */
+static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
 {
-    int divided = -1;
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"loss_sum", "correct", "count"};
+    int wrong = 0, first = 0;
+    for (int i = 2; i >= 0; i--) {
         if (same(e->is[i], e->right[i]))
             continue;
-        if (divided >= 0 || !same(e->is[i] * dp, e->right[i]))
-            return -1;
-        divided = i;
+        if (!same(e->is[i], mistake->factor != 0 ? mistake->factor * e->right[i] : mistake->is[i]))
+            return NULL;
+        wrong++;
+        first = i;
     }
-    return divided;
+    return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
+}
+
+/* A sum of doubles whose halves were added as floats. */
+static double halves_added(const Case *c, int number, int evaluation)
+{
+    Scenario run = {.c = *c};
+    float sum[2] = {0};
+    double all;
+    for (int replica = 0; replica < replicas_of(c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, evaluation);
+        const double one = ((const double[]){m.loss_sum, m.correct, m.count})[number];
+        float halves[2];
+        memcpy(halves, &one, sizeof halves);
+        sum[0] = replica == 0 ? halves[0] : sum[0] + halves[0];
+        sum[1] = replica == 0 ? halves[1] : sum[1] + halves[1];
+    }
+    memcpy(&all, sum, sizeof all);
+    return all;
+}
+
+static bool added_as_halves(const Evidence *e)
+{
+    const double all = halves_added(e->c, 0, e->want->label.step);
+    return !same(e->is[0], e->right[0]) && fabs(e->is[0] - all) <= 1e-5 * fabs(all) &&
+           says(e, _("doubles were added as if each were two floats: Metrics holds double "
+                     "(MPI_DOUBLE)"));
+}
+
+/* Each replica's number was rounded once, and their sum, to a float or to an integer. */
+static bool rounded(const Evidence *e)
+{
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(e->is[i] - e->right[i]) <= (replicas_of(e->c) + 1) * 0x1p-23 * e->right[i]))
+            return false;
+    return says(e, _("the sums have lost digits: add and keep them as double, since float and int "
+                     "are shorter number formats"));
 }
 
 static bool in_other_order(const Evidence *e)
@@ -113,27 +146,42 @@ static bool in_other_order(const Evidence *e)
 
 bool metrics_are_wrong(const Evidence *e)
 {
-    static const char *const names[] = {"loss_sum", "correct", "count"};
-    int dp = replicas_of(e->c);
+    const Case *c = e->c;
+    const double dp = replicas_of(c), tp = c->tp;
     if (e->want->check != METRICS || e->count != 3)
         return false;
     Brought all = brought(e->trial, e->want->label.step);
-    int alone = left_alone(e, all.own);
-    double loss = e->is[0];
-    int divided = divided_alone(e, dp);
-    if (divided >= 0)
-        return says(e,
-                    _("%s is divided by the number of replicas: the caller divides by the count"),
-                    names[divided]);
+    const double n = e->right[2], loss = e->is[0];
+    const MetricsMistake mistakes[] = {
+        {1 / dp,
+         {0},
+         N_("%s is divided by the number of replicas: the caller divides by the "
+            "count")},
+        {0,
+         {all.own[0], all.own[1], all.own[2]},
+         N_("%s covers this replica only: all three must be summed over the replicas")},
+        {0,
+         {e->right[0] / n, e->right[1] / n, 1},
+         N_("%s is divided by the count: the caller does that, once for all batches")},
+        {tp,
+         {0},
+         N_("%s is summed over the world, which counts each row once per tp rank: sum "
+            "over the replicas, mesh->dp")},
+        {tp / dp,
+         {0},
+         N_("%s is summed over the world and divided by the number of replicas: sum "
+            "over the replicas, mesh->dp, without a division")},
+        {dp, {0}, N_("%s is summed over the replicas twice")},
+    };
     if (dp > 1 &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         return says(e, _("it is an average of averages: this is wrong if replicas read different "
                          "numbers of rows"));
-    if (close_to(e->is, e->right, 1.0 / dp, 3, e->tolerance))
-        return says(e, _("the sums are divided by the number of replicas: the caller divides by "
-                         "the count"));
-    if (alone >= 0)
-        return says(e, _("%s covers this replica only: all three must be summed over the replicas"),
-                    names[alone]);
-    return in_other_order(e) && says(e, _("the sums are right, but stored in another order"));
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        const char *wrong = wrong_ones(e, &mistakes[i]);
+        if (wrong)
+            return says(e, _(mistakes[i].sentence), wrong);
+    }
+    return added_as_halves(e) || rounded(e) ||
+           (in_other_order(e) && says(e, _("the sums are right, but stored in another order")));
 }

@@ -144,6 +144,17 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
     return true;
 }
 
+/* DROP leaves out the end of the order, whichever replica reads which of the rest; an order
+ * that was not filled in says nothing. */
+static bool drops_the_end(const Trial *t, const Dealt *dealt)
+{
+    const double *order = order_of(t, &dealt->deal, 0);
+    for (int64_t i = 0, dp = replicas_of(t->c); order && i < dealt->deal.rows / dp * dp; i++)
+        if (dealt->times[(int)order[i]] == 0)
+            return false;
+    return true;
+}
+
 static void count_rows(const Trial *t, Dealt *dealt)
 {
     int seen_by[MOST_ROWS] = {0};
@@ -182,8 +193,12 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
                    ? _("different replicas read the same rows")
                    : _("some rows are read twice, because different replicas read the same rows: "
                        "in evaluation each row counts once");
-    return dealt->deal.tail == EVERY_ROW_ONCE && missing > 0 ? _("some rows are read by no replica")
-                                                             : NULL;
+    if (dealt->deal.tail == DROP)
+        return drops_the_end(t, dealt) ? NULL
+                                       : _("DROP must leave out the last rows of this epoch's "
+                                           "order, those that fill no round, but it leaves out "
+                                           "others");
+    return missing > 0 ? _("some rows are read by no replica") : NULL;
 }
 
 static bool find_dealt(const Trial *t, Dealt *dealt)
@@ -324,6 +339,8 @@ static bool shuffled_differently(const Trial *t, const Deal *deal)
 
 static const char *wrong_order(const Trial *t, const Dealt *dealt)
 {
+    if (dealt->deal.tail == EVERY_ROW_ONCE) /* in evaluation the order changes no sum */
+        return NULL;
     const char *wrong = not_shuffled(dealt, 8);
     if (!wrong)
         wrong = hardly_shuffled(dealt);

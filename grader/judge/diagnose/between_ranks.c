@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
 
 /* A whole tensor as another rank has written it. */
 static const Entry *as_seen_by(const Evidence *e, int rank)
@@ -24,11 +25,13 @@ bool right_on_first_rank(const Evidence *e)
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
-    int first = e->trial->rank / c->tp * c->tp, right_on = -1;
+    const Members group = tp_group(c, e->trial->rank);
+    int right_on = -1;
     bool everywhere = true;
     if (e->zeros == e->count) /* the sum without zeros is the other rank's own */
         return false;
-    for (int rank = first; rank < first + c->tp; rank++) {
+    for (int k = 0; k < group.count; k++) {
+        const int rank = group.first + k * group.stride;
         const Entry *one = as_seen_by(e, rank);
         everywhere = everywhere && one && close_to(numbers_of(one), e->is, 1, e->count, 0);
         if (right_on < 0 && one && close_to(numbers_of(one), e->right, 1, e->count, e->tolerance))

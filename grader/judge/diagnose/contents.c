@@ -52,11 +52,13 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
     unsigned cuts = lab_cuts(t->result->lab, want->label.name);
+    const char *still_whole = t->result->lab->still_whole;
     int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t, SHARDING, EXPLAINED,
-         cuts == CUT_NOT  ? _("parameter %s is cut, but every rank needs all of it (%s)")
+         cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
+         : cut == CUT_NOT && still_whole ? _(still_whole)
          : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
                               "distributed (%s)")
                           : _("parameter %s is cut along the wrong dimension (%s)"),
@@ -191,13 +193,13 @@ void compare_traffic(Trial *t, const Entry *want)
         sent += numbers_of(got)[0];
         calls = fmax(calls, numbers_of(got)[1]);
     }
-    t->silent = t->silent || (sent == 0 && numbers_of(want)[0] > 0);
     double usual = numbers_of(want)[1],
            allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
     /* Charges are multiples of 1/n of a number, added up since the case began: what is less than half of one is rounding. */
     double rounding = 0.5 / n;
+    t->sends_too_little = t->sends_too_little || sent < allowed - rounding;
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);

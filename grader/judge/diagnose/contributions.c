@@ -4,6 +4,7 @@
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
 
 typedef struct Brought {
@@ -40,8 +41,8 @@ static bool find_brought(const Evidence *e, Brought *b)
     tape_reset(run.tape, (TapeBatch){.seed = c->key});
     *b = (Brought){.ranks = c->world, .share = averaged ? 1.0 / replicas_of(c) : 1};
     for (int r = 0; r < c->world; r++) {
-        b->member[r] =
-            averaged ? r % c->tp == e->trial->rank % c->tp : r / c->tp == e->trial->rank / c->tp;
+        b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp
+                                : tp_group(c, r).first == tp_group(c, e->trial->rank).first;
         b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
         memcpy(b->numbers[r], reals(random_input(&run, key, r, e->want->shape, false)),
                (size_t)e->count * sizeof(double));
@@ -114,6 +115,30 @@ static bool added_as_doubles(const Evidence *e, const Brought *b)
         return false;
     return says(e, _("pairs of numbers were added as if each were one double: a tensor holds float "
                      "(MPI_FLOAT)"));
+}
+
+/* The halves of doubles, of which an exchange of as many floats reaches the first half. */
+static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
+{
+    int64_t explained = 0;
+    for (int64_t i = 0; i < e->count / 2; i++) {
+        float sum[2] = {0}, halves[2];
+        bool begun = false;
+        double all;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                memcpy(halves, &b->numbers[r][i], sizeof halves);
+                sum[0] = begun ? sum[0] + halves[0] : halves[0];
+                sum[1] = begun ? sum[1] + halves[1] : halves[1];
+                begun = true;
+            }
+        memcpy(&all, sum, sizeof all);
+        if (!(fabs(all - e->is[i]) <= 1e-5 * fabs(all)))
+            return false;
+        explained += !is_right(e, i);
+    }
+    return explained >= 2 && says(e, _("doubles were added as if each were two floats: say "
+                                       "MPI_DOUBLE of them, or add floats"));
 }
 
 static float added_bits(const Brought *b, int64_t i)
@@ -207,18 +232,27 @@ static bool is_near(double a, double b)
     return fabs(a - b) < 1e-3;
 }
 
-/* Is each rank of the world in it equally often, and not as often as it should be? */
-static bool mean_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
+/* Are all ranks of the world in it equally often, those of other groups too? */
+static bool sum_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
-    const Case *c = e->c;
-    double factor = (double)c->tp / c->world;
-    for (int r = 0; r < b->ranks; r++)
-        if (!isnan(times[r]) && !is_near(times[r], factor))
+    double each = NAN;
+    bool others = false;
+    for (int r = 0; r < b->ranks; r++) {
+        each = isnan(each) ? times[r] : each;
+        if (!isnan(times[r]) && (is_near(times[r], 0) || !is_near(times[r], each)))
             return false;
-    if (c->tp == c->world || b->share != 1)
+        others = others || (!b->member[r] && !isnan(times[r]));
+    }
+    if (!others)
         return false;
-    return says(e, _("it is the sum over all ranks, divided by the number of replicas: other "
-                     "replicas must not contribute to it"));
+    return says(e, b->share != 1
+                       ? _("all ranks of the world contribute to it, and some of them hold other "
+                           "pieces of the weights: average over the group mesh->dp")
+                   : is_near(each, (double)e->c->tp / e->c->world)
+                       ? _("it is the sum over all ranks, divided by the number of replicas: other "
+                           "replicas must not contribute to it")
+                       : _("it contains contributions of another replica: it was summed over the "
+                           "world"));
 }
 
 /* Every member is in it once, but for some that are missing or counted several times. */
@@ -259,9 +293,10 @@ bool made_of_contributions(const Evidence *e)
     double times[MAX_RANKS];
     if (!find_brought(e, &b))
         return false;
-    bool found = another_operation(e, &b) || added_as_doubles(e, &b) || added_as_integers(e, &b) ||
+    bool found = another_operation(e, &b) || added_as_doubles(e, &b) ||
+                 doubles_added_as_halves(e, &b) || added_as_integers(e, &b) ||
                  (times_of_ranks(e, &b, times) &&
-                  (mean_over_world(e, &b, times) || wrong_times(e, &b, times)));
+                  (sum_over_world(e, &b, times) || wrong_times(e, &b, times)));
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;

@@ -26,7 +26,8 @@ const char *case_text(const Case *c, char text[160])
     int length = snprintf(text, 160, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
     const Lab *lab = lab_of(c->lab);
     if (lab->has_replicas)
-        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d", c->tp);
+        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d%s", c->tp,
+                           c->apart ? _(", the ranks of a group are not neighbours") : "");
     if (c->pp > 1)
         length += snprintf(text + length, 160 - (size_t)length, ", pp=%d", c->pp);
     for (int i = 0; i < CASE_SIZES; i++) {
@@ -85,9 +86,12 @@ void ending_text(const Trial *t, char *text, size_t size)
                  _("some ranks did not join the creation of the groups, which is collective; the "
                    "ranks wait for each other for ever: %s"),
                  t->outcome->diagnosis);
-    else if (refusal_text(t->c, t->outcome, text, size))
+    else if (refusal_text(t->c, t->outcome, text, size)) {
         append_mismatch(t, text, size);
-    else
+        if (alike_on_ranks(t->c) && t->result->variables[0])
+            append(text, size, _("\nthe same for all layers: %s, static or file-scope variables"),
+                   t->result->variables);
+    } else
         snprintf(text, size, "%s%s%s", _(endings[t->outcome->ending]),
                  t->outcome->diagnosis[0] ? _(": ") : "", t->outcome->diagnosis);
 }

@@ -1,10 +1,11 @@
-/* What the numbers by themselves show, and those of mistakes that the judge makes. */
+/* What the numbers by themselves show. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
+#include "grader/labs/groups.h"
 
 bool says(const Evidence *e, const char *format, ...)
 {
@@ -92,10 +93,29 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
+/* Is each output of this rank that is wrong as many times what it should be? A part of a sum
+ * may be zero in one of them. */
+static bool holds_for_outputs(const Evidence *e, double factor)
+{
+    const Trial *t = e->trial;
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
+        const Entry *got = want->kind == VALUES && want->label.of == A_LAYER &&
+                                   want->label.what == OUTPUT_OF && want->check == e->want->check
+                               ? entry_of_rank(t, t->rank, VALUES, want->label)
+                               : NULL;
+        if (got && has_numbers(got, want) && !is_right_on_rank(t, want) &&
+            !close_to(numbers_of(got), numbers_of(want), factor, want->count,
+                      tolerance_of(&t->expected, want)))
+            return false;
+    }
+    return true;
+}
+
 /* Is all of it a constant times what it should be? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
+    const double replicas = e->trial->result->lab->over_replicas ? replicas_of(c) : 1;
     bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
     const struct {
         double factor;
@@ -117,13 +137,18 @@ bool multiple(const Evidence *e)
                   "often")},
         {1.0 / (c->B * c->S),
          N_("it is %g times the expected one: a mean over the rows is taken once too often")},
+        {replicas, N_("it is %g times the expected one, once for each replica: a sum over "
+                      "the replicas is not divided")},
+        {1.0 / replicas, N_("it is %g times the expected one: it is divided by the number of "
+                            "replicas once too often")},
         {2, N_("it is %g times the expected one: it is counted twice")},
         {0.5, N_("it is %g times the expected one: it is halved")},
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (factors[i].factor != 1 &&
-            close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance))
+            close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance) &&
+            holds_for_outputs(e, factors[i].factor))
             return says(e, _(factors[i].says), factors[i].factor);
     return false;
 }
@@ -144,47 +169,12 @@ bool scaled(const Evidence *e)
         factor);
 }
 
-static Expected *expected_with(Trial *t, int suspect)
-{
-    if (!t->suspected[suspect].all.base)
-        t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
-    return &t->suspected[suspect];
-}
-
 bool gives(const Evidence *e, const double *whole)
 {
     for (int64_t i = 0; i < e->count; i++)
         if (!(fabs(e->is[i] - whole[global_index(e->got, i)]) <= 4 * e->tolerance))
             return false;
     return true;
-}
-
-bool suspected(const Evidence *e)
-{
-    if (alike_on_ranks(e->c) &&
-        e->zeros == e->count) /* many mistakes give zeros, when little is kept by dropout */
-        return false;
-    for (int s = 0; s < MISTAKES; s++) {
-        const Suspect *suspect = &suspects[s];
-        if (!(suspect->families & kind_of_case(e->c)->mistakes))
-            continue;
-        const Expected *wrong = expected_with(e->trial, s);
-        const Entry *entry = find_entry(wrong->all, VALUES, e->want->label);
-        if (entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
-            !gives(e, numbers_of(e->want))) {
-            if (s == OWN_ONLY && brought_by_one(e))
-                return true;
-            return says(
-                e, "%s%s", _(suspect->sentence),
-                s != GRADIENT_MISSING ? ""
-                : e->c->dy_exponent < 0 || e->c->exponent < 0
-                    ? _("; or small numbers are lost: this case has gradients of about a millionth")
-                : e->c->dy_exponent > 0 || e->c->exponent > 0
-                    ? _("; or large numbers are clipped: this case has numbers in the millions")
-                    : "");
-        }
-    }
-    return false;
 }
 
 /* The gradient of a shard: the sum of all ranks' parts, which are gradients of different numbers. */
@@ -218,7 +208,12 @@ bool of_another_rank(const Evidence *e)
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
         if (same)
-            return says(e, _("it is the part of rank %d: each rank must take its own part"), rank);
+            return says(e,
+                        tp_group(c, rank).first == tp_group(c, e->trial->rank).first
+                            ? _("it is the part of rank %d: each rank must take its own part")
+                            : _("it is what rank %d should have, which is in another replica: "
+                                "exchange within the group mesh->tp"),
+                        rank);
     }
     return false;
 }

@@ -84,7 +84,8 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[])
 /* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
-    static Finder *const proofs[] = {metrics_are_wrong,
+    static Finder *const proofs[] = {after_wrong_gradients,
+                                     metrics_are_wrong,
                                      input_altered,
                                      not_a_number,
                                      blocks_are_misplaced,
@@ -97,16 +98,25 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      rest_is_not_shared,
                                      right_on_first_rank,
                                      of_another_call,
+                                     shared_by_layers,
                                      input_added,
                                      rows_of_ids,
                                      rows_of_repeated_ids,
                                      of_another_rank,
                                      partial_match,
+                                     last_ones_wrong,
                                      scaled,
                                      NULL};
-    static Finder *const signs[] = {
-        same_numbers_elsewhere, right_in_step_1, nearly_right,     ranks_differ,
-        parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
+    static Finder *const signs[] = {step_of_wrong_gradient,
+                                    same_numbers_elsewhere,
+                                    right_in_step_1,
+                                    nearly_right,
+                                    not_on_tape,
+                                    ranks_differ,
+                                    parts_of_some_ranks,
+                                    dropout_differs,
+                                    first_ones_right,
+                                    NULL};
     /* A number counted twice may be a number taken for the sum. */
     static Finder *const of_sums[] = {divided_by_bucket_count, suspected, made_of_contributions,
                                       NULL};
@@ -122,10 +132,14 @@ static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
     size_t room = size - used - found;
     const Calls *calls = t->outcome->calls;
     bool more = calls_explain(t, false, rest, room) ||
-                (calls && replicas_diverge(calls, t->c->tp, rest, room)) ||
+                (calls && replicas_diverge(calls, t->c, rest, room)) ||
                 (!found && calls_explain(t, true, rest, room));
     if (found && more)
         text[used] = '\n';
+    if (!found && !more && t->result->variables[0])
+        append(text, size,
+               _("\nkept from call to call, and the same for all layers: the variables %s"),
+               t->result->variables);
     return found || more;
 }
 
@@ -162,7 +176,8 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
                       .text = text,
                       .size = size};
         look_over(&e);
-        bool alone = other_bucket_is_right(&e);
+        /* few wrong numbers say nothing of a bucket, and one of few may be right by chance */
+        bool alone = 2 * e.wrong > e.count && other_bucket_is_right(&e);
         if (alone) {
             says(&e, _("not all of the buckets are treated alike; in this one: "));
             e.text += strlen(text);

@@ -52,6 +52,24 @@ bool first_ones_right(const Evidence *e)
                 (long long)first, (long long)e->count);
 }
 
+/* Are a few numbers wrong, fewer than a row or an eighth of all, up to the last one? */
+bool last_ones_wrong(const Evidence *e)
+{
+    const int64_t last = e->count - e->first_wrong, one = numbers_of_one(e);
+    if (e->wrong == 0 || is_right(e, e->count - 1) || 2 * e->wrong < last ||
+        last >= (one > 0 ? one : e->count / 8))
+        return false;
+    if (last == 1)
+        return says(e,
+                    _("only the last of %lld numbers is wrong: a loop, an exchange or a buffer "
+                      "ends before it"),
+                    (long long)e->count);
+    return says(e,
+                _("only the last %lld of %lld numbers are wrong: a loop, an exchange or a buffer "
+                  "ends before them"),
+                (long long)last, (long long)e->count);
+}
+
 /* Is all that should be beyond some number that number, and all else right? */
 static bool cut_off(const Evidence *e)
 {
@@ -64,10 +82,11 @@ static bool cut_off(const Evidence *e)
            says(e, _("numbers beyond %g are clipped to %g or its negative"), limit, limit);
 }
 
-/* Are the wrong ones that many times what they should be, and others right? */
+/* Are the wrong ones that many times what they should be, and others right? A single one is
+ * that by chance. */
 static bool some_times(const Evidence *e, double factor)
 {
-    if (factor == 1 || e->wrong == 0 || e->wrong == e->count)
+    if (factor == 1 || e->wrong < 2 || e->wrong == e->count)
         return false;
     for (int64_t i = e->first_wrong; i < e->count; i++)
         if (!is_right(e, i) &&
@@ -75,10 +94,8 @@ static bool some_times(const Evidence *e, double factor)
             return false;
     int replicas = replicas_of(e->c);
     return says(e,
-                e->wrong > 1
-                    ? _("%lld of %lld numbers (the first is element %lld) are %g times as large as "
-                        "expected%s")
-                    : _("%lld of %lld numbers (element %lld) is %g times as large as expected%s"),
+                _("%lld of %lld numbers (the first is element %lld) are %g times as large as "
+                  "expected%s"),
                 (long long)e->wrong, (long long)e->count, (long long)e->first_wrong, factor,
                 e->want->check != GRADIENT ? ""
                 : factor == replicas       ? _(": the sum over the replicas is not divided there")

@@ -33,6 +33,7 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
         {B * S > 1, N_("with more than one row")},
         {c->reverse, N_("where the backward pass of the last call comes first")},
         {!c->reverse, N_("where the backward pass of the first call comes first")},
+        {c->apart, N_("where the ranks of a group are not neighbours in the world")},
         {c->delay, N_("where a rank arrives late")},
         {c->exponent > 0 || c->dy_exponent > 0, N_("where numbers are large, thousands or more")},
         {c->exponent < 0 || c->dy_exponent < 0, N_("where numbers are small, thousandths or less")},

@@ -58,18 +58,19 @@ typedef struct LabResult {
     LabState state;            /**< how far it came */
     char remark[4096];         /**< why it does not build or is refused, or which TODO is next */
     bool untouched;            /**< the file is as it was at the start */
+    char variables[160];       /**< its static and file-scope ones, "`a`, `b`" */
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
-    bool looped;        /**< a rank computed for ever, and the cases after that were not run */
-    bool silent;        /**< a pass that needs an exchange sent nothing, and numbers are wrong */
-    char printed[8192]; /**< by its ranks: how much, where it is kept, the first lines */
-    int points, of;     /**< earned, and what there is to earn */
-    uint64_t seed;      /**< of its cases */
-    int cases;          /**< that were run */
-    int kit_cases;      /**< the first of these, everybody's; then come the instructor's */
-    double seconds;     /**< that it took */
-    Times times;        /**< what of these seconds went where */
+    bool looped;           /**< a rank computed for ever, and the cases after that were not run */
+    bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
+    char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */
+    int points, of;        /**< earned, and what there is to earn */
+    uint64_t seed;         /**< of its cases */
+    int cases;             /**< that were run */
+    int kit_cases;         /**< the first of these, everybody's; then come the instructor's */
+    double seconds;        /**< that it took */
+    Times times;           /**< what of these seconds went where */
 } LabResult;
 
 /** Compares an outcome with what must come out, and notes each failed check that has not failed before. */

@@ -46,6 +46,10 @@ const Suspect suspects[MISTAKES] = {
     [FACTOR_INVERSE] =
         {IN_ATTENTION,
          N_("attention scores are multiplied by the square root of the head size; divide by it")},
+    [FACTOR_LOCAL_HEADS] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the hidden size divided by the heads on this rank: a "
+            "head is as wide on every rank, hidden / heads of the whole layer")},
     [FACTOR_WIDTH] = {IN_ATTENTION, N_("attention scores are scaled by the width that this rank "
                                        "holds; use the size of one head")},
     [FACTOR_SHARE] =
@@ -91,8 +95,8 @@ const Suspect suspects[MISTAKES] = {
                              N_("the gradient of x is divided by the number of ranks")},
     [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,
                           N_("no gradient flowed back through the layer. A "
-                             "group_... function gives values only; duplication, "
-                             "all_reduce and all_gather are on the tape")},
+                             "group_... function gives values only, and so does tensor_copy(); "
+                             "duplication, all_reduce and all_gather are on the tape")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,

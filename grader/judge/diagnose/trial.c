@@ -170,12 +170,12 @@ static void fail_unfinished(Trial *t)
          why, t->sizes);
 }
 
-/* What is right without an exchange needs none: wrong numbers in a silent case say that one is missing. */
+/* What is right with less needs no more: only wrong numbers say that an exchange is missing. */
 static void end_checks(Trial *t)
 {
     for (int check = 0; check < CHECKS; check++) {
         CheckResult *r = &t->result->check[check];
-        t->result->silent |= t->silent && check != COMMUNICATION && r->fails;
+        t->result->sends_too_little |= t->sends_too_little && check != COMMUNICATION && r->fails;
         if (r->looks || r->fails)
             pattern_add(&r->pattern, t->c, r->fails);
         r->looks = r->fails = false;

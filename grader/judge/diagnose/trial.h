@@ -19,8 +19,8 @@ typedef struct Trial {
     Expected suspected[MISTAKES]; /**< what the case gives by mistake; run when first asked for */
     int rank;                     /**< whose stream is being looked at */
     bool broken_in_step_1;        /**< something of the first step was not reached on this rank */
-    bool silent;         /**< nothing was sent in a pass of which ranks need numbers of others */
-    bool todo;           /**< a TODO is why something was not reached */
+    bool sends_too_little;        /**< in a pass, of what the ranks need of each other's numbers */
+    bool todo;                    /**< a TODO is why something was not reached */
     char mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or empty */
 } Trial;
 

@@ -41,8 +41,6 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
 static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got,
                                  const Entry *want)
 {
-    if (!is_dp && lab_of(c->lab)->over_replicas)
-        return _("creating the second group changed the first one");
     if (same_set(got, want))
         return _("the members are right, but in another order: the key decides the order");
     if (!is_dp)
@@ -81,10 +79,6 @@ static bool all_are(const Trial *t, Label label, Taken what)
 static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
     bool is_rank = label.what == RANK_IN;
-    if (!is_dp && lab_of(t->c->lab)->over_replicas)
-        return is_rank
-                   ? _("tp_rank changed when the second group was made: it is that of balise 8")
-                   : _("tp_degree changed when the second group was made: it is that of balise 8");
     if (is_rank && all_are(t, label, IN_WORLD))
         return _("the rank number is that of the world: it exceeds the size of its group");
     if (is_rank && is_dp && all_are(t, label, IN_TP))

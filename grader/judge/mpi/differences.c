@@ -4,6 +4,7 @@
 
 #include "base/language.h"
 #include "grader/judge/mpi/matching.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/labels.h"
 
 typedef struct Search {
@@ -194,10 +195,10 @@ static int64_t first_other(const RankCalls *a, const RankCalls *b)
     return -1;
 }
 
-bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
+bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size)
 {
     for (int rank = 0; rank < calls->ranks; rank++) {
-        int first = rank / tp * tp;
+        int first = tp_group(c, rank).first;
         int64_t i = first_other(&calls->rank[first], &calls->rank[rank]);
         if (i < 0)
             continue;

@@ -67,7 +67,7 @@ Difference first_difference(const Calls *calls, bool ended, bool lines);
 bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** Says since which line ranks of a tp group hold different numbers of what they call whole, if they do. */
-bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size);
+bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size);
 
 /* ---- what a rank waits for ------------------------------------------------------------------------------------------ */
 

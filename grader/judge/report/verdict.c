@@ -26,10 +26,10 @@ const char *why_held_back(const LabResult *lab, Check check)
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && check != SHARDING && check != ARITHMETIC)
         return numbers;
-    return lab->silent && check == COMMUNICATION
-               ? _("in at least one direction, forward or backward, the ranks send nothing "
-                   "although they need each other's numbers: these points are given once the "
-                   "numbers are exchanged")
+    return lab->sends_too_little && check == COMMUNICATION
+               ? _("in at least one direction, forward or backward, the ranks send less than they "
+                   "need of each other's numbers: these points are given once the numbers are "
+                   "exchanged")
                : NULL;
 }
 

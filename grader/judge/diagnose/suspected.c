@@ -1,0 +1,136 @@
+/* The mistakes of mistakes.h: which of them gives the numbers that came out? And a right
+ * forward pass whose gradient is wrong. */
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/work.h"
+
+static Expected *expected_with(Trial *t, int suspect)
+{
+    if (!t->suspected[suspect].all.base)
+        t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
+    return &t->suspected[suspect];
+}
+
+/* How many tensors of the case came out as the mistake makes them. */
+static int tensors_given(const Evidence *e, int suspect)
+{
+    const Trial *t = e->trial;
+    int given = 0;
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
+        const Entry *wrong = find_entry(expected_with(e->trial, suspect)->all, VALUES, want->label),
+                    *got = entry_of_rank(t, t->rank, VALUES, want->label);
+        if (want->kind != VALUES || !wrong || !got || !has_numbers(got, wrong))
+            continue;
+        const Evidence one = {.got = got,
+                              .is = numbers_of(got),
+                              .count = got->count,
+                              .tolerance = tolerance_of(&t->expected, want)};
+        given += gives(&one, numbers_of(wrong));
+    }
+    return given;
+}
+
+/* Would the mistake have made a forward pass wrong that is right? */
+static bool denies_forward(const Evidence *e, int suspect)
+{
+    if (e->want->check == FORWARD || !alike_on_ranks(e->c))
+        return false;
+    for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));) {
+        const Entry *wrong =
+            want->kind == VALUES && want->check == FORWARD && want->label.what == OUTPUT_OF
+                ? find_entry(expected_with(e->trial, suspect)->all, VALUES, want->label)
+                : NULL;
+        const double tolerance = wrong ? tolerance_of(&e->trial->expected, want) : 0;
+        if (wrong && is_right_on_rank(e->trial, want) &&
+            !close_to(numbers_of(wrong), numbers_of(want), 1, want->count, 4 * tolerance))
+            return true;
+    }
+    return false;
+}
+
+static bool is_suspect(const Evidence *e, int suspect)
+{
+    if (!(suspects[suspect].families & kind_of_case(e->c)->mistakes))
+        return false;
+    const Entry *entry = find_entry(expected_with(e->trial, suspect)->all, VALUES, e->want->label);
+    return entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
+           !gives(e, numbers_of(e->want));
+}
+
+/* The mistake that gives this tensor, and the most others of the case; or NO_MISTAKE. `denied`:
+ * one gives it that made the forward pass wrong as well. */
+static int best_suspect(const Evidence *e, bool *denied)
+{
+    int best = NO_MISTAKE, most = -1;
+    for (int s = 0; s < MISTAKES; s++) {
+        if (!is_suspect(e, s))
+            continue;
+        const bool denies = denies_forward(e, s);
+        const int given = denies ? -1 : tensors_given(e, s);
+        *denied = *denied || denies;
+        if (given > most) {
+            best = s;
+            most = given;
+        }
+    }
+    return best;
+}
+
+static bool all_outputs_right(const Evidence *e)
+{
+    int outputs = 0;
+    for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));)
+        if (want->kind == VALUES && want->check == FORWARD && want->label.what == OUTPUT_OF) {
+            outputs++;
+            if (!is_right_on_rank(e->trial, want))
+                return false;
+        }
+    return outputs > 0;
+}
+
+/* The line of a loop over raw numbers in a forward pass, or "". */
+static const char *line_of_raw_look(const Trial *t)
+{
+    for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
+        if (entry->kind == WORK && entry->count == WORK_NUMBERS && numbers_of(entry)[RAW_LOOKS] > 0)
+            return line_of(entry->address);
+    return "";
+}
+
+static bool beside_the_tape(const Evidence *e)
+{
+    const char *line = line_of_raw_look(e->trial);
+    return says(e,
+                _("the forward pass is right, but its gradient is not: a part of it is not on the "
+                  "tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the backward "
+                  "of an Op of your own is wrong"),
+                line[0] ? _(", at ") : "", line);
+}
+
+/* On one rank nothing is exchanged: of a right forward pass the tape knows the gradient, if the
+ * lab keeps nothing itself. */
+bool not_on_tape(const Evidence *e)
+{
+    return !e->trial->result->variables[0] && e->want->check != FORWARD && alike_on_ranks(e->c) &&
+           e->trial->result->lab->points[INPUT_GRADIENT] && e->c->world == 1 &&
+           all_outputs_right(e) && beside_the_tape(e);
+}
+
+bool suspected(const Evidence *e)
+{
+    bool denied = false;
+    if (alike_on_ranks(e->c) &&
+        e->zeros == e->count) /* many mistakes give zeros, when little is kept by dropout */
+        return false;
+    const int s = best_suspect(e, &denied);
+    if (s == NO_MISTAKE)
+        return denied && all_outputs_right(e) && beside_the_tape(e);
+    if (s == OWN_ONLY && brought_by_one(e))
+        return true;
+    return says(e, "%s%s", _(suspects[s].sentence),
+                s != GRADIENT_MISSING ? ""
+                : e->c->dy_exponent < 0 || e->c->exponent < 0
+                    ? _("; or small numbers are lost: this case has gradients of about a millionth")
+                : e->c->dy_exponent > 0 || e->c->exponent > 0
+                    ? _("; or large numbers are clipped: this case has numbers in the millions")
+                    : "");
+}
