@@ -82,7 +82,8 @@ include common/backend/backend.mk
 
 GOALS = $(MAKECMDGOALS)
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
-CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND \
+EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
+CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND \
           TRANSPORT ON SITE
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
@@ -167,7 +168,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
 
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lm
+	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm
 
 # REPORT=1: a page of the run, out of its trace and metrics; these are kept where they are named.
 REPORTED = $(filter-out 0,$(REPORT))

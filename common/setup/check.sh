@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# variables: GOALS, SET (the names on the command line), EMPTY (those of them without a value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
 # check.sh --unknown NAME...: which of these names is no setting.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -102,6 +102,16 @@ check_names() {
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
+# Without its value a setting of the training would silently be its default. TEST= is one: no test set.
+check_empty() {
+    local name
+    goal train sbatch || return
+    for name in $EMPTY; do
+        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' Makefile | grep -qE "=$name(_FILE)?( |$)" ||
+            stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
+    done
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions | serial) ;;
@@ -157,7 +167,7 @@ make_catalogues
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
-[[ ${MAKELEVEL:-0} != 0 ]] || check_names
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; }
 check_stack
 check_backend
 check_cluster

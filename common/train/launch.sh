@@ -8,6 +8,7 @@ shift 4
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
+"$program" "$@" --dry 1 --ranks "$ranks" || exit # one process sees what does not fit before many start
 
 cores=$(env -u OMP_NUM_THREADS nproc) # those that this process may use
 bind=(--bind-to none)

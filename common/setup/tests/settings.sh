@@ -34,6 +34,10 @@ an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a s
 check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
 check "a stack for training with one, too" stops "'m'ien'" make --silent train "STACK=m'ien"
 check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
+for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
+    check "make train $setting= is refused: it would silently be the default" stops "$setting is empty" make train "$setting="
+done
+check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
 every_setting() {
