@@ -97,6 +97,12 @@ $(filter-out help,$(GOALS)):
 	:
 else
 
+# One make builds here at a time, until a recipe that runs what was built lets the next one begin.
+NOT_BUILT = clean data demo doctor plot setup
+export BUILD_HOLDER := $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
+    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD))))
+RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
+
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
 .PHONY: build all always
@@ -194,6 +200,7 @@ sbatch:
 	$(ON_SLURM) wait $(call quoted,$(JOB))
 endif
 train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
+	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
 	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
 	$(if $(REPORTED),$(MAKE_PAGE)training.py begin $(call PAGE,train))

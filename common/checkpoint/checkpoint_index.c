@@ -129,9 +129,8 @@ static bool is_intact(json_t *all)
 {
     json_t *written = json_incref(json_object_get(all, checksum_key));
     json_object_del(all, checksum_key);
-    bool good = !written ||
-                (json_is_string(written) &&
-                 !strcmp(json_string_value(written), checksum_of_index(all).digits));
+    bool good = !written || (json_is_string(written) &&
+                             !strcmp(json_string_value(written), checksum_of_index(all).digits));
     json_decref(written);
     return good;
 }
@@ -163,9 +162,8 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           optimizer_steps <= step &&
-           index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 && good_steps >= 0 &&
-           read_parameters(all, index);
+           optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 &&
+           good_steps >= 0 && read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)

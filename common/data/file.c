@@ -65,8 +65,9 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
         return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), reason);
     const off_t size = lseek(fd, 0, SEEK_END);
     bool ok = (double)size < memory_of_machine() ||
-              problem_set(problem, path, hint, "%s cannot be read: %.0f GB are more than this machine's memory",
-                          _(what), (double)size / 1e9);
+              problem_set(problem, path, hint,
+                          "%s cannot be read: %.0f GB are more than this machine's memory", _(what),
+                          (double)size / 1e9);
     if (ok) {
         file->bytes = allocate((size_t)size);
         ssize_t got = 0;
@@ -74,8 +75,8 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
                (got = pread(fd, file->bytes + file->length, (size_t)size - file->length,
                             (off_t)file->length)) > 0)
             file->length += (size_t)got;
-        ok = got >= 0 || problem_set(problem, path, hint, "%s cannot be read: %s", _(what),
-                                     strerror(errno));
+        ok = got >= 0 ||
+             problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
     }
     if (!ok) {
         free(file->bytes);

@@ -283,11 +283,11 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
     for (const Parameter *p = t->model->parameters; good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
     if (good && not_finite(t, &run))
-        good = problem_set(problem, t->resumed.text,
-                           "the run that wrote it had diverged: resume from an older checkpoint, "
-                           "RESUME=DIR/step-...",
-                           "parameter %s is not finite in the checkpoint",
-                           not_finite(t, &run)->name);
+        good =
+            problem_set(problem, t->resumed.text,
+                        "the run that wrote it had diverged: resume from an older checkpoint, "
+                        "RESUME=DIR/step-...",
+                        "parameter %s is not finite in the checkpoint", not_finite(t, &run)->name);
     if (good && group_rank(t->world) == 0 && !saved_model_has_checksums(saved))
         fprintf(stderr, _("warning: %s has no checksums: damaged numbers are not noticed\n"),
                 t->resumed.text);

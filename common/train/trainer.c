@@ -37,10 +37,11 @@ const char *hint_on_divergence(const Trainer *t, char *text)
     if (t->saved_step >= 0 && t->config->save)
         snprintf(saved, sizeof saved, _("; %.160s still has the checkpoint of step %lld"),
                  t->config->save, (long long)t->saved_step);
-    snprintf(text, HINT_SIZE,
-             _("take a smaller LR (here %g), a longer WARMUP or CLIP=1; with STACK=mine, make grade "
-               "finds wrong gradients%s"),
-             t->config->schedule.rate, saved);
+    snprintf(
+        text, HINT_SIZE,
+        _("take a smaller LR (here %g), a longer WARMUP or CLIP=1; with STACK=mine, make grade "
+          "finds wrong gradients%s"),
+        t->config->schedule.rate, saved);
     return text;
 }
 

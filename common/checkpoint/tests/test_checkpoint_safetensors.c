@@ -86,7 +86,8 @@ START_TEST(what_was_written_is_read)
     ck_assert_int_eq(file->count, 3);
     ck_assert_str_eq(safetensors_metadata(file, "step"), "7");
     ck_assert(file->has_checksums);
-    ck_assert_str_eq(safetensors_metadata(file, "xxh3:empty"), "2d06800538d394c2"); /* of no bytes */
+    ck_assert_str_eq(safetensors_metadata(file, "xxh3:empty"),
+                     "2d06800538d394c2"); /* of no bytes */
     ck_assert_ptr_null(safetensors_metadata(file, "steps"));
     ck_assert_ptr_null(safetensors_find(file, "column"));
     const SafeTensor *matrix = safetensors_find(file, "matrix"),
@@ -167,7 +168,8 @@ static const struct {
     {"", "not a JSON object"},
     {"[1,2]", "not a JSON object"},
     {"{\"a\":", "not a JSON object"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{}}", "not a JSON object"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{}}",
+     "not a JSON object"},
     {"{\"a\":3}", "lacks"},
     {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", "lacks"},
