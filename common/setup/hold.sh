@@ -5,8 +5,8 @@ set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 [ -w "$build" ] || exit 0
-# A make within a make that holds it.
-if [ -n "${BUILD_HOLDER:-}" ] && kill -0 "$BUILD_HOLDER" 2> /dev/null; then
+# A make within a make that holds it. One that has ended holds no file, though it may be in the table of processes.
+if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     echo "$BUILD_HOLDER"
     exit
 fi
