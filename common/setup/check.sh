@@ -55,7 +55,7 @@ check_handout() {
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
 check_machine() {
-    local name bare=yes
+    local name free bare=yes
     for name in ${GOALS:-all}; do
         [[ " clean setup doctor demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
     done
@@ -64,6 +64,9 @@ check_machine() {
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
     { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
+    free=$(stat -f -c '%a*%S' "$BUILD" 2> /dev/null) # bytes
+    ((${free:-1 << 20} >= 1 << 20)) || stop "$(said 'the disk of the folder %s is full' "$BUILD")" \
+        "$(said 'free some space; df %s shows how much there is' "$BUILD")"
     [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or create that folder')"
 }

@@ -60,6 +60,14 @@ check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is not a
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 check "a build folder that cannot be made is told" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 
+if unshare -rm mount -t tmpfs none build 2> /dev/null; then
+    # shellcheck disable=SC2016 # the inner shell's
+    check "a build folder on a full disk is told" stops "the disk of the folder build is full" \
+        unshare -rm bash -c 'mount -t tmpfs -o size=2m none build && { head -c 2M /dev/zero > build/full 2> /dev/null; make grade LAB=1; }'
+else
+    echo "skip - a build folder on a full disk is told: this user may mount nothing (unshare -rm)"
+fi
+
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # it was a link
     printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
