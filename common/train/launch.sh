@@ -46,7 +46,7 @@ bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${sh
 
 # What mpirun says in banners about a rank that ended is not for people; which one was killed is kept.
 without_banners() {
-    awk -v killed="$session/killed" '/^-{60,}$/ { banner = !banner; next }
+    awk -v killed="$session/killed" '/^------------------------------+$/ { banner = !banner; next }
         match($0, /process rank [0-9]+ .* exited on signal [0-9]+/) { $0 = substr($0, RSTART, RLENGTH); print $3, $NF > killed; next }
         !banner && !/^mpirun: / { print; fflush() }' >&2
 }
