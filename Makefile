@@ -82,7 +82,8 @@ include common/backend/backend.mk
 
 GOALS = $(MAKECMDGOALS)
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
-CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND \
+EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
+CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND \
           TRANSPORT ON SITE
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
@@ -95,6 +96,12 @@ help: | $(CATALOGUES)
 $(filter-out help,$(GOALS)):
 	:
 else
+
+# One make builds here at a time, until a recipe that runs what was built lets the next one begin.
+NOT_BUILT = clean data demo doctor plot setup
+export BUILD_HOLDER := $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
+    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD))))
+RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
@@ -167,7 +174,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
 
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lm
+	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm
 
 # REPORT=1: a page of the run, out of its trace and metrics; these are kept where they are named.
 REPORTED = $(filter-out 0,$(REPORT))
@@ -193,6 +200,7 @@ sbatch:
 	$(ON_SLURM) wait $(call quoted,$(JOB))
 endif
 train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
+	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
 	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
 	$(if $(REPORTED),$(MAKE_PAGE)training.py begin $(call PAGE,train))

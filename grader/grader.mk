@@ -145,6 +145,7 @@ LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
 CHOSEN_LABS = $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
 judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(CHOSEN_LABS)
 grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
+	$(RELEASE)
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \
 	    $(if $(SAN),--sanitized) $(call option,--seed,$(SEED)) $(call option,--case,$(CASE)) \
@@ -156,8 +157,10 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 .PHONY: trace report measure
 trace report measure: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 trace:
+	$(RELEASE)
 	$(call judge,$(RUNNERS)) --trace $(SHOWN)
 report:
+	$(RELEASE)
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
 	$(call judge,$(RUNNERS)) --report $(BUILD)/report/lab.json $(SHOWN)

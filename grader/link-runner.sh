@@ -7,8 +7,14 @@ shift 2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "${0%/*}/../common/base/say.sh"
 
+# A judge may be starting the runner that was here.
+put() {
+    mv -f "$out.new" "$out"
+}
+
 leave_empty() {
-    : > "$out"
+    : > "$out.new"
+    put
     exit 0
 }
 
@@ -89,10 +95,11 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
-if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out" $LDLIBS 2> "$out.messages"; then
+if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages"; then
     undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
     tell_undefined > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty
 fi
 rm -f "$out.messages" "${copies[@]}"
+put

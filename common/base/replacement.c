@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static void forget(Replacement *file)
 {
     free(file->path);
@@ -18,6 +20,11 @@ static void forget(Replacement *file)
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem)
 {
+    const char *obstacle = file_obstacle(path); /* a rename would put a file in its place */
+    if (obstacle) {
+        problem_set(problem, path, hint, what, obstacle);
+        return NULL;
+    }
     Replacement *file = calloc(1, sizeof *file);
     if (!file || !(file->path = strdup(path)) || asprintf(&file->beside, "%s.XXXXXX", path) < 0)
         abort();

@@ -15,7 +15,7 @@ typedef struct Replacement {
     char *path, *beside; /**< where it will stand, and where it is written */
 } Replacement;
 
-/** Begins a file for `path`. Where it cannot be made `problem` is set: `hint` as in problem_set(), `what` with a %s for the reason.
+/** Begins a file for `path`. Where it cannot be made, or what is there is no file, `problem` is set: `hint` as in problem_set(), `what` with a %s for the reason.
  *  @return NULL with `problem`, or what replacement_end() or replacement_drop() frees */
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem);

@@ -3,6 +3,7 @@
 # One model at every layout, as a table; DATA= and VOCAB= as in make train.
 .PHONY: layouts
 layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
+	$(RELEASE)
 	$(call as_environment,DATA VOCAB) common/train/layouts.sh $(BUILD)
 
 BENCH_kernels = $(wildcard common/backend/bench/*.c)
@@ -26,11 +27,13 @@ bench-programs: $(GPU_PROBE)
 bench-over-nccl: $(BENCH_PROGRAMS)
 endif
 bench: bench-programs
+	$(RELEASE)
 	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK) TRANSPORT='$(BENCH_TRANSPORT)' \
 	    common/bench/bench.py $(BUILD)
 
 # On paper: which layout, on how many ranks, of which machine?
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
+	$(RELEASE)
 	$(call as_environment,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK) \
 	    NTASKS=$(call quoted,$(filter-out 1,$(NTASKS))) common/bench/model.py $(BUILD)

@@ -14,17 +14,28 @@
 #include "base/replacement.h"
 #include "tensor/tensor.h"
 
+/* ---- safetensors.c: checksums -------------------------------------------------------------------------- */
+
+/** A checksum as files have it. */
+typedef struct Checksum {
+    char digits[17]; /**< 64 bits in hexadecimal */
+} Checksum;
+
+/** XXH3 with 64 bits. */
+Checksum checksum_of(const void *bytes, size_t count);
+
 /* ---- safetensors.c: writing ---------------------------------------------------------------------------- */
 
 /** One tensor of a file in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch's world reads:
  *
  *     8 bytes    N, little-endian
- *     N bytes    JSON: {"__metadata__": {"key": "text"},
+ *     N bytes    JSON: {"__metadata__": {"key": "text", "xxh3:name": "0123456789abcdef", ...},
  *                       "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...},
  *                padded with blanks so that the data begin at a multiple of 8
  *     the rest   the tensors' numbers, row by row, little-endian, one tensor after the other without gaps
  *
- * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only. */
+ * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only. The checksum of a tensor
+ * is that of its bytes; a file of another program, or of an older kit, has none. */
 typedef struct SafeTensor {
     const char *name; /**< "weight/blocks.0.norm.weight" */
     Shape shape;      /**< of the tensor in this file */
@@ -32,7 +43,7 @@ typedef struct SafeTensor {
 } SafeTensor;
 
 /** A file that is being written. */
-typedef Replacement SafetensorsWriter;
+typedef struct SafetensorsWriter SafetensorsWriter;
 
 /** Begins a file for `path`, and writes the header.
  *  `tensors` [count] stand in the order in which their numbers will come; `metadata` is key, text, key, text, ..., NULL.
@@ -40,11 +51,14 @@ typedef Replacement SafetensorsWriter;
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
                                      const char *const *metadata, Problem *problem);
 
-/** Appends the numbers of the next tensor. What goes wrong is said by safetensors_end. */
+/** Appends all numbers of the next tensor. What goes wrong is said by safetensors_end. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
 /** Gives the file its name once it is on the disk, and frees the writer. On failure, now or before, what stood at the path stays. */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
+
+/** Ends it without a trace, and frees the writer. */
+void safetensors_drop(SafetensorsWriter *writer);
 
 /* ---- safetensors.c: reading ---------------------------------------------------------------------------- */
 
@@ -56,10 +70,12 @@ typedef struct Safetensors {
     struct json_t *header; /**< owns the names */
     int count;             /**< how many tensors it has */
     SafeTensor *tensors;   /**< [count], in the order of their data */
+    bool has_checksums;    /**< then each of its tensors has one */
 } Safetensors;
 
 /** Opens a file and checks its header against the format and the file's size: a file that was cut short,
- * tensors that overlap or lie outside, other types of numbers, names that come twice are a problem.
+ * tensors that overlap or lie outside, other types of numbers, names that come twice, tensors of which only some have a
+ * checksum are a problem.
  *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
 Safetensors *safetensors_open(const char *path, Problem *problem);
 /** Closes the file and frees what belongs to it. */
@@ -71,7 +87,8 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 /** The text of this key in __metadata__, or NULL. */
 const char *safetensors_metadata(const Safetensors *file, const char *key);
 
-/** Reads the numbers of a tensor of this file; `values` has room for all of them. */
+/** Reads the numbers of a tensor of this file; `values` has room for all of them. Numbers that do not match their checksum
+ *  are a problem. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem);
 
@@ -124,7 +141,8 @@ typedef struct CheckpointIndex {
 /** Writes FOLDER/index.json, on the disk when it returns true. */
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);
 
-/** Fills `index`; on success to be freed with checkpoint_index_clear. */
+/** Fills `index`; on success to be freed with checkpoint_index_clear. One that does not match its checksum is a problem; an
+ * older kit has written none. */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
 /** Frees what the index holds, not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
@@ -178,6 +196,7 @@ void checkpoint_abandon(const char *folder, int64_t step);
 typedef struct SavedModel {
     CheckpointIndex index; /**< what index.json says */
     Safetensors **file;    /**< [index.tp] */
+    char *folder;          /**< that it was opened in */
 } SavedModel;
 
 /** What the names of a parameter's tensors begin with in the files: "weight"; with AdamW there are three. */
@@ -200,6 +219,12 @@ SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);
 
-/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row. */
+/** Do all numbers match their checksums? Otherwise false with `problem`, as in saved_model_open(). Reads all files. */
+bool saved_model_is_intact(const SavedModel *saved, Problem *problem);
+/** Has every file checksums? Those of older kits have none. */
+bool saved_model_has_checksums(const SavedModel *saved);
+
+/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row. Numbers that do not match their
+ * checksum are a problem, as in saved_model_open(). */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);

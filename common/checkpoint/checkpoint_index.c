@@ -3,7 +3,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -26,6 +28,16 @@ static const struct {
     [FIT_SEQ] = {"sampler", "seq", "SEQ"},
     [FIT_SEED] = {"sampler", "seed", "SEED"},
 };
+
+/* Of all that an index says but the checksum itself. */
+static const char checksum_key[] = "xxh3";
+static Checksum checksum_of_index(const json_t *all)
+{
+    char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    const Checksum sum = checksum_of(text, strlen(text));
+    free(text);
+    return sum;
+}
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
@@ -59,6 +71,7 @@ static json_t *json_of(const CheckpointIndex *index)
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
+    json_object_set_new(all, checksum_key, json_string(checksum_of_index(all).digits));
     return all;
 }
 
@@ -111,6 +124,17 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
+/* An index of an older kit has no checksum. Takes it out of `all`. */
+static bool is_intact(json_t *all)
+{
+    json_t *written = json_incref(json_object_get(all, checksum_key));
+    json_object_del(all, checksum_key);
+    bool good = !written || (json_is_string(written) &&
+                             !strcmp(json_string_value(written), checksum_of_index(all).digits));
+    json_decref(written);
+    return good;
+}
+
 static bool read_all(json_t *all, CheckpointIndex *index)
 {
     const char *found, *optimizer, *data;
@@ -138,8 +162,8 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 && good_steps >= 0 &&
-           read_parameters(all, index);
+           optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 &&
+           good_steps >= 0 && read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
@@ -148,16 +172,23 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
     const char *hint =
         N_("take another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
     const Path path = path_in(folder, index_name);
-    json_t *all = json_load_file(path.text, JSON_REJECT_DUPLICATES, &error);
+    const char *reason, *unreadable = N_("the checkpoint's index cannot be read: %s");
+    int fd = file_open(path.text, &reason);
     *index = (CheckpointIndex){0};
+    if (fd < 0)
+        return problem_set(problem, path.text, hint, unreadable, reason);
+    json_t *all = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+    close(fd);
     if (!all)
-        return problem_set(problem, path.text, hint, "the checkpoint's index cannot be read: %s",
-                           error.text);
-    bool good = read_all(all, index);
+        return problem_set(problem, path.text, hint, unreadable, error.text);
+    bool intact = is_intact(all), good = intact && read_all(all, index);
     json_decref(all);
     if (good)
         return true;
     checkpoint_index_clear(index);
+    if (!intact)
+        return problem_set(problem, path.text, hint,
+                           "the checkpoint's index is damaged: it does not match its checksum");
     return problem_set(problem, path.text, hint,
                        "this is not an index of a checkpoint (of version %d)", VERSION);
 }

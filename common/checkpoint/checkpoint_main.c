@@ -1,4 +1,4 @@
-/* build/checkpoint: what a checkpoint holds (info), its weights undivided in one file (merge), and how far two are apart
+/* build/checkpoint: what a checkpoint holds, and is it intact (info), its weights undivided in one file (merge), and how far two are apart
    (compare). Runs
    without MPI. Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
@@ -31,7 +31,9 @@ static SavedModel *open_newest(const char *folder, Problem *problem)
     SavedModel *saved = path.text[0] ? saved_model_open(path.text, problem) : NULL;
     if (saved)
         printf(_("checkpoint  %s\n"), path.text);
-    else if (!path.text[0])
+    if (saved && !saved_model_has_checksums(saved))
+        puts(_("checksums   none: an older kit wrote it, so damaged numbers are not noticed"));
+    if (!path.text[0])
         problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
                     "there is no checkpoint");
     return saved;
@@ -52,8 +54,11 @@ static int name_width(const CheckpointIndex *index)
 static bool info(const char *folder, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);
-    if (!saved)
+    if (!saved || !saved_model_is_intact(saved, problem)) {
+        if (saved)
+            saved_model_close(saved);
         return false;
+    }
     const CheckpointIndex *index = &saved->index;
     const int64_t *fit = index->fitting;
     int64_t numbers = 0;
@@ -133,7 +138,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     if (good)
         good = safetensors_end(writer, problem);
     else if (writer)
-        replacement_drop(writer);
+        safetensors_drop(writer);
     if (good)
         printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out,
                saved->index.count, saved->index.step);

@@ -111,6 +111,7 @@ static SavedModel *open_one(const char *folder, Problem *problem)
         free(saved);
         return NULL;
     }
+    saved->folder = strdup(folder);
     saved->file = calloc((size_t)saved->index.tp, sizeof(Safetensors *));
     for (int rank = 0; good && rank < saved->index.tp; rank++)
         good = open_file(saved, folder, rank, problem);
@@ -123,14 +124,35 @@ static SavedModel *open_one(const char *folder, Problem *problem)
     return NULL;
 }
 
+static bool numbers_are_intact(const SavedModel *saved, Problem *problem)
+{
+    bool good = true;
+    for (int rank = 0; good && rank < saved->index.tp; rank++) {
+        const Safetensors *file = saved->file[rank];
+        for (int i = 0; good && i < file->count; i++) {
+            real *numbers = malloc((size_t)shape_count(file->tensors[i].shape) * sizeof(real));
+            good = safetensors_read(file, &file->tensors[i], numbers, problem);
+            free(numbers);
+        }
+    }
+    return good;
+}
+
 /* Somebody who has just lost a checkpoint shall know that it was not the only one. */
 static void hint_at_older(const char *folder, Problem *problem)
 {
     Problem ignored;
     SavedModel *saved = NULL;
     Path older = checkpoint_before(folder);
-    while (older.text[0] && !(saved = open_one(older.text, &ignored)))
-        older = checkpoint_before(older.text);
+    while (older.text[0] && !saved) {
+        saved = open_one(older.text, &ignored);
+        if (saved && !numbers_are_intact(saved, &ignored)) {
+            saved_model_close(saved);
+            saved = NULL;
+        }
+        if (!saved)
+            older = checkpoint_before(older.text);
+    }
     if (saved) {
         snprintf(
             problem->hint, sizeof problem->hint,
@@ -154,8 +176,25 @@ void saved_model_close(SavedModel *saved)
         if (saved->file[rank])
             safetensors_close(saved->file[rank]);
     free(saved->file);
+    free(saved->folder);
     checkpoint_index_clear(&saved->index);
     free(saved);
+}
+
+bool saved_model_is_intact(const SavedModel *saved, Problem *problem)
+{
+    bool good = numbers_are_intact(saved, problem);
+    if (!good)
+        hint_at_older(saved->folder, problem);
+    return good;
+}
+
+bool saved_model_has_checksums(const SavedModel *saved)
+{
+    bool all = true;
+    for (int rank = 0; rank < saved->index.tp; rank++)
+        all = all && saved->file[rank]->has_checksums;
+    return all;
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
@@ -217,6 +256,8 @@ bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *
             good = safetensors_read(saved->file[rank], part, numbers, problem);
             if (good)
                 copy_common(&box, numbers, &wanted, values, 0);
+            else
+                hint_at_older(saved->folder, problem);
             free(numbers);
         }
         begin = end;

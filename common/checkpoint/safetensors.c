@@ -2,20 +2,46 @@
 #include "checkpoint/checkpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
+#include "base/file.h"
 #include "base/language.h"
 
 /* The header's key of what is no tensor, and the format's name for `real`. */
 #define METADATA "__metadata__"
 #define DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
+/* Before a tensor's name: the key of its checksum among the metadata. */
+#define CHECKSUM "xxh3:"
+
+Checksum checksum_of(const void *bytes, size_t count)
+{
+    Checksum sum;
+    snprintf(sum.digits, sizeof sum.digits, "%016llx",
+             (unsigned long long)XXH3_64bits(bytes, count));
+    return sum;
+}
+
+/* The key of a tensor's checksum, the caller's. */
+static char *checksum_key(const char *name)
+{
+    char *key;
+    if (asprintf(&key, CHECKSUM "%s", name) < 0)
+        abort();
+    return key;
+}
 
 /* ---- writing ---- */
+
+/* The header is written twice: its checksums are known at the end. */
+struct SafetensorsWriter {
+    Replacement *file;
+    json_t *header;
+    void *next; /* entry of the header: the tensor whose numbers come next */
+};
 
 json_t *shape_to_json(Shape shape)
 {
@@ -25,13 +51,22 @@ json_t *shape_to_json(Shape shape)
     return sizes;
 }
 
+static void set_checksum(json_t *header, const char *name, Checksum checksum)
+{
+    char *key = checksum_key(name);
+    json_object_set_new(json_object_get(header, METADATA), key, json_string(checksum.digits));
+    free(key);
+}
+
 /* The caller's. Names stand in the order of the data. */
-static char *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
+static json_t *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
 {
     json_t *header = json_object(), *texts = json_object();
     for (; *metadata; metadata += 2)
         json_object_set_new(texts, metadata[0], json_string(metadata[1]));
     json_object_set_new(header, METADATA, texts);
+    for (int i = 0; i < count; i++)
+        set_checksum(header, tensors[i].name, checksum_of(NULL, 0)); /* as long as any other */
     int64_t begin = 0;
     for (int i = 0; i < count; i++) {
         int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);
@@ -41,37 +76,64 @@ static char *header_of(const SafeTensor *tensors, int count, const char *const *
                                       (json_int_t)begin, (json_int_t)end));
         begin = end;
     }
-    char *text = json_dumps(header, JSON_COMPACT);
-    json_decref(header);
-    return text;
+    return header;
+}
+
+static void put_header(SafetensorsWriter *writer)
+{
+    char *text = json_dumps(writer->header, JSON_COMPACT);
+    uint64_t length = strlen(text), padded = (length + 7) / 8 * 8;
+    replacement_put(writer->file, &padded, sizeof padded);
+    replacement_put(writer->file, text, length);
+    replacement_put(writer->file, "       ", padded - length);
+    free(text);
 }
 
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
                                      const char *const *metadata, Problem *problem)
 {
-    SafetensorsWriter *writer =
-        replacement_begin(path, N_("name a file in an existing, writable folder"),
-                          N_("the tensors cannot be written: %s"), problem);
-    if (!writer)
+    Replacement *file = replacement_begin(path, N_("name a file in an existing, writable folder"),
+                                          N_("the tensors cannot be written: %s"), problem);
+    if (!file)
         return NULL;
-    char *header = header_of(tensors, count, metadata);
-    uint64_t length = strlen(header), padded = (length + 7) / 8 * 8;
-    replacement_put(writer, &padded, sizeof padded);
-    replacement_put(writer, header, length);
-    replacement_put(writer, "       ", padded - length);
-    free(header);
+    SafetensorsWriter *writer = malloc(sizeof *writer);
+    json_t *header = header_of(tensors, count, metadata);
+    void *first = json_object_iter_next(header, json_object_iter_at(header, METADATA));
+    *writer = (SafetensorsWriter){file, header, first};
+    put_header(writer);
     return writer;
 }
 
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count)
 {
-    replacement_put(writer, values, (size_t)count * sizeof(real));
+    const size_t bytes = (size_t)count * sizeof(real);
+    set_checksum(writer->header, json_object_iter_key(writer->next), checksum_of(values, bytes));
+    writer->next = json_object_iter_next(writer->header, writer->next);
+    replacement_put(writer->file, values, bytes);
+}
+
+static void forget(SafetensorsWriter *writer)
+{
+    json_decref(writer->header);
+    free(writer);
 }
 
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem)
 {
-    return replacement_end(writer, N_("free some space; what was written before is intact"),
-                           N_("the tensors cannot be written: %s"), problem);
+    if (!writer->file->error && fseek(writer->file->stream, 0, SEEK_SET))
+        writer->file->error = errno;
+    put_header(writer);
+    bool good =
+        replacement_end(writer->file, N_("free some space; what was written before is intact"),
+                        N_("the tensors cannot be written: %s"), problem);
+    forget(writer);
+    return good;
+}
+
+void safetensors_drop(SafetensorsWriter *writer)
+{
+    replacement_drop(writer->file);
+    forget(writer);
 }
 
 /* ---- reading ---- */
@@ -198,6 +260,29 @@ static bool check_places(const Safetensors *file, Problem *problem)
            damaged(file, problem, N_("the file has bytes after the last tensor"), "");
 }
 
+static const char *checksum_in(const Safetensors *file, const char *name)
+{
+    char *key = checksum_key(name);
+    const char *text = safetensors_metadata(file, key);
+    free(key);
+    return text;
+}
+
+/* All tensors have a checksum, or none has. */
+static bool check_checksums(Safetensors *file, Problem *problem)
+{
+    const char *key, *lacks = NULL;
+    json_t *text;
+    json_object_foreach(json_object_get(file->header, METADATA), key, text)
+    {
+        file->has_checksums = file->has_checksums || !strncmp(key, CHECKSUM, strlen(CHECKSUM));
+    }
+    for (int i = 0; file->has_checksums && i < file->count; i++)
+        if (!checksum_in(file, file->tensors[i].name))
+            lacks = file->tensors[i].name;
+    return !lacks || damaged(file, problem, N_("there is no checksum of"), lacks);
+}
+
 static bool read_tensors(Safetensors *file, Problem *problem)
 {
     const char *name;
@@ -212,22 +297,19 @@ static bool read_tensors(Safetensors *file, Problem *problem)
         file->count++;
     }
     qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_place);
-    return check_places(file, problem);
+    return check_places(file, problem) && check_checksums(file, problem);
 }
 
 Safetensors *safetensors_open(const char *path, Problem *problem)
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-        problem_set(problem, path, "check the path", "the tensors cannot be opened: %s",
-                    fd < 0 ? strerror(errno) : _("this is not a file"));
-        if (fd >= 0)
-            close(fd);
+    const char *reason;
+    int fd = file_open(path, &reason);
+    if (fd < 0) {
+        problem_set(problem, path, "check the path", "the tensors cannot be opened: %s", reason);
         return NULL;
     }
     Safetensors *file = calloc(1, sizeof *file);
-    *file = (Safetensors){.fd = fd, .path = strdup(path), .size = status.st_size};
+    *file = (Safetensors){.fd = fd, .path = strdup(path), .size = lseek(fd, 0, SEEK_END)};
     if (read_header(file, problem) && read_tensors(file, problem))
         return file;
     safetensors_close(file);
@@ -259,6 +341,11 @@ const char *safetensors_metadata(const Safetensors *file, const char *key)
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem)
 {
-    return read_at(file, values, shape_count(tensor->shape) * (int64_t)sizeof(real),
-                   file->data + tensor->begin, problem);
+    const int64_t bytes = shape_count(tensor->shape) * (int64_t)sizeof(real);
+    if (!read_at(file, values, bytes, file->data + tensor->begin, problem))
+        return false;
+    return !file->has_checksums ||
+           !strcmp(checksum_of(values, (size_t)bytes).digits, checksum_in(file, tensor->name)) ||
+           damaged(file, problem, N_("the numbers do not match their checksum: those of"),
+                   tensor->name);
 }

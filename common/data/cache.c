@@ -2,7 +2,6 @@
 #include "data/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/file.h"
 #include "base/replacement.h"
 
 /* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. */
@@ -115,7 +115,8 @@ static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
 {
     ReviewSet *set = NULL;
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *reason;
+    int fd = file_open(path, &reason);
     if (fd < 0)
         return NULL;
     if (fstat(fd, &status) == 0 && status.st_size > 0) {

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
 
 void *reallocate(void *memory, size_t bytes)
 {
@@ -47,31 +50,38 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
-/* The room doubles until the end is met within it: a pipe has no size. */
-static bool read_all(FILE *stream, FileBytes *file)
+static double memory_of_machine(void)
 {
-    for (size_t room = 1 << 16;; room *= 2) {
-        file->bytes = reallocate(file->bytes, room);
-        file->length += fread(file->bytes + file->length, 1, room - file->length, stream);
-        if (file->length < room)
-            return !ferror(stream);
-    }
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
                Problem *problem)
 {
     *file = (FileBytes){0};
-    FILE *stream = fopen(path, "re");
-    if (!stream)
-        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what),
-                           strerror(errno));
-    bool ok = read_all(stream, file);
+    const char *reason;
+    int fd = file_open(path, &reason);
+    if (fd < 0)
+        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), reason);
+    const off_t size = lseek(fd, 0, SEEK_END);
+    bool ok = (double)size < memory_of_machine() ||
+              problem_set(problem, path, hint,
+                          "%s cannot be read: %.0f GB are more than this machine's memory", _(what),
+                          (double)size / 1e9);
+    if (ok) {
+        file->bytes = allocate((size_t)size);
+        ssize_t got = 0;
+        while (file->length < (size_t)size &&
+               (got = pread(fd, file->bytes + file->length, (size_t)size - file->length,
+                            (off_t)file->length)) > 0)
+            file->length += (size_t)got;
+        ok = got >= 0 ||
+             problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
+    }
     if (!ok) {
-        problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
         free(file->bytes);
         file->bytes = NULL;
     }
-    fclose(stream);
+    close(fd);
     return ok;
 }

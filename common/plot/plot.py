@@ -18,6 +18,8 @@ MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
 def read(path):
     """The steps of a run, and its evaluations, each with the step that it came after."""
     steps, evaluations = [], []
+    if os.path.exists(path) and not os.path.isfile(path):
+        give_up(_("{path} is not a file").format(path=path), _("make train METRICS=run.jsonl writes one"))
     try:
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

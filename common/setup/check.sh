@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# variables: GOALS, SET (the names on the command line), EMPTY (those of them without a value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
 # check.sh --unknown NAME...: which of these names is no setting.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -55,7 +55,7 @@ check_handout() {
 
 # What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
 check_machine() {
-    local name bare=yes
+    local name free bare=yes
     for name in ${GOALS:-all}; do
         [[ " clean setup doctor demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
     done
@@ -64,6 +64,9 @@ check_machine() {
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
     { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
+    free=$(stat -f -c '%a*%S' "$BUILD" 2> /dev/null) # bytes
+    ((${free:-1 << 20} >= 1 << 20)) || stop "$(said 'the disk of the folder %s is full' "$BUILD")" \
+        "$(said 'free some space; df %s shows how much there is' "$BUILD")"
     [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or create that folder')"
 }
@@ -100,6 +103,16 @@ check_names() {
     hint=$(say 'make help lists them; they are in capitals')
     [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
+}
+
+# Without its value a setting of the training would silently be its default. TEST= is one: no test set.
+check_empty() {
+    local name
+    goal train sbatch || return
+    for name in $EMPTY; do
+        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' Makefile | grep -qE "=$name(_FILE)?( |$)" ||
+            stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
+    done
 }
 
 check_stack() {
@@ -157,7 +170,7 @@ make_catalogues
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
-[[ ${MAKELEVEL:-0} != 0 ]] || check_names
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; }
 check_stack
 check_backend
 check_cluster

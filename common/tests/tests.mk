@@ -97,6 +97,7 @@ test test-slow: test%:
 test-slurm:
 	common/setup/setup.sh core test slurm
 	$(MAKE2) build
+	$(RELEASE)
 	$(RUN_TESTS) slow common/train/tests/slow_slurm
 
 # What the emulation itself promises.
@@ -118,6 +119,7 @@ run-tests-fast run-tests-slow: run-tests-%:
 	    $(BUILD)/sanitized/tokenize $(BUILD)/sanitized/train
 	$(if $(filter slow,$*),$(MAKE2) SOLUTION=1 bench-programs runners)
 	$(if $(filter slow,$*),$(MAKE2) BACKEND=emulated SOLUTION=1 bench-programs runners)
+	$(RELEASE)
 	OVER_NCCL='$(RUN_OVER_NCCL)' $(RUN_TESTS) $* '$(TESTS)'
 
 # What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, mutants, training. First: is there
@@ -133,6 +135,7 @@ run-tests-on-gpu:
 	    $(call tests_on,$(BACKEND)-nccl,$(RUN_OVER_NCCL)))
 	$(if $(filter emulated,$(BACKEND)),$(if $(filter off,$(SANITIZER)),,\
 	    $(MAKE2) BACKEND=cpu $(SANITIZED) test-programs-emulated))
+	$(RELEASE)
 	BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' $(RUN_TESTS) gpu '$(TESTS)'
 
 # Everything that is compiled, for a compiler that shall find nothing to warn of.

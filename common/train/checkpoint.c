@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -183,17 +184,42 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
     return writer && safetensors_end(writer, problem);
 }
 
+/* The first parameter with a number that is none, or NULL. */
+static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *index)
+{
+    for (int state = 0; state < saved_states(index); state++)
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
+            if (!isfinite(kernel_vector_square_sum(tensor_count(p->value), state_of(t, p, state))))
+                return p;
+    return NULL;
+}
+
+/* A run that has diverged must not take the place of what is good. */
+static bool may_be_saved(const Trainer *t, const CheckpointIndex *index, Problem *problem)
+{
+    char hint[HINT_SIZE];
+    const Parameter *p = not_finite(t, index);
+    return !p || problem_set(problem, p->name, hint_on_divergence(t, hint),
+                             "the run has diverged: after step %lld a parameter is no longer "
+                             "finite, and no checkpoint is written",
+                             (long long)t->step);
+}
+
 static bool save(Trainer *t, Problem *problem)
 {
     const char *folder = t->config->save;
     bool first = group_rank(t->world) == 0, writes = writes_shard(t);
-    if (!agree(t->world, !first || checkpoint_begin(folder, t->step, problem), problem))
+    CheckpointIndex index = index_of(t);
+    bool good = agree(t->world, may_be_saved(t, &index, problem), problem) &&
+                agree(t->world, !first || checkpoint_begin(folder, t->step, problem), problem);
+    if (!good) {
+        free(index.parameters);
         return false;
+    }
     if (t->report)
         report_sync(t->report); /* who resumes from it finds the metrics up to it */
-    CheckpointIndex index = index_of(t);
     const Path partial = checkpoint_path(folder, t->step, true);
-    bool good = agree(t->world, !writes || write_shard(t, &index, partial.text, problem), problem);
+    good = agree(t->world, !writes || write_shard(t, &index, partial.text, problem), problem);
     if (good)
         good = agree(t->world,
                      !first || (checkpoint_index_write(&index, partial.text, problem) &&
@@ -256,6 +282,15 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
                            saved->index.count, run.count);
     for (const Parameter *p = t->model->parameters; good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);
+    if (good && not_finite(t, &run))
+        good =
+            problem_set(problem, t->resumed.text,
+                        "the run that wrote it had diverged: resume from an older checkpoint, "
+                        "RESUME=DIR/step-...",
+                        "parameter %s is not finite in the checkpoint", not_finite(t, &run)->name);
+    if (good && group_rank(t->world) == 0 && !saved_model_has_checksums(saved))
+        fprintf(stderr, _("warning: %s has no checksums: damaged numbers are not noticed\n"),
+                t->resumed.text);
     if (good) {
         model_weights_changed(t->model);
         t->step = t->first_step = t->saved_step = saved->index.step;

@@ -2,12 +2,20 @@
 # launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts the training program on NTASKS ranks.
 # Ctrl-C asks the ranks to end after the step they are in; a second one ends them at once.
 set -euo pipefail
+# A make that is killed must not leave the ranks behind: this script then stops them as Ctrl-C does.
+dies_with_parent=()
+! command -v setpriv > /dev/null || dies_with_parent=(setpriv --pdeathsig TERM)
+if [ -z "${LAUNCHED:-}" ] && [ "${#dies_with_parent[@]}" -gt 0 ]; then
+    LAUNCHED=$PPID exec "${dies_with_parent[@]}" "$BASH" "$0" "$@"
+fi
+unset LAUNCHED
 ranks=$1 stack=$2 stage=$3 program=$4
 shift 4
 
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
+"$program" "$@" --dry 1 --ranks "$ranks" || exit # one process sees what does not fit before many start
 
 cores=$(env -u OMP_NUM_THREADS nproc) # those that this process may use
 bind=(--bind-to none)
@@ -25,14 +33,32 @@ bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
 
 # mpirun removes the folder of all its runs when it is empty, and another that begins would lose it.
 session=$(mktemp -d)
-trap 'rm -rf "$session"' EXIT
-bind+=(--mca orte_tmpdir_base "$session")
+# What the ranks share goes with the run, however they end; 8 MB a rank, in memory where there is room.
+shared=
+trap 'rm -rf "$session" "$shared"' EXIT
+free=$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 { print int($4 / 1024) }')
+if [ "${free:-0}" -ge $((8 * ranks)) ]; then
+    shared=$(mktemp -d /dev/shm/balise-train.XXXXXX) || true
+else
+    tell 'warning: /dev/shm has %s MB free of the %s MB that the ranks share: they share files in %s, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
+fi
+bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}")
+
+# What mpirun says in banners about a rank that ended is not for people; which one was killed is kept.
+without_banners() {
+    awk -v killed="$session/killed" '/^------------------------------+$/ { banner = !banner; next }
+        match($0, /process rank [0-9]+ .* exited on signal [0-9]+/) { $0 = substr($0, RSTART, RLENGTH); print $3, $NF > killed; next }
+        !banner && !/^mpirun: / { print; fflush() }' >&2
+}
 
 # In a process group of its own, so that Ctrl-C reaches this script alone.
 set -m
-mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
-    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null &
+exec 3> >(without_banners)
+filter=$!
+"${dies_with_parent[@]}" mpirun -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
+    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null 2>&3 3>&- &
 job=$!
+exec 3>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
@@ -40,4 +66,11 @@ trap 'printf "\n%s\n" "$ends_soon" >&2
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done
-wait "$job"
+wait "$job" && status=0 || status=$?
+wait "$filter" || true
+# 15: somebody has asked for it.
+if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
+    complain "$(said 'rank %s was ended by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
+        "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"
+fi
+exit "$status"

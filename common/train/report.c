@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/language.h"
 #include "base/replacement.h"
 
@@ -289,6 +290,8 @@ bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Proble
                *what = N_("the metrics cannot be continued: %s");
     char *line = NULL;
     size_t room = 0;
+    if (file_obstacle(path)) /* a pipe or a terminal keeps nothing */
+        return true;
     FILE *from = fopen(path, "re");
     if (!from)
         return errno == ENOENT ||

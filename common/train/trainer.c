@@ -1,10 +1,12 @@
 /* The loop over epochs and steps, and the report at its end. */
 #include "train/trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/language.h"
 #include "train/profile.h"
 #include "train/trace.h"
 
@@ -29,11 +31,31 @@ Sent sent_so_far(const Mesh *mesh)
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
 
-static bool anybody_stops(const Trainer *t)
+const char *hint_on_divergence(const Trainer *t, char *text)
 {
-    double stops = *t->stop;
-    group_sum(t->world, &stops, 1);
-    return stops > 0;
+    char saved[256] = "";
+    if (t->saved_step >= 0 && t->config->save)
+        snprintf(saved, sizeof saved, _("; %.160s still has the checkpoint of step %lld"),
+                 t->config->save, (long long)t->saved_step);
+    snprintf(
+        text, HINT_SIZE,
+        _("take a smaller LR (here %g), a longer WARMUP or CLIP=1; with STACK=mine, make grade "
+          "finds wrong gradients%s"),
+        t->config->schedule.rate, saved);
+    return text;
+}
+
+/* After a step or an evaluation: is anybody asked to stop, and has the run diverged on any rank? */
+static bool look_around(Trainer *t, double loss, Problem *problem)
+{
+    double anybody[] = {*t->stop, !isfinite(loss)};
+    char hint[HINT_SIZE];
+    group_sum(t->world, anybody, 2);
+    t->interrupted = anybody[0] > 0;
+    return anybody[1] == 0 ||
+           problem_set(problem, NULL, hint_on_divergence(t, hint),
+                       "the run has diverged: the loss after step %lld is no longer finite",
+                       (long long)t->step);
 }
 
 static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
@@ -57,7 +79,7 @@ static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics,
         report_step(t->report, step);
 }
 
-/* The rest of an epoch. Returns false with `problem` when a checkpoint cannot be written. */
+/* The rest of an epoch. Returns false with `problem` when the run diverges or a checkpoint cannot be written. */
 static bool train_epoch(Trainer *t, int epoch, Problem *problem)
 {
     int64_t first = epoch * t->steps_an_epoch;
@@ -75,7 +97,8 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
         report_one(t, &step, epoch, metrics, clock_now() - begin, before);
         if (t->config->profile)
             waiting_step(&t->mesh);
-        t->interrupted = anybody_stops(t);
+        if (!look_around(t, step.loss, problem))
+            return false;
         if (t->config->check && t->step % t->config->check == 0 &&
             !weights_are_equal(t->model, t->step, problem))
             return false;
@@ -104,7 +127,8 @@ static bool train_epochs(Trainer *t, Problem *problem)
             if (t->report)
                 report_epoch(t->report, epoch + 1, tested.loss_sum / tested.count,
                              tested.correct / tested.count, (int64_t)tested.count);
-            t->interrupted = anybody_stops(t);
+            if (!look_around(t, tested.loss_sum / tested.count, problem))
+                return false;
         }
         if (t->interrupted && !checkpoint_save(t, true, problem))
             return false;

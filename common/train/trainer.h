@@ -68,6 +68,10 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
 /** A step, or a batch of an evaluation, is done: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
+/** The hint for a run whose numbers are no longer finite, which names the last checkpoint: `text` with room for [HINT_SIZE]. */
+const char *hint_on_divergence(const Trainer *t, char *text);
+enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, its end included */
+
 /** The sums over all test rows, each once; incomplete where t->interrupted is set. Collective. */
 Metrics trainer_evaluate(Trainer *t);
 
@@ -111,7 +115,8 @@ bool checkpoint_resume(Trainer *t, Problem *problem);
 /** Prints where the run begins and where it saves. On rank 0. */
 void checkpoint_describe(const Trainer *t);
 
-/** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. */
+/** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. What is not
+ * finite is a problem, and the checkpoints before stay. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
 /* ---- step.c: a run in which nothing moves says so ----------------------------------------------------- */

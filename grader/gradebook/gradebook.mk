@@ -30,6 +30,7 @@ hand-in: $(BUILD)/hand-in
 	    --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
 
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
+	$(RELEASE)
 	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" \
 	    $(call option,--seed,$(SEED)) $(call option,--part,$(PART)) \
 	    $(if $(filter command% environment%,$(origin JOBS)),$(call option,--jobs,$(JOBS))) \

@@ -9,6 +9,7 @@ in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1
 # With the same numbers each time, so that a change is the student's.
 watch hint solution progress reset predict measure: $(BUILD)/generated/labs.json | $(CATALOGUES)
 watch:
+	$(RELEASE)
 	$(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
 hint:
 	$(in_loop) AGAIN=$(call quoted,$(AGAIN)) grader/loop/hint.py
@@ -35,4 +36,5 @@ SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade
 	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
+	$(RELEASE)
 	$(call judge,$(RUNNERS)-for-gdb) --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' $(SHOWN)

@@ -6,7 +6,7 @@ ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 BUILD=${BUILD:-$ROOT/build}
 [[ $BUILD = /* ]] || BUILD=$ROOT/$BUILD
 export -n BUILD # make in the tree builds below it: an object of a test's lab is not the kit's
-unset MAKEFLAGS MAKELEVEL MFLAGS
+unset MAKEFLAGS MAKELEVEL MFLAGS BUILD_HOLDER
 
 # make_tree NAME: sets $tree to it and goes there.
 make_tree() {

@@ -34,6 +34,10 @@ an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a s
 check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
 check "a stack for training with one, too" stops "'m'ien'" make --silent train "STACK=m'ien"
 check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
+for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
+    check "make train $setting= is refused: it would silently be the default" stops "$setting is empty" make train "$setting="
+done
+check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
 every_setting() {
@@ -55,6 +59,14 @@ check "the Makefile passes check.sh every variable that it reads" every_variable
 check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
 check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 check "a build folder that cannot be made is told" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
+
+if unshare -rm mount -t tmpfs none build 2> /dev/null; then
+    # shellcheck disable=SC2016 # the inner shell's
+    check "a build folder on a full disk is told" stops "the disk of the folder build is full" \
+        unshare -rm bash -c 'mount -t tmpfs -o size=2m none build && { head -c 2M /dev/zero > build/full 2> /dev/null; make grade LAB=1; }'
+else
+    echo "skip - a build folder on a full disk is told: this user may mount nothing (unshare -rm)"
+fi
 
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # it was a link

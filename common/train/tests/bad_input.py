@@ -33,6 +33,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--accumulate", 3)
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
+    fifo, huge = os.path.join(folder, "fifo"), file_with(folder, "huge.csv", b"review,label\n")
+    os.mkfifo(fifo)
+    os.truncate(huge, 1 << 42)
+    for option, path, words in [("data", "/dev/zero", "not a file"), ("data", "/dev/urandom", "not a file"), ("data", fifo, "not a file"), ("data", folder, "a folder"),
+                                ("data", huge, "this machine's memory"), ("test", "/dev/zero", "not a file"), ("vocab", fifo, "not a file"),
+                                ("metrics", fifo, "the metrics cannot be written"), ("trace", fifo, "not a file")]:
+        refused(f"--{option} {path.replace(folder, '.')} is refused", [path, words], 2, "--tp", 2, f"--{option}", path)
     refused("an empty CSV is refused", ["empty.csv"], 2, "--tp", 2, "--data", file_with(folder, "empty.csv", b""))
     for what, name, row, words in [
             ("a row without a label", "label.csv", b"no label here\n", ["row 2"]),
@@ -70,6 +77,16 @@ check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:")
 good = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "4", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(good.returncode == 0 and not good.stdout + good.stderr, "and nothing is said of those that fit", good.stderr + good.stdout)
 
+started = file_with("/tmp", f"balise-started-{os.getpid()}", b"")
+counting = file_with("/tmp", f"balise-train-{os.getpid()}", f'#!/bin/sh\necho x >> {started}\nexec {BUILD}/train "$@"\n'.encode())
+os.chmod(counting, 0o755)
+words = [counting if word == f"{BUILD}/train" else word for word in command(200, "--tp", 200, "--heads", 8)]
+many = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+with open(started, encoding="utf-8") as file:
+    check(many.returncode == 2 and "8 heads" in many.stderr and many.stderr.count("HINT:") == 1 and len(file.readlines()) == 1,
+          "what does not fit on 200 ranks is said before they start", many.stderr)
+os.unlink(started)
+os.unlink(counting)
 no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True, text=True,
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
 check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,

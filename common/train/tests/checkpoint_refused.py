@@ -3,8 +3,11 @@
 with one error and exit status 2; nothing on the disk is changed by it."""
 import fcntl
 import json
+import math
 import os
 import shutil
+import stat
+import struct
 import subprocess
 import tempfile
 
@@ -26,6 +29,7 @@ class Case:
     def edit_index(self, edit):
         with open(self.index, encoding="utf-8") as file:
             index = json.load(file)
+        del index["xxh3"]
         edit(index)
         with open(self.index, "w", encoding="utf-8") as file:
             json.dump(index, file)
@@ -112,6 +116,75 @@ def damages(good):
             lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].update(shape=[969, 64])))
     damaged(good, "an index without a parameter's placement", ["index.json"],
             lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].pop("placement")))
+    damaged(good, "an index whose optimiser has done more steps than the run", ["index.json"],
+            lambda case: case.edit_index(lambda index: index["optimizer"].update(steps=2**63 - 1)))
+    for name in ("index", "shard"):
+        damaged(good, f"a FIFO in the place of the {name}", ["is not a file"], lambda case, name=name: replace_by_fifo(getattr(case, name)))
+
+
+def replace_by_fifo(path):
+    os.remove(path)
+    os.mkfifo(path)
+
+
+def flipped_bits(good):
+    """Anywhere in the numbers of a shard, or in the index: refused, with the older checkpoint in the hint."""
+    for name in ("shard", "index"):
+        accepted = []
+        for bit in range(20):
+            case = Case(good)
+            with open(getattr(case, name), "r+b") as file:
+                size = file.seek(0, os.SEEK_END)
+                header = 8 + struct.unpack("<Q", read_at(file, 0, 8))[0] if name == "shard" else 0
+                at = header + (size - header) * bit // 20 + bit % 4
+                byte = read_at(file, at, 1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 1 << bit % 8]))
+            info, merge = tool("info", case.folder), tool("merge", case.folder, f"{case.folder}/merged")
+            if refusal(info) or "beside it is intact" not in info.stderr or (name == "index" and refusal(merge)):
+                accepted.append((at, bit % 8, info.stderr, merge.stderr))
+            if bit % 5 == 0:
+                done = train(2, *ON_TWO, "--steps", 4, "--resume", case.folder)
+                if refusal(done) or "beside it is intact" not in done.stderr:
+                    accepted.append((at, bit % 8, done.stdout + done.stderr))
+        check(not accepted, f"a bit that flipped in {'the numbers of a shard' if name == 'shard' else 'the index'} is noticed, 20 of 20", str(accepted))
+
+
+def read_at(file, offset, count):
+    file.seek(offset)
+    return file.read(count)
+
+
+def older_kit(good):
+    """Files without checksums are resumed from as ever, and that nothing checks their numbers is told."""
+    case = Case(good)
+    case.edit_index(lambda index: None)
+    for rank in range(2):
+        case.shard = os.path.join(case.checkpoint, f"rank-{rank}-of-2.safetensors")
+        case.edit_shard(lambda metadata, tensors: ({"step": metadata["step"]}, tensors))
+    done, info = train(2, *ON_TWO, "--steps", 4, "--resume", case.folder), tool("info", case.folder)
+    check(done.returncode == 0 and done.stderr.count("has no checksums") == 1, "a checkpoint without checksums is resumed from, and told of", done.stdout + done.stderr)
+    check(info.returncode == 0 and "checksums   none" in info.stdout, "checkpoint tells of it, too", info.stdout + info.stderr)
+    case.edit_shard(lambda metadata, tensors: (metadata, {name: (shape, b"\0\0\xc0\x7f" * (len(data) // 4) if name == "weight/classifier.head.up.weight" else data)
+                                                          for name, (shape, data) in tensors.items()}))
+    before = contents(case.folder)
+    done = train(2, *ON_TWO, "--steps", 4, "--save", case.folder, "--resume", case.folder)
+    refused("weights that are not numbers are refused", ["classifier.head.up.weight is not finite", "had diverged"], done, case.folder, before)
+
+
+def divergence(folder):
+    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it notices."""
+    for sentence, options, words in [
+            ("in the loss", ["--every", 100], ["the loss after step"]), ("in the weights, before they are saved", ["--every", 1], ["no longer finite", "still has the checkpoint of step"])]:
+        place = f"{folder}/diverged"
+        shutil.rmtree(place, ignore_errors=True)
+        done = train(2, "--tp", 2, "--test", "", "--steps", 40, "--save", place, *options, "--lr", 1e6)
+        why = refusal(done)
+        kept = [tool("merge", f"{place}/{name}", f"{folder}/kept") for name in os.listdir(place) if name.startswith("step-")]
+        finite = not kept or all(math.isfinite(x) for _, data in read_file(f"{folder}/kept")[0].values() for (x,) in struct.iter_unpack("<f", data))
+        check(not why and all(word in done.stderr for word in ["diverged", "smaller LR", *words]) and "rank  peak" not in done.stdout and finite and bool(kept) == ("--every" in options and options[1] == 1),
+              f"a run that diverges ends with an error {sentence}", why or done.stdout + done.stderr + str(os.listdir(place)))
+
 
 
 def older_beside(good):
@@ -162,6 +235,7 @@ def folders(good, folder):
         pass
     before = contents(folder)
     for sentence, words, options in [
+            ("a SAVE folder that is a device", ["/dev/null"], ["--save", "/dev/null"]),
             ("a SAVE folder that cannot be made", ["/proc/nowhere"], ["--save", "/proc/nowhere"]),
             ("a SAVE folder that cannot be written", ["/proc", "cannot be saved here: "], ["--save", "/proc"]),
             ("a SAVE folder that is a file", [file], ["--save", file]),
@@ -207,9 +281,15 @@ def full_disk(folder):
                            capture_output=True, text=True, check=False)
     check(not refusal(merge) and contents(folder) == before, "a merged file for which there is no space replaces nothing",
           refusal(merge))
-    for where in (f"{folder}/nowhere/merged", folder):
-        check(not refusal(tool("merge", place, where)) and contents(folder) == before,
-              f"a merged file that cannot be created is refused ({'no' if 'nowhere' in where else 'a'} folder)")
+    fifo, device = f"{folder}/fifo", f"{folder}/device"
+    os.mkfifo(fifo)
+    os.symlink("/dev/null", device)
+    for what, where in (("no folder", f"{folder}/nowhere/merged"), ("a folder", folder), ("no name", ""), ("a FIFO", fifo), ("a device", device)):
+        why = refusal(tool("merge", place, where))
+        check(not why and stat.S_ISFIFO(os.stat(fifo).st_mode) and os.path.islink(device), f"a merged file that cannot be created is refused ({what})", why)
+    os.unlink(fifo)
+    os.unlink(device)
+    check(contents(folder) == before, "and nothing has changed by that")
 
 
 os.chdir(os.environ["ROOT"])
@@ -217,7 +297,10 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     SAVED = f"{temporary}/good"
     succeed(2, *ON_TWO, "--steps", 2, "--save", SAVED, "--every", 1)
     damages(SAVED)
+    flipped_bits(SAVED)
+    older_kit(SAVED)
     older_beside(SAVED)
     other_runs(SAVED, temporary)
     folders(SAVED, temporary)
     full_disk(temporary)
+    divergence(temporary)

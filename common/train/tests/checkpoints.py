@@ -48,13 +48,14 @@ def refusal(done):
 
 
 def contents(folder):
-    """Everything below a folder, but for the lock."""
+    """All files below a folder, but for the lock."""
     found = {}
     for path, _, names in os.walk(folder):
         for name in names:
-            if name != ".lock":
-                with open(os.path.join(path, name), "rb") as file:
-                    found[os.path.join(path, name)] = file.read()
+            place = os.path.join(path, name)
+            if name != ".lock" and os.path.isfile(place):
+                with open(place, "rb") as file:
+                    found[place] = file.read()
     return found
 
 

@@ -90,3 +90,63 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
           "a signal ends an evaluation between two of its batches, with the table", output[-600:])
     check(kept[-1].get("interrupted") is True and "step-000001" in os.listdir(saved), "and a checkpoint",
           str(os.listdir(saved)))
+
+
+def ranks_of(job):
+    """The processes of a run's ranks, by rank."""
+    found = {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/environ", "rb") as file:
+                environment = dict(word.split(b"=", 1) for word in file.read().split(b"\0") if b"=" in word)
+            with open(f"/proc/{process}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if environment.get(b"THIS_TEST") == job.encode() and words[0].endswith(b"/train") and b"OMPI_COMM_WORLD_RANK" in environment:
+            found[int(environment[b"OMPI_COMM_WORLD_RANK"])] = int(process)
+    return found
+
+
+def begun(name):
+    """A run of two ranks that trains."""
+    process = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 100000, "--test", ""), cwd=ROOT, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "THIS_TEST": name})
+    while not process.stdout.readline().startswith("step "):
+        pass
+    return process
+
+
+def shared_by(process):
+    """The folder that the ranks share memory in."""
+    with open(f"/proc/{process}/maps", encoding="utf-8") as file:
+        return next((line.split("/")[3] for line in file if "/dev/shm/balise-train." in line), "")
+
+
+name = f"killed-{os.getpid()}"
+process = begun(name)
+mine = shared_by(ranks_of(name)[1])
+os.kill(ranks_of(name)[1], signal.SIGKILL)
+words = process.communicate(timeout=120)[1]
+check(process.returncode == 137 and "rank 1 was ended by signal 9 (KILL)" in words and words.count("error:") == words.count("HINT:") == 1,
+      "a rank that is killed is named, with the signal", f"status {process.returncode}\n{words}")
+check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
+
+if subprocess.run(["setpriv", "--pdeathsig", "TERM", "true"], capture_output=True, check=False).returncode:
+    print("skip - a run whose make is killed ends: there is no setpriv --pdeathsig")
+else:
+    name = f"orphans-{os.getpid()}"
+    parent = subprocess.Popen(["bash", "-c", '"$@" & wait', "bash", *command(2, "--tp", 2, *SMALL, "--epochs", 100000, "--test", "")],
+                              cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "THIS_TEST": name})
+    until = time.time() + 120
+    while len(ranks_of(name)) < 2 and time.time() < until:
+        time.sleep(0.1)
+    time.sleep(2)
+    parent.kill()
+    parent.wait()
+    until = time.time() + 120
+    while ranks_of(name) and time.time() < until:
+        time.sleep(0.2)
+    check(not ranks_of(name), "a run whose make is killed ends, too", str(ranks_of(name)))
+    for process in ranks_of(name).values():
+        os.kill(process, signal.SIGKILL)

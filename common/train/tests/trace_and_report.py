@@ -231,7 +231,7 @@ def main(folder):
         check(pages.attribute(dom, "data-error") is None and pages.attribute(dom, "data-ready") == "yes", "in a browser too", str(pages.attribute(dom, "data-error")))
 
     refused("a trace in a folder that is not there is refused before training", ["none/run.json"], run(2, "--tp", 2, *SMALL, "--trace", f"{folder}/none/run.json"))
-    refused("a trace that would take a device's place is refused", ["/dev/null", "not a regular file"], run(1, *SMALL, "--trace", "/dev/null"))
+    refused("a trace that would take a device's place is refused", ["/dev/null", "not a file"], run(1, *SMALL, "--trace", "/dev/null"))
     dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--trace", f"{folder}/none/run.json"], cwd=ROOT, capture_output=True, text=True, check=False)
     refused("and without starting ranks, in a dry run", ["none/run.json"], dry)
     shutil.copy(f"{folder}/kept.jsonl", f"{folder}/precious.html")

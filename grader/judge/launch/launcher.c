@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,13 +190,22 @@ static void give_back(Launcher *launcher)
     launcher->launch = NULL;
 }
 
+/* In memory where there is room for all that a launch may write: a page that has none ends whoever touches it. */
+static const char *roomy_folder(void)
+{
+    struct statvfs shm;
+    bool roomy = statvfs("/dev/shm", &shm) == 0 &&
+                 (double)shm.f_bavail * (double)shm.f_frsize >= 1.5 * (double)FILE_BYTES;
+    return roomy ? "/dev/shm" : "/tmp";
+}
+
 static bool prepare(Launcher *launcher, Start *start, const char *log, char *why, size_t size)
 {
     launcher->supervisor = 0;
     launcher->said = -1;
     launcher->ended = false;
     launcher->launch = NULL;
-    snprintf(launcher->folder, sizeof launcher->folder, "/dev/shm/balise.XXXXXX");
+    snprintf(launcher->folder, sizeof launcher->folder, "%s/balise.XXXXXX", roomy_folder());
     if (!mkdtemp(launcher->folder) ||
         (launcher->log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0) {
         snprintf(why, size, _("%s or %s: %s"), launcher->folder, log, strerror(errno));

@@ -25,7 +25,7 @@ typedef struct Sandbox {
 /** One launch, while it lives. */
 typedef struct Launcher {
     Launch *launch;        /**< shared with the ranks */
-    char folder[64];       /**< of this launcher alone, in /dev/shm */
+    char folder[64];       /**< of this launcher alone, in /dev/shm or /tmp */
     pid_t supervisor;      /**< process 1 of the sandbox, or what stands for it */
     bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
     int status;            /**< of the supervisor: 0 if mpirun ended well */

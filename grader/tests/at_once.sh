@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Two commands of make at once in one checkout: one waits until the other has built, and both are right.
+# shellcheck disable=SC2317,SC2329 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+make_tree at-once
+copy_solution 3
+copy_solution 6
+
+full_marks() { # full_marks FILE...: in each of them
+    local file
+    for file; do grep -q '^Score: 10/10' "$file" || { cat "$@" > out && return 1; }; done
+}
+twice() {
+    local round
+    for round in 1 2; do
+        rm -rf build/labs build/runners
+        make --silent SEED=1 LAB=6 grade > first 2>&1 &
+        make --silent SEED=1 LAB=6 grade > second 2>&1
+        wait $!
+        full_marks first second || return
+    done
+}
+check "the same lab graded twice at once has full marks twice" twice
+
+beside_watch() {
+    local watch round
+    setsid env --default-signal=INT make --silent watch LAB=6 > watched 2>&1 & # which else would not hear it
+    watch=$!
+    for round in 1 2; do
+        echo "/* saved $round */" >> "$(lab_file 6)"
+        make --silent SEED=1 LAB=6 grade > graded 2>&1
+        full_marks graded || break
+    done
+    for ((i = 0; i < 600; i++)); do
+        ! grep -q 'waiting for .* to be saved' watched || break
+        sleep 0.2
+    done
+    kill -INT -- "-$watch"
+    wait "$watch"
+    ! grep '^Score: [0-9]/' watched graded > out && full_marks watched graded
+}
+check "a lab graded beside make watch has full marks in both" beside_watch
+
+waits() {
+    flock build/.lock sleep 3 &
+    while flock -n build/.lock true; do sleep 0.05; done
+    grade LAB=6
+    wait $!
+    grep -q 'another make is building in build: waiting for it to finish' out && full_marks out
+}
+check "a make that waits for another says so" waits
+
+finish
