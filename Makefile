@@ -142,7 +142,7 @@ include grader/gradebook/gradebook.mk
 # What an editor (clangd) has to know of each file: it finds this one in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(RUNTIME) $(JUDGE) $(SCENARIOS) $(RUNNER)
-UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fopenmp
+UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-diagnostics-show-caret -fopenmp
 flags_of = $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS),$(CFLAGS) $(CPPFLAGS)))
 command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(flags_of) -c $(1)"}
 $(BUILD)/compile_commands.json: Makefile grader/labs.mk

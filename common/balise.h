@@ -17,9 +17,8 @@
 
 #include "base/ids.h"
 
-typedef struct Tensor
-    Tensor; /**< Numbers, a shape, and what they are to the ranks (see Placement). */
-typedef struct Group Group; /**< Ranks that exchange numbers with each other. */
+typedef struct Tensor Tensor; /**< Numbers, a shape, and what they are to the ranks (see Placement). */
+typedef struct Group Group;   /**< Ranks that exchange numbers with each other. */
 
 enum { LAST = -1 }; /**< the last dimension of a tensor */
 
@@ -29,14 +28,11 @@ enum { LAST = -1 }; /**< the last dimension of a tensor */
 typedef struct Mesh {
     Group *world; /**< every rank of the run */
     Group *tp;    /**< the ranks that split one model: made in balise 8, NULL before */
-    Group
-        *dp; /**< the ranks that hold this shard in every replica: made in balise 10, NULL before */
-    Group *
-        pp; /**< the stages of this rank's pipeline, the first one first; NULL where there is one stage */
-    int tp_rank,
-        tp_degree; /**< place in the tp group and its size; before balise 8 those of the world */
+    Group *dp;    /**< the ranks that hold this shard in every replica: made in balise 10, NULL before */
+    Group *pp;    /**< the stages of this rank's pipeline, the first one first; NULL if there is one stage */
+    int tp_rank, tp_degree; /**< place in the tp group and its size; before balise 8 those of the world */
     int dp_rank, dp_degree; /**< place in the dp group and its size; before balise 10: 0 and 1 */
-    int pp_rank, pp_degree; /**< this rank's stage, from 0, and how many stages there are */
+    int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
 } Mesh;
 
 int group_rank(const Group *group); /**< this rank's place in the group, from 0 */
@@ -49,33 +45,26 @@ Group *group_split(Group *group, int color, int key);
 /* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.  */
 
 Tensor *group_all_reduce(Group *group, Tensor *x); /**< the sum of every rank's x */
-Tensor *group_all_gather(Group *group, Tensor *x,
-                         int dim); /**< every rank's x, side by side along dim */
-Tensor *group_reduce_scatter(Group *group, Tensor *x,
-                             int dim); /**< this rank's part of the sum, along dim */
-Tensor *group_broadcast(Group *group, Tensor *x,
-                        int root); /**< the x of rank `root` of the group */
-void group_sum(Group *group, double *values,
-               int count);                      /**< sums a few numbers over the ranks, in place */
-Tensor *part(Tensor *x, int dim, int k, int n); /**< part k of n equal parts of x along dim */
+Tensor *group_all_gather(Group *group, Tensor *x, int dim); /**< every rank's x, side by side along dim */
+Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim); /**< this rank's part of the sum, along dim */
+Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of rank `root` of the group */
+void group_sum(Group *group, double *values, int count); /**< sums a few numbers over the ranks, in place */
+Tensor *part(Tensor *x, int dim, int k, int n);          /**< part k of n equal parts of x along dim */
 
 /* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
-Tensor *duplication(Tensor *x,
-                    const Mesh *mesh); /**< f: copy of x, whose gradients are still partial */
-Tensor *all_reduce(Tensor *x,
-                   const Mesh *mesh); /**< g: partial sums -> the sum, whole on every rank */
+Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: copy of x, whose gradients are still partial */
+Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the whole, on every rank */
 
 /** The pairs: each backward takes the gradient dy of what its forward returned, and returns that of its
  * argument. (Megatron-LM, arXiv:1909.08053, figure 3: f is the identity forward and an all-reduce backward, g
  * the other way.) */
 Tensor *duplication_forward(Tensor *x, const Mesh *mesh);
-Tensor *duplication_backward(Tensor *dy, const Mesh *mesh); /**< f backwards */
-Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);    /**< g forwards */
-Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);  /**< g backwards */
-Tensor *all_gather_forward(Tensor *x, int dim,
-                           const Mesh *mesh); /**< the gather forwards; dim may be LAST */
+Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);         /**< f backwards */
+Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);            /**< g forwards */
+Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);          /**< g backwards */
+Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);   /**< the gather forwards; dim may be LAST */
 Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< the gather backwards */
 
 /* ---- Operations: each knows its backward --------------------------------------------------------------- */
@@ -124,8 +113,7 @@ typedef struct Placement {
     int dim;  /**< of a shard: the dimension that is cut */
 } Placement;
 Placement whole(void); /**< every tp rank holds all of it */
-Placement
-shard(int dim); /**< cut along dim into tp_degree parts, by tp_rank (as torch.chunk cuts) */
+Placement shard(int dim); /**< cut along dim into tp_degree parts, by tp_rank (as torch.chunk cuts) */
 Placement undecided(int balise); /**< in a start file: yours to choose */
 
 /** A parameter. `shape` is that of the undivided one: initial values depend on its name, not on the layout. */
@@ -149,14 +137,13 @@ Tensor *linear_forward(const Linear *layer, Tensor *x); /**< [..,in] -> [..,out]
 
 /** Given: normalises the last dimension (arXiv:1607.06450), whole on every rank. */
 typedef struct LayerNorm LayerNorm;
-LayerNorm *layer_norm_new(Builder *b, int size); /**< with parameters "weight" and "bias" [size] */
+LayerNorm *layer_norm_new(Builder *b, int size);       /**< with parameters "weight" and "bias" [size] */
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same */
 
 /** Given: zeros numbers with this probability while training; the same mask at every layout, sharded or not. */
 typedef struct Dropout Dropout;
-Dropout *dropout_new(Builder *b,
-                     float probability); /**< of a number to become zero, from 0 to below 1 */
-Tensor *dropout(const Dropout *layer, Tensor *x); /**< the others are divided by 1 - probability */
+Dropout *dropout_new(Builder *b, float probability); /**< of a number to become zero, from 0 to below 1 */
+Tensor *dropout(const Dropout *layer, Tensor *x);    /**< the others are divided by 1 - probability */
 
 /* ---- Balises 2 to 7: the layers ------------------------------------------------------------------------ */
 
@@ -169,22 +156,18 @@ Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x, const Mes
 /** Balise 3: a table split over the ranks. */
 typedef struct Embedding Embedding;
 Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< a table [V,H] */
-Tensor *embedding_forward(const Embedding *layer, Tensor *ids,
-                          const Mesh *mesh); /**< [B,S] -> [B,S,H] */
+Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
 
 /** Balise 4: self-attention, its heads split over the ranks. */
 typedef struct MultiHeadSelfAttention MultiHeadSelfAttention;
-MultiHeadSelfAttention *attention_new(Builder *b, int hidden,
-                                      int heads); /**< heads of H/heads numbers */
+MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< heads of H/heads numbers */
 /** x [B,S,H], mask [B,S] -> [B,S,H] */
-Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask,
-                          const Mesh *mesh);
+Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
 /** Balise 5: a linear layer, GELU, dropout, a linear layer. */
 typedef struct FeedForward FeedForward;
 FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p of dropout */
-Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x,
-                             const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
+Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
 /** Balise 6: the same with one communication. */
 typedef struct ColRowLinearPair ColRowLinearPair;
@@ -196,14 +179,12 @@ Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, co
 /** Balise 7: a block of BERT: attention and feed-forward, each behind a norm and with a residual. */
 typedef struct Block Block;
 Block *block_new(Builder *b, int hidden, int heads, float p); /**< p of every dropout in it */
-Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask,
-                      const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
+Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
 /** Balise 7: a class of each text, from the row of [CLS]. */
 typedef struct Classifier Classifier;
 Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p of dropout */
-Tensor *classifier_forward(const Classifier *layer, Tensor *x,
-                           const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
+Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
 /* ---- Balises 8 and 10: the grid ------------------------------------------------------------------------ */
 
@@ -225,13 +206,11 @@ typedef struct Sampler {
     uint64_t seed;  /**< of every epoch's order, see permutation() */
     Tail tail;      /**< EVERY_ROW_ONCE in evaluation: some replicas then read one row less */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
-    int64_t
-        *mine; /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
+    int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
 /** Fills mine; returns its length. */
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
-void permutation(int64_t *order, int64_t rows, uint64_t seed,
-                 int64_t epoch); /**< 0..rows-1, shuffled */
+void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
 typedef struct Pending Pending; /**< a sum that was started and is not waited for yet */
 /** The gradients of a few neighbouring parameters, one after the other in memory; of a large embedding table, which has a bucket of
@@ -240,13 +219,11 @@ typedef struct Bucket {
     Tensor *gradients; /**< of this rank; what they become in place is what the optimiser reads */
     Pending *pending;  /**< yours: what start leaves for finish */
 } Bucket;
-Pending *group_all_reduce_start(Group *group,
-                                Tensor *x); /**< in place; do not touch x before the wait */
-void pending_wait(Pending *pending); /**< returns when the sum is there; once for each start */
+Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
+void pending_wait(Pending *pending);        /**< returns when the sum is there; once for each start */
 
 void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< backward has just filled this bucket */
-void buckets_finish(Bucket *buckets, int count,
-                    const Mesh *mesh); /**< called once before the step */
+void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once before the step */
 
 /** Sums over rows. */
 typedef struct Metrics {
@@ -256,39 +233,36 @@ typedef struct Metrics {
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
-/* ---- Balise 12: stages of a pipeline ------------------------------------------------------------------------ */
+/* ---- Balise 12: stages of a pipeline ------------------------------------------------------------------- */
 
 /** Consecutive numbers: begin, begin + 1, ... */
 typedef struct Range {
     int64_t begin, end; /**< begin is part of it, end is the first that is not */
 } Range;
 
-/** Given: what this rank has of the model, and the batch. Tokens go into an embedding, then through all blocks in order, then
- * through a classifier and the loss. The first stage holds the embedding, the last one the classifier, and each stage the
- * blocks that stage_blocks() says. `micro` is the number of a micro-batch; where the batch is in one piece it is 0. */
+/** Given: this rank's part of the model, and the batch. Tokens pass through an embedding, then through all
+ * blocks in order, then through a classifier and the loss. The first stage holds the embedding, the last one the
+ * classifier, and each stage the blocks of stage_blocks(). `micro` is the number of a micro-batch; it is 0 for a
+ * batch in one piece. */
 typedef struct Stage Stage;
-Tensor *stage_embed(Stage *stage,
-                    int micro); /**< on the first stage: the embedded tokens [B,S,H] */
-/** This stage's blocks, and on the last stage the classifier and the loss: x [B,S,H] -> [B,S,H], or the loss [1]. */
+Tensor *stage_embed(Stage *stage, int micro); /**< on the first stage: the embedded tokens [B,S,H] */
+/** Runs this stage's blocks, and on the last stage the classifier and the loss: x [B,S,H] -> [B,S,H], or the
+ * loss [1]. */
 Tensor *stage_run(Stage *stage, int micro, Tensor *x);
-/** The backward pass of what stage_run() returned, whose gradient is dy; on the last stage, which begins the backward pass, dy
- * is NULL. Returns the gradient of x [B,S,H], on the first stage NULL. */
+/** Runs backward from what stage_run() returned; dy is its gradient, or NULL on the last stage, which begins the
+ * backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
 /** Sends x [B,S,H] to stage `to`; returns when that stage has begun to receive it. */
 void stage_send(Stage *stage, Tensor *x, int to);
-Tensor *stage_receive(Stage *stage, int micro,
-                      int from); /**< x [B,S,H] of stage `from`: an input of stage_run() */
-/** dy [B,S,H] of stage `from`: the gradient of what this stage has sent it. */
+/** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
+Tensor *stage_receive(Stage *stage, int micro, int from);
+/** Receives dy [B,S,H] from stage `from`: the gradient of what this stage has sent it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
-Range stage_blocks(int blocks,
-                   const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
-void forward_step(Stage *stage, int micro,
-                  const Mesh *mesh); /**< this stage's part of a forward pass */
+Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
+void forward_step(Stage *stage, int micro, const Mesh *mesh);  /**< this stage's part of a forward pass */
 void backward_step(Stage *stage, int micro, const Mesh *mesh); /**< and of the backward pass */
-void pipeline_step(
-    Stage *stage,
-    const Mesh *mesh); /**< both passes of a batch: the gradients are complete after it */
+void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradients are complete after it */
 
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 
@@ -296,19 +270,17 @@ void pipeline_step(
  * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
  * last layer's. */
 typedef struct Op {
-    const char *name;                                /**< for messages */
-    Tensor *(*forward)(Tensor *x, const Mesh *mesh); /**< returns the result, perhaps x itself */
-    Tensor *(*backward)(Tensor *dy,
-                        const Mesh *mesh); /**< returns the gradient of x, of x's shape */
+    const char *name;                                  /**< for messages */
+    Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
+    Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
-Tensor *apply(const Op *op, Tensor *x,
-              const Mesh *mesh); /**< `op` must outlive the step: make it static */
+Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
 /** x's numbers, row by row, ready to read and write until the next call. What x is (whole, shard, partial) is
  * then yours to know, or to say with placed(). Ids and masks are integers: (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */
-Tensor *tensor_copy(Tensor *x); /**< the same numbers in memory of their own; not on the tape */
+Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their own; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< how many numbers x has */
 
 /** To look at x while you search: this rank's shape of it, what it is (whole, shard, ...) and its numbers, of many the first

@@ -9,15 +9,11 @@ lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$here/../common/base/say.sh"
-# The compiler's own files: not where TMPDIR may lead.
-scratch=/tmp
-[ -w "$scratch" ] || scratch=$(dirname "$object")
-
 end_with() {
     printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
     [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
     : > "$object"
-    rm -f "$object".{raw,messages,read,assembled}
+    rm -f "$object".{s,raw,read,assembled,messages*}
     exit 1
 }
 
@@ -25,35 +21,48 @@ refuse() {
     end_with "refused: $1" "$2"
 }
 
-# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes. Two minutes at most, whatever it
-# waits for.
+# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes.
+bounded() {
+    timeout -k 5 "${COMPILE_SECONDS:-40}" "$@" < /dev/null
+}
+
+# The assembler lists the files that it has put in (.include, .incbin). Its messages show lines of them, and are not shown.
 compile() {
-    ulimit -t 60 -v 1500000 -f 400000 -c 0
-    local listing=()
-    export TMPDIR=$scratch
-    # gcc's assembler also tells which files it has put in (.incbin)
-    case $("$CC" --version) in *"Free Software"*) listing=("-Wa,--MD,$object.assembled") ;; esac
+    ulimit -t 20 -v 1500000 -f 400000 -c 0
     # shellcheck disable=SC2086 # flags are words
-    exec timeout -k 5 "${COMPILE_SECONDS:-120}" "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw" < /dev/null
+    bounded "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
+        bounded as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
 }
 
 # say_limit STATUS: adds a sentence to the compiler's messages where a limit has ended it.
 say_limit() {
-    if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
-        say 'the compiler was stopped: it ran for more than a minute, where a lab takes a moment'
-    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object.messages"; then
+    if [[ $1 =~ ^(124|137|152)$ ]] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
+        say 'the compiler was stopped: it ran for more than 20 seconds, where a lab takes a moment'
+    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object".messages*; then
         say 'the compiler was stopped: it asked for more than 1.5 GB of memory'
-    elif grep -qE 'File size limit exceeded|File too large' "$object.messages"; then
+    elif [ "$1" = 153 ] || grep -qE 'File size limit exceeded|File too large' "$object".messages*; then
         say "the compiler was stopped: the lab's object is larger than 400 MB"
+    elif [ -s "$object.messages.as" ]; then
+        say 'the assembler does not understand what the lab hands it (asm)'
     fi
 }
 
-# foreign_file: the first file that the compiler has read and that is none of: a header of the kit, of the system or of MPI, the
-# lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
+# show_messages: what the compiler said, with the line of the lab that it is about. The compiler shows none: it would take them from
+# any file that a #line names.
+show_messages() {
+    awk -v source="$source" '
+        FILENAME == source { line[FNR] = $0; next }
+        { print }
+        index($0, source ":") == 1 && split(substr($0, length(source) + 2), at, ":") > 1 && at[1] in line { printf "%5d | %s\n", at[1], line[at[1]] }
+        ' "$source" "$object.messages"
+}
+
+# foreign_file: the first file that the compiler or the assembler has read and that is none of: a header for labs, of the system or of
+# MPI, the lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
 foreign_file() {
-    local folders=("$scratch" "$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}") flag rule words files=() paths file folder
+    local folders=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}") flag rule words files=() paths file folder
     for flag in $CFLAGS; do
-        case $flag in -I*) folders+=("${flag#-I}") ;; esac
+        case $flag in -Icommon) ;; -I*) folders+=("${flag#-I}") ;; esac
     done
     for rule in "$object.read" "$object.assembled"; do
         [ -e "$rule" ] || continue
@@ -61,12 +70,13 @@ foreign_file() {
         read -d '' -a words < "$rule" || true
         files+=("${words[@]:1}")
     done
-    mapfile -t paths < <(realpath -m -- "${folders[@]}" "${files[@]}")
+    mapfile -t paths < <(realpath -m -- "${folders[@]}" "$object.s" common/{balise,balise_mpi,base/ids}.h "${files[@]}")
     folders=("${paths[@]:0:${#folders[@]}}")
-    for file in "${paths[@]:${#folders[@]}}"; do
-        # the assembler names its input, and the lab without its folder
-        case $file in "${folders[0]}"/cc*.s | "$PWD/${source##*/}") continue ;; esac
-        for folder in "${folders[@]:1}"; do
+    paths=("${paths[@]:${#folders[@]}}")
+    for file in "${paths[@]:4}"; do
+        # the assembler names the lab without its folder
+        case $file in "${paths[0]}" | "${paths[1]}" | "${paths[2]}" | "${paths[3]}" | "$PWD/${source##*/}") continue ;; esac
+        for folder in "${folders[@]}"; do
             case $file in "$folder"/*) continue 2 ;; esac
         done
         echo "$file"
@@ -81,11 +91,25 @@ check_files() {
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
-# sections, and symbols: undefined ones of other files, defined ones that other files see, and chosen, functions that are picked when
-# the program starts (ifunc). Of a symbol the number of its section stands in column 7, the name in column 8.
+# recorded_calls: what the recorder counts of MPI, as functions or in tables of both forms, COLLECTIVE(Bcast, Ibcast, ...
+recorded_calls() {
+    sed -nE 's/^int (MPI_\w+)\(.*/\1/p; s/^(COLLECTIVE|SEND)\((\w+), (\w+),.*/MPI_\2\nMPI_\3/p' "$here"/runner/*.c
+}
+
+# allowed_calls: the names of functions that a lab may call, a line each: of MPI, of the kit's headers for labs.
+allowed_calls() {
+    recorded_calls | sed 'p; s/^/P/'
+    sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
+}
+
+# sections, writable code, and symbols: defined exports, undefined ones that a lab may not use, and chosen, functions that are picked
+# when the program starts (ifunc). Of a symbol the number of its section stands in column 7, the name in column 8; of a section the
+# flags before the last three columns.
 list_object() {
-    local kind name
+    local kind name patterns
     sections=() undefined=() defined=' ' chosen=
+    patterns=$(grep -v '^#' "$here/lab-calls.txt" | paste -sd '|')
+    [[ $CFLAGS != *-fsanitize=* ]] || patterns+='|__(asan|ubsan|sanitizer)_.*'
     while read -r kind name; do
         case $kind in
         section) sections+=("$name") ;;
@@ -93,12 +117,20 @@ list_object() {
         defined) defined+="$name " ;;
         chosen) chosen=yes ;;
         esac
-    done < <(readelf -SW --syms "$object.raw" | awk '
-        match($0, /^ *\[ *[1-9][0-9]*\] /) { $0 = substr($0, RLENGTH + 1); print "section", $1; next }
+    done < <(allowed_calls | awk -v exports=" $exports " -v patterns="^($patterns)$" '
+        FILENAME == "-" { allowed[$1]; next }
+        match($0, /^ *\[ *[1-9][0-9]*\] /) {
+            $0 = substr($0, RLENGTH + 1)
+            flags = $(NF - 3)
+            if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
+            else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
+            print "section", $1
+            next
+        }
         $1 !~ /^[0-9]+:$/ { next }
-        $7 == "UND" && $8 { sub(/@.*/, "", $8); print "undefined", $8 }
-        $7 != "UND" && $5 != "LOCAL" { print "defined", $8 }
-        $4 == "IFUNC" { print "chosen" }')
+        ($7 == "UND" || $7 == "COM") && $8 { sub(/@.*/, "", $8); if (!($8 in allowed) && $8 !~ patterns && foreign++ < 3) print "undefined", $8 }
+        $7 != "UND" && $5 != "LOCAL" && index(exports, " " $8 " ") { print "defined", $8 }
+        $4 == "IFUNC" { print "chosen" }' - <(readelf -SW --syms "$object.raw"))
 }
 
 # Code that the system would run before or after the cases, and data beyond all measure.
@@ -111,6 +143,8 @@ check_sections() {
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
             [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
                 "$(say 'do the work in the functions of the lab')" ;;
+        "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function does that' "$lab" "$source")" \
+            "$(say 'write the nested function beside the others, as a static function')" ;;
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
             "$(say 'do the work in the functions of the lab')" ;;
         esac
@@ -122,33 +156,12 @@ check_sections() {
         "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
 }
 
-# may_call NAME: is this a function of MPI that the recorder counts, or one that exchanges nothing?
-may_call() {
-    case $1 in
-    MPI_Comm_compare | MPI_Comm_get_attr | MPI_Error_string | MPI_Get_count | MPI_Get_processor_name | MPI_Group_range_incl | \
-        MPI_Group_rank | MPI_Group_size | MPI_Group_translate_ranks | MPI_Initialized | MPI_Query_thread | MPI_Type_size | \
-        MPI_Wtick | MPI_Wtime) return 0 ;;
-    esac
-    # The recorder has it: as a function, or in a table of both forms, COLLECTIVE(Bcast, Ibcast, ...
-    grep -qE "^(int $1\(|(COLLECTIVE|SEND)\((\w+, )?${1#MPI_},)" "$here"/runner/*.c
-}
-
-# is_constant NAME: is this what MPI_COMM_WORLD, MPI_FLOAT, MPI_SUM and the like are to Open MPI?
-is_constant() {
-    case $1 in
-    ompi_mpi_comm_* | ompi_mpi_group_* | ompi_mpi_op_* | ompi_mpi_*_null | ompi_request_null | ompi_mpi_byte | ompi_mpi_*char | \
-        ompi_mpi_c_* | ompi_mpi_*short | ompi_mpi_*long | ompi_mpi_*int | ompi_mpi_*int*_t | ompi_mpi_unsigned | ompi_mpi_float | \
-        ompi_mpi_*double | ompi_mpi_count | ompi_mpi_offset) ;;
-    *) return 1 ;;
-    esac
-}
-
 # where NAME: the file, and the line where this function is called, or else where its name stands.
 where() {
     local section offset line=
     read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
         /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
-        section ~ /^\.text/ && $3 ~ "^" name "([-+]|$)" { print section, $1; exit }') &&
+        section ~ /^\.text/ && sub(/[-+]0x[0-9a-f]+$|$/, "", $3) && $3 == name { print section, $1; exit }') &&
         line=$(addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
     [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
     echo "$source${line:+:$line}"
@@ -184,38 +197,45 @@ instead_of() {
     esac
 }
 
-check_calls() {
-    local name function
-    for name in "${undefined[@]}"; do
-        case $name in
-        *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
-            function=${name/#PMPI/MPI}
-            may_call "$function" || is_constant "$name" ||
-                refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$(where "$name")")" \
-                    "$(instead_of "$function")"
-            ;;
-        dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
-            socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
-            freopen | open | open64 | openat | creat)
-            refuse "$(said 'lab %s calls %s (%s): data exchanged this way would not be recorded' "$lab" "$name" "$(where "$name")")" \
-                "$(say 'ranks exchange data through balise.h or MPI; to look at numbers, print to stderr')"
-            ;;
-        kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
-            refuse "$(said "lab %s calls %s (%s): a lab must not touch other processes or files" "$lab" "$name" "$(where "$name")")" \
-                "$(say 'a lab computes, and communicates with its group through balise.h or MPI')"
-            ;;
-        esac
-    done
+# is_in_c_library NAME
+is_in_c_library() {
+    "$CC" -x c -w -o "$object.s" - -lm <<< "char $1(); int main(void) { return $1(); }" 2> /dev/null
 }
 
-rm -f "$object".{failed,read,assembled}
+# check_call NAME: which a lab may not call.
+check_call() {
+    local name=${1:0:200} function place
+    place=$(where "$name")
+    case $name in
+    *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
+        function=${name/#PMPI/MPI}
+        refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$place")" "$(instead_of "$function")"
+        ;;
+    dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
+        socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
+        freopen | open | open64 | openat | creat)
+        refuse "$(said 'lab %s calls %s (%s): data exchanged this way would not be recorded' "$lab" "$name" "$place")" \
+            "$(say 'ranks exchange data through balise.h or MPI; to look at numbers, print to stderr')"
+        ;;
+    kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
+        refuse "$(said "lab %s calls %s (%s): a lab must not touch other processes or files" "$lab" "$name" "$place")" \
+            "$(say 'a lab computes, and communicates with its group through balise.h or MPI')"
+        ;;
+    esac
+    ! is_in_c_library "$name" ||
+        refuse "$(said 'lab %s calls %s (%s): a lab may not call this function' "$lab" "$name" "$place")" \
+            "$(say 'a lab may call functions of balise.h and balise_mpi.h, and those of math.h, string.h, stdlib.h and stdio.h that compute or print')"
+    end_with "$(said 'lab %s calls an undefined function: %s' "$lab" "$name ($place)")" "$(say 'common/balise.h declares every function that a lab is written in')"
+}
+
+rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
-(compile) 2> "$object.messages" && status=0 || status=$?
+(compile) && status=0 || status=$?
 if [ "$status" != 0 ]; then
     check_files
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
-    [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.messages"
+    { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
     # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
     [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
@@ -223,7 +243,7 @@ fi
 check_files
 list_object
 check_sections
-[ ! -s "$object.messages" ] || head -c 100000 "$object.messages" >&2
+[ ! -s "$object.messages" ] || head -c 100000 <(show_messages) >&2
 
 arguments=()
 for name in $exports; do
@@ -231,9 +251,9 @@ for name in $exports; do
         end_with "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
     arguments+=("--keep-global-symbol=$name")
 done
-check_calls
 for name in "${undefined[@]}"; do
-    case $name in PMPI_*) arguments+=("--redefine-sym=$name=${name#P}") ;; esac
+    check_call "$name"
 done
-objcopy "${arguments[@]}" --rename-section .text=balise_labs "$object.raw" "$object"
-rm -f "$object".{raw,messages,read,assembled}
+recorded_calls | sed 's/.*/P& &/' > "$object.s" # no way around the recorder
+objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object"
+rm -f "$object".{s,raw,read,assembled,messages*}

@@ -33,15 +33,17 @@ $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/gene
 # ---- a lab's object -------------------------------------------------------------------------------------------------
 
 # Compiled with the student in mind, only its exports visible, its code in a section of its own. Without -no-pie and
-# frame pointers an address does not tell a lab's line. gcc alone moves parts of a function into another section.
+# frame pointers an address does not tell a lab's line. gcc alone moves parts of a function into another section; clang
+# would assemble by itself. What grader/compile-lab.sh shows of a lab's lines is not what the compiler would show.
 IS_CLANG = $(call answer,IS_CLANG,$(CC) --version 2>/dev/null | grep -i clang)
-IN_ONE_PIECE = $(if $(IS_CLANG),,-fno-reorder-blocks-and-partition)
+OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics,-fno-reorder-blocks-and-partition \
+    -fno-diagnostics-show-caret)
 LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter \
     $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration) \
-    -fno-omit-frame-pointer -fno-optimize-sibling-calls $(IN_ONE_PIECE) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
+    -fno-omit-frame-pointer -fno-optimize-sibling-calls $(OF_COMPILER) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
-COMPILES_LABS = grader/compile-lab.sh grader/labs.mk common/balise.h common/balise_mpi.h
+COMPILES_LABS = grader/compile-lab.sh grader/lab-calls.txt grader/labs.mk common/balise.h common/balise_mpi.h
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' grader/compile-lab.sh $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
 # What a student's lab is compiled of, by its contents: a file that comes back may be older than what was built
@@ -82,7 +84,8 @@ COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_wei
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 # gold, of the same package, needs half of ld's time, and a student waits for it after each edit.
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
-RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
+# No lab redirects a function of the runner, or has a stack of code (which some objects ask for).
+RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
                  -Wl,--export-dynamic-symbol=sched_yield
 # Of the scenarios a runner takes that of its lab.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))

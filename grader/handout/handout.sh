@@ -36,7 +36,7 @@ put_runtime() {
             { sub(/mine\|solutions/, "mine"); print }' \
             "$file" > "$stage/$file"
     done
-    put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab}.sh grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
+    put grader/{labs.mk,calls.h,label.h,protocol.h} grader/{compile-lab,link-runner,link-train,start-lab}.sh grader/lab-calls.txt grader/stack.py grader/grader.mk grader/gradebook/gradebook.mk
     put grader/judge/*.[ch] grader/judge/*/*.[ch] grader/judge/report/formats/*.[ch] grader/labs/*.[ch] grader/runner/*.[ch]
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}
@@ -68,7 +68,7 @@ put_given() { # put_given MACHINE PREFIX
     command -v "$2gcc" > /dev/null || give_up "$(said 'there is no compiler for %s: %s' "$1" "$2gcc")" \
         "$(said "apt-get install gcc-%s, or without INDEPENDENT=1 each lab builds on the student's own" "${2%-}")"
     mkdir -p "$tools" "$out"
-    for tool in objcopy objdump size addr2line strip; do
+    for tool in as objcopy objdump size addr2line strip; do
         ln -sf "$(command -v "$2$tool")" "$tools/$tool"
     done
     PATH=$tools:$PATH CC="$2gcc" CFLAGS="$GIVEN_CFLAGS${2:+ -I/usr/${2%-}/include}" grader/compile-lab.sh 1 "solutions/${labs%% *}" "$out/1.o" "$GIVEN_EXPORTS" ||

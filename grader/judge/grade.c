@@ -2,6 +2,7 @@
 #include "grader/judge/grade.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,10 +35,11 @@ bool has_no_runner(LabResult *result, const char *runner)
     }
 }
 
-Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks)
+Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks,
+                     double until)
 {
     Problem problem;
-    Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, o->sandbox, &problem);
+    Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, until, o->sandbox, &problem);
     if (!runs)
         give_up(&problem);
     return runs;
@@ -74,13 +76,13 @@ static void append_why_not_alone(CheckResult *r, int lab)
 
 /* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner,
-                         const Batch *batch, Check check)
+                         const Batch *batch, Check check, double until)
 {
     static LabResult alone;
     CheckResult *failed = &result->check[check];
     const Case *c = &batch->cases[failed->case_index - batch->first];
     alone = (LabResult){.lab = result->lab};
-    Runs *runs = run_or_give_up(o, runner, c, 1, c->world);
+    Runs *runs = run_or_give_up(o, runner, c, 1, c->world, until);
     judge_case(&alone, c, failed->case_index, &runs->outcome[0]);
     end_runs(runs, &result->times);
     for (int other = (int)check; other < CHECKS; other++) {
@@ -122,14 +124,21 @@ static bool choose_case(Batch *batch, int only)
 
 static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
 {
+    enum { CPU_SECONDS = 15 }; /* of the judge, who takes one for records that make sense */
     const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
-    Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks);
-    for (int i = 0; i < batch->count && result->state == GRADED; i++)
+    const double until = clock_now() + lab_seconds(o->sandbox);
+    Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks, until);
+    const clock_t begin = clock();
+    for (int i = 0; i < batch->count && result->state == GRADED; i++) {
+        if (clock() - begin > (clock_t)CPU_SECONDS * CLOCKS_PER_SEC)
+            outcome_forget(&runs->outcome[i]);
         judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
+    }
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
-        if (r->failed && !r->repeated && r->case_index >= batch->first && !runs->looped)
-            repeat_alone(result, o, runner, batch, (Check)check);
+        if (r->failed && !r->repeated && r->case_index >= batch->first && !runs->looped &&
+            clock_now() < until)
+            repeat_alone(result, o, runner, batch, (Check)check, until);
     }
     result->looped = runs->looped;
     end_runs(runs, &result->times);

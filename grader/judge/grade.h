@@ -45,8 +45,10 @@ typedef struct Options {
 /** Grades result->lab, and fills the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);
 
-/** Runs the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. */
-Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks);
+/** Runs the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. They end by
+ *  `until`. */
+Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks,
+                     double until);
 
 /** Could make not build this runner? Then its message is in the result's remark. */
 bool has_no_runner(LabResult *result, const char *runner);

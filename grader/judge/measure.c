@@ -1,4 +1,5 @@
 /* make measure: the number of a lab that a student predicts, counted in one case. */
+#include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/report/verdict.h"
 
@@ -47,7 +48,7 @@ int measure_lab(const Options *o)
     Case c = lab_case_with(lab, o->seed, 0, at->world, at->tp, at);
     c.kind = at->kind;
     printed_forget(runner);
-    Runs *runs = run_or_give_up(o, runner, &c, 1, c.world);
+    Runs *runs = run_or_give_up(o, runner, &c, 1, c.world, clock_now() + lab_seconds(o->sandbox));
     judge_case(&result, &c, 0, &runs->outcome[0]);
     if (!is_right(&result, &runs->outcome[0]))
         cannot_measure(lab, _("it does not pass its checks yet"));

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/formats/formats.h"
@@ -97,7 +98,7 @@ static json_t *checks_json(const LabResult *result)
 static json_t *case_json(const Options *o, const LabResult *result, const Case *c, int index,
                          const Outcome *outcome)
 {
-    static const char *const endings[] = {"complete", "crashed", "hung",
+    static const char *const endings[] = {"complete", "crashed", "hung",   "looped",
                                           "looped",   "stopped", "not run"};
     char text[160], path[160], todo[1200] = "", refused[2600] = "";
     bool ended = outcome->ending == COMPLETE && refusal_text(c, outcome, refused, sizeof refused);
@@ -123,7 +124,8 @@ int picture_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
+                                clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};

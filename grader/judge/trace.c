@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"
@@ -114,7 +115,8 @@ int trace_lab(const Options *o)
     const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
     if (!c)
         return 1;
-    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)));
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
+                                clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);

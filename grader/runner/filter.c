@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,14 +29,21 @@ enum { ROW = 12 };
 /* By what they are for; 0 fills up a row. */
 static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
-    {SYS_fork, SYS_vfork, SYS_creat},
+    {SYS_fork, SYS_vfork, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat},
 #endif
     {SYS_execve, SYS_execveat, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
-     SYS_pidfd_open, SYS_pidfd_send_signal, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
-     SYS_setpriority, SYS_sched_setscheduler},
-    {SYS_openat2, SYS_socket, SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open, SYS_memfd_create,
-     SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd},
-    {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl}};
+     SYS_pidfd_open, SYS_pidfd_send_signal, SYS_pidfd_getfd, SYS_ptrace, SYS_process_vm_readv,
+     SYS_process_vm_writev, SYS_kcmp},
+    {SYS_setpriority, SYS_ioprio_set, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
+     SYS_setrlimit, SYS_migrate_pages, SYS_move_pages, SYS_process_madvise, SYS_setpgid, SYS_setsid,
+     SYS_personality},
+    {SYS_openat2, SYS_socket, SYS_memfd_create, SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open,
+     SYS_userfaultfd, SYS_utimensat, SYS_setxattr, SYS_lsetxattr, SYS_removexattr,
+     SYS_lremovexattr},
+    {SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgctl, SYS_semget, SYS_semctl, SYS_mq_open,
+     SYS_mq_unlink, SYS_pkey_mprotect, SYS_remap_file_pages},
+    {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl,
+     SYS_open_by_handle_at}};
 
 /* MPI clears its own files away at the end: it may believe that it did. */
 static const uint32_t pretended[] = {
@@ -47,7 +55,7 @@ static const uint32_t pretended[] = {
     SYS_fchmodat, SYS_fchownat,  SYS_mknodat, SYS_truncate,
 };
 
-enum { COUNT = 256 };
+enum { COUNT = 320 };
 
 typedef struct Program {
     struct sock_filter code[COUNT];
@@ -75,7 +83,7 @@ static void answer_call(Program *p, uint32_t number, uint32_t result)
     answer(p, result);
 }
 
-/* `result` where, of the call's argument, the bits in `mask` are `value`; no other such call is allowed. */
+/* `result` where, of the lower half of the call's argument, the bits in `mask` are `value`; no other such call is allowed. */
 static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t mask, uint32_t value,
                            uint32_t result)
 {
@@ -93,6 +101,9 @@ bool filter_begin(bool devices)
     const uint32_t opened = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES;
     const uint32_t writes = (uint32_t)(O_WRONLY | O_CREAT | O_TRUNC | (devices ? 0 : O_RDWR));
     const uint32_t whole = 0xffffffff, self = (uint32_t)getpid();
+    /* a GPU's driver opens libraries and makes threads when it needs them */
+    const uint32_t executable = devices ? 0 : PROT_EXEC,
+                   threads = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_TRAP;
     Program p = {.length = 0};
     load(&p, offsetof(struct seccomp_data, arch));
     emit(&p, BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0);
@@ -107,9 +118,14 @@ bool filter_begin(bool devices)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
     /* its flags are out of sight; the C library then asks clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, threads);
     answer_call_if(&p, SYS_kill, 0, whole, self, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_tgkill, 0, whole, self, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_sched_setaffinity, 0, whole, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_prlimit64, 0, whole, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_mremap, 3, MREMAP_FIXED, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_mprotect, 2, executable, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_mmap, 2, executable, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_openat, 2, writes, 0, opened);
 #ifdef SYS_open
     answer_call_if(&p, SYS_open, 1, writes, 0, opened);

@@ -1,7 +1,8 @@
 /** @file
  * What a lab has no use for and its process therefore cannot ask of the system, however it asks: other processes (to make,
- * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/launch/sandbox.h) holds all of that
- * too; this holds also where there is no sandbox, and it makes an attempt a failed case that names the line.
+ * signal, trace, read or slow them down), threads, files, sockets, namespaces, and pages that become executable. The sandbox
+ * (grader/judge/launch/sandbox.h) holds most of that too; this holds also where there is no sandbox, and it makes an attempt a
+ * failed case that names the line.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 
 /** From now on, for this process and for good, such a call gets SIGSYS (opening a file to read is just refused). To be called
  *  when MPI is ready, which has made its files and threads by then. Returns whether the system has such filters.
- *  With `devices` files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping. What
- *  a lab could read or write that way the sandbox holds. */
+ *  With `devices` files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping, loads
+ *  code and starts threads. What a lab could read or write that way the sandbox holds. */
 bool filter_begin(bool devices);
 
 /** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */

@@ -90,10 +90,11 @@ static void caught(int number, siginfo_t *info, void *context)
         return;
     }
     if (number == SIGSYS)
-        misuse("a lab computes, and communicates with its group through balise.h or MPI",
-               "forbidden system call %d: a lab must not start processes, write files or open "
-               "connections",
-               info->si_syscall);
+        misuse(
+            "a lab computes, and communicates with its group through balise.h or MPI",
+            "forbidden system call %d: a lab must not start processes or threads, write files, open "
+            "connections or change code",
+            info->si_syscall);
     const Room *room = number == SIGSEGV && recorder_active() ? room_missed(info->si_addr) : NULL;
     if (room)
         misuse("does the loop around this line end where it should?",

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -268,6 +269,12 @@ static void send_at_once(void)
         setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
+/* mpirun starts programs for a rank that asks for it, and has no filter of system calls. From now on it can start none. */
+static void end_spawning(void)
+{
+    prlimit(getppid(), RLIMIT_NPROC, &(struct rlimit){0, 0}, NULL);
+}
+
 int main(int argc, char **argv)
 {
     language_begin();
@@ -284,6 +291,7 @@ int main(int argc, char **argv)
     guard_signals(runner.launch, runner.rank);
     sanitizer_watch(sanitizer_found);
     send_at_once();
+    end_spawning();
     filter_begin(backend_open_all()); /* where the system has none, there are the limits */
     recorder_catch_errors();
     backend_set_threads(1);

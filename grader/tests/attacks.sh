@@ -3,6 +3,7 @@
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 builds
+names
 if has_sandbox; then
     walls
     stays_inside
@@ -14,6 +15,8 @@ else
     echo "skip - attacks in a sandbox: $(sed -n 's/^error: //p' out)"
 fi
 WAY=off
+itself
+spawning
 processes
 files
 check "a report without a sandbox says so" says "no sandbox here (switched off): the ranks ran with resource limits only"

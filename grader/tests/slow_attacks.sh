@@ -15,10 +15,10 @@ for user in "${users[@]}"; do
             continue
         fi
         case $user$WAY in
-        on) rest=(processes files) ;;
+        on) rest=(itself spawning processes files) ;;
         off) rest=(signals memory endings) ;;
-        *on) rest=(walls stays_inside signals processes files memory endings interrupted) ;;
-        *) rest=(signals processes files memory endings interrupted) ;;
+        *on) rest=(walls stays_inside itself spawning signals processes files memory endings interrupted) ;;
+        *) rest=(itself spawning signals processes files memory endings interrupted) ;;
         esac
         for attacks in "${rest[@]}"; do "$attacks"; done
         endings_slowly

@@ -76,6 +76,7 @@ void ending_text(const Trial *t, char *text, size_t size)
         [CRASHED] = N_("the program crashed"),
         [HUNG] = N_("the ranks wait for each other for ever"),
         [LOOPED] = N_("a rank computes for ever"),
+        [OVERDUE] = N_("the lab did not end in time"),
         [STOPPED] = N_("the program was stopped"),
         [NOT_RUN] = N_("the case was not run, since a rank computes for ever in an earlier one")};
     char waits[64];

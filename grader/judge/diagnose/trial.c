@@ -106,7 +106,8 @@ static const Entry *first_on_ranks(const Case *c, const Outcome *outcome, int ki
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
     const Entry *todo = first_on_ranks(c, outcome, NOT_STARTED);
-    if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED)
+    if (!todo || outcome->ending == CRASHED || outcome->ending == LOOPED ||
+        outcome->ending == OVERDUE)
         return false;
     const char *line = line_of(todo->address);
     snprintf(text, size, _("TODO(%d) in %.63s%s%s"), todo->check, todo->label.name,

@@ -28,6 +28,18 @@ static void add_times(Runs *runs)
     runs->times.running += now - up;
 }
 
+static double slowness(const Sandbox *sandbox)
+{
+    static const double slower = 8; /* a rank with sanitizers */
+    return sandbox->sanitized || sandbox->gpu ? slower : 1;
+}
+
+double lab_seconds(const Sandbox *sandbox)
+{
+    static const double most = 45; /* a lab takes one; on a machine that is asked too much, some */
+    return most * slowness(sandbox);
+}
+
 /* Waits for the case that was posted. */
 static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis,
                             size_t size)
@@ -39,6 +51,10 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
             done += atomic_load(&watch->launch->rank[r].done_cases) >= watch->posted;
         if (done == watch->c.world)
             return COMPLETE;
+        if (clock_now() > runs->until) {
+            watch_overdue(watch, diagnosis, size);
+            return OVERDUE;
+        }
         if (launcher_is_too_big(launcher, diagnosis, size))
             return STOPPED;
         if (launcher_has_ended(launcher)) {
@@ -77,20 +93,15 @@ static bool has_gone(const Launcher *launcher, int rank)
 
 /* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
  * run it a second time, alone. */
-static void wait_for_all(Launcher *launcher, int ranks, int cases)
+static void wait_for_all(Launcher *launcher, int ranks, int cases, double until)
 {
-    enum { LOOKS = 600000 }; /* a minute at least */
-    for (int r = 0, look = 0; r < ranks && look < LOOKS && !launcher_has_ended(launcher);) {
-        if (atomic_load(&launcher->launch->rank[r].done_cases) >= cases || has_gone(launcher, r)) {
+    for (int r = 0; r < ranks && clock_now() < until && !launcher_has_ended(launcher);) {
+        if (atomic_load(&launcher->launch->rank[r].done_cases) >= cases || has_gone(launcher, r))
             r++;
-        } else {
+        else
             nap(100);
-            look++;
-        }
     }
 }
-
-static const double slower = 8; /* a rank with sanitizers */
 
 /* Runs cases from `first` on in one launch; returns the number of the next case that is to be run. */
 static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
@@ -109,16 +120,16 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     int i = first, failures = 0;
     for (; i < runs->count && failures == 0; i++) {
         Outcome *outcome = &runs->outcome[i];
-        wait_for_all(&launcher, ranks, i - first);
+        wait_for_all(&launcher, ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         atomic_store(&launch->control.posted, i - first + 1);
         Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
-                                  runs->sandbox->sanitized || runs->sandbox->gpu ? slower : 1);
+                                  slowness(runs->sandbox));
         outcome->ending =
             wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
         failures += outcome->ending != COMPLETE;
-        runs->looped = outcome->ending == LOOPED;
+        runs->looped = outcome->ending == LOOPED || outcome->ending == OVERDUE;
         if (failures)
             launcher_stop(&launcher);
         mark_end(outcome, launch, cases[i].world, i - first + 1);
@@ -158,7 +169,7 @@ bool stamp_fits(const char *runner, Problem *problem)
 }
 
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
-                Sandbox *sandbox, Problem *problem)
+                double until, Sandbox *sandbox, Problem *problem)
 {
     if (!stamp_fits(runner, problem))
         return NULL;
@@ -166,6 +177,7 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
     Runs *runs = calloc(1, sizeof *runs);
     runs->count = count;
     runs->cpu_limit = cpu_limit;
+    runs->until = until;
     runs->sandbox = sandbox;
     for (int i = 0; i < count; i++)
         runs->outcome[i].ending = NOT_RUN;
@@ -177,6 +189,12 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
         }
     }
     return runs;
+}
+
+void outcome_forget(Outcome *outcome)
+{
+    calls_free(outcome->calls);
+    *outcome = (Outcome){.ending = OVERDUE};
 }
 
 void runs_free(Runs *runs)

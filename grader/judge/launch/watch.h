@@ -34,5 +34,8 @@ Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int poste
  *  they cannot. What lasts is told on stderr, where that is a terminal. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
+/** The diagnosis of a case that is to end now: what each rank is at. */
+void watch_overdue(const Watch *watch, char *diagnosis, size_t size);
+
 /** The diagnosis of a case whose ranks have ended before it. */
 void watch_crash(const Watch *watch, char *diagnosis, size_t size);

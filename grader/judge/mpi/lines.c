@@ -2,7 +2,7 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-enum { KEPT = 1024 };
+enum { KEPT = 256 }; /* a lab calls on fewer lines; more of them are nonsense in a record */
 
 /* One runner is judged at a time; its addresses come again and again. */
 static struct {
@@ -42,7 +42,9 @@ const char *line_of(const void *address)
     for (int i = 0; i < lines.count; i++)
         if (lines.address[i] == address)
             return lines.line[i];
-    const int i = lines.count < KEPT ? lines.count++ : KEPT - 1;
+    if (lines.count == KEPT)
+        return "";
+    const int i = lines.count++;
     lines.address[i] = address;
     ask(address, lines.line[i]);
     return lines.line[i];

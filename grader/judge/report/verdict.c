@@ -46,9 +46,9 @@ Status check_status(const LabResult *lab, Check check)
         return UNDONE;
     if (!r->failed)
         return !r->looked_at ? NOT_JUDGED : why_held_back(lab, check) ? HELD_BACK : RIGHT;
-    return r->ending == COMPLETE                      ? WRONG
-           : r->ending == HUNG || r->ending == LOOPED ? HANGS
-                                                      : CRASHES;
+    return r->ending == COMPLETE                                              ? WRONG
+           : r->ending == HUNG || r->ending == LOOPED || r->ending == OVERDUE ? HANGS
+                                                                              : CRASHES;
 }
 
 int check_score(const LabResult *lab, Check check)
