@@ -133,8 +133,8 @@ def tokenizer(build, work, rounds):
     if its:
         found.append(Row("tokenizer", "Hugging Face's tokenizers, one thread", "MB/s", its, lower=False))
         times = found[0].median() / found[1].median()
-        found[0].notes = {"times": f"{times:.2f}", "aim": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
-    show("tokenizer", found, "times", "aim", "")
+        found[0].notes = {"times": f"{times:.2f}", "target": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
+    show("tokenizer", found, "times", "target", "")
     return found
 
 
@@ -157,8 +157,8 @@ def verdicts(rounds):
     found.append(Row("verdict", "all eleven, nothing edited", "s", everything))
     for row in found:
         aim = aims.VERDICT.get(row.name, aims.ANY_VERDICT)
-        row.notes = {"aim": aim, "": aims.judged(row.median() <= aim)}
-    show("from an edit to a verdict", found, "aim", "")
+        row.notes = {"target": aim, "": aims.judged(row.median() <= aim)}
+    show("from an edit to a verdict", found, "target", "")
     return found
 
 

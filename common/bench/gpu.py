@@ -158,7 +158,7 @@ class Bench:
               + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's is not known: PEAK="))
         others = [self.row(cases[name], f"{name}, {who}", runs[who]) for name, runs in found.items() for who in list(runs)[1:]]
         if others:
-            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "aim", ""],
+            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "target", ""],
                   [self.beside(rows[other.name.partition(", ")[0]], other) for other in others])
         self.show_aims(cases, rows)
         return [*rows.values(), *others]
@@ -180,7 +180,7 @@ class Bench:
             if name in aims.MFU and share is not None:
                 lines.append([f"{name}, MFU, %", f"{share:.1f}", *aims.least(share, aims.MFU[name])])
         if lines:
-            table("aims of the step on a GPU", ["", "measured", "aim", ""], lines)
+            table("targets of the step on a GPU", ["", "measured", "target", ""], lines)
 
     def show_idle(self, cases):
         """How much of a step no kernel and no copy runs, where Nsight Systems is there to say it."""
@@ -196,6 +196,6 @@ class Bench:
         for name, case in cases.items():
             seconds = self.run(case, [*program, f"{self.work}/idle"])["seconds"][steps.WARM_UP:]
             found.append(Row("idle", name, "%", [idle.share(program[0], f"{self.work}/idle.nsys-rep", sum(seconds))]))
-        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "aim", ""],
+        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "target", ""],
               [[row.name, f"{row.median():.1f}", *aims.most(row.median(), aims.IDLE)] for row in found])
         return found

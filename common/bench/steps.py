@@ -235,7 +235,7 @@ def show_aims(rows, found, peak):
     lines += [[f"{name}, MB a rank", number(megabytes(found[name]["kit"])), *aims.most(megabytes(found[name]["kit"]), aim)]
               for name, aim in aims.MEGABYTES.items() if name in found]
     if lines:
-        table("aims of the step alone", ["", "measured", "aim", ""], lines)
+        table("targets of the step alone", ["", "measured", "target", ""], lines)
 
 
 def show_steps(found, peak):
@@ -246,7 +246,7 @@ def show_steps(found, peak):
     compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
     if compared:
         table("against PyTorch, in alternating runs: ms a step, ratios of them, MB a rank",
-              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "aim", "", "its MB", "imported", "the kit's",
+              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "target", "", "its MB", "imported", "the kit's",
                ""], [line for _, line in compared])
     show_aims(mine, found, peak)
     memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)
