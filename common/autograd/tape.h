@@ -20,7 +20,7 @@ typedef struct TapeBatch {
     uint64_t seed;          /**< of the run */
     int64_t step;           /**< of the run, from 0: masks differ from step to step */
     int64_t count;          /**< B */
-    const int64_t *samples; /**< [B] row numbers in the data set; the caller's, until tape_reset() */
+    const int64_t *samples; /**< [B] numbers of the rows; the caller's, until tape_reset() */
     bool training;          /**< dropout drops only if this is set */
 } TapeBatch;
 

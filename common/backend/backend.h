@@ -258,7 +258,7 @@ void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, d
 /** The sizes of attention on this rank. */
 typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
-    double factor; /**< scores are factor · q · k; usually 1/√D */
+    double factor;                              /**< scores are factor · q · k; usually 1/√D */
 } AttentionShape;
 
 /** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
