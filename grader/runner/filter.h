@@ -1,18 +1,20 @@
 /** @file
- * What a lab has no use for and its process therefore cannot ask of the system, however it asks: other processes (to make,
- * signal, trace or read them), files, sockets, namespaces. The sandbox (grader/judge/launch/sandbox.h) holds all of that
- * too; this holds also where there is no sandbox, and it makes an attempt a failed case that names the line.
+ * Forbids what a lab does not need and its process therefore must not request from the system, in
+ * whatever way: other processes (creating, signalling, tracing or reading them), files, sockets,
+ * namespaces. The sandbox (grader/judge/launch/sandbox.h) prevents all of that too; this filter
+ * also works without one, and turns an attempt into a failed case that names the line.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
 
-/** From now on, for this process and for good, such a call gets SIGSYS (opening a file to read is just refused). To be called
- *  when MPI is ready, which has made its files and threads by then. Returns whether the system has such filters.
- *  With `devices` files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping. What
- *  a lab could read or write that way the sandbox holds. */
+/** From now on such a system call raises SIGSYS in this process (opening a file to read is only
+ *  refused). Call this after MPI has created its files and threads. Returns whether the system has
+ *  such filters. With `devices`, existing files may be opened, except for writing only: a GPU's
+ *  driver opens its devices again for each mapping. The sandbox prevents what a lab could do that
+ *  way. */
 bool filter_begin(bool devices);
 
-/** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */
+/** Call this in a SIGSYS handler: what the runner itself gets for such a call outside a case. */
 void filter_answer(ucontext_t *context, int call);

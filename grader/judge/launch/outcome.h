@@ -1,5 +1,5 @@
 /** @file
- * Launches of a lab's cases, and what they gave.
+ * The launches of a lab's cases, and their results.
  */
 #pragma once
 
@@ -9,53 +9,54 @@
 
 /** How a case ended. */
 typedef enum Ending {
-    COMPLETE, /**< every rank came to its end */
-    CRASHED,  /**< a rank ended before it */
-    HUNG,     /**< all ranks wait, and nothing can come */
-    LOOPED,   /**< a rank computes for ever */
-    STOPPED,  /**< the grader was told to end */
+    COMPLETE, /**< every rank completed it */
+    CRASHED,  /**< a rank ended early */
+    HUNG,     /**< all ranks wait, and nothing can arrive */
+    LOOPED,   /**< a rank computes forever */
+    STOPPED,  /**< the grader was asked to end */
     NOT_RUN,  /**< it was not run */
 } Ending;
 
-/** What one case has given. */
+/** The result of one case. */
 typedef struct Outcome {
     Ending ending;            /**< how it ended */
-    char diagnosis[2560];     /**< who waits where, which rank ended how */
-    struct Calls *calls;      /**< what the ranks have called of MPI */
-    Entries wrote[MAX_RANKS]; /**< what each rank has written; empty of ranks that take no part */
+    char diagnosis[2560];     /**< who waits where; how each rank ended */
+    struct Calls *calls;      /**< the ranks' MPI calls */
+    Entries wrote[MAX_RANKS]; /**< each rank's entries; empty for ranks that take no part */
 } Outcome;
 
-/** Where the time of launches goes, in seconds. */
+/** How the time of launches divides, in seconds. */
 typedef struct Times {
-    double launch;  /**< until every rank of the first case was there */
-    double running; /**< from then on until they had left */
+    double launch;  /**< until every rank was ready for the first case */
+    double running; /**< from then until the ranks had left */
 } Times;
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
 
-/** The launches of a lab's cases, and what they gave. */
+/** The launches of a lab's cases, and their results. */
 typedef struct Runs {
-    int count;                    /**< of cases */
-    Outcome outcome[MAX_CASES];   /**< what each case has given */
-    Launch *launch[MAX_LAUNCHES]; /**< what the ranks of each launch have written */
-    int launches;                 /**< how many there were */
+    int count;                    /**< number of cases */
+    Outcome outcome[MAX_CASES];   /**< of each case */
+    Launch *launch[MAX_LAUNCHES]; /**< what the ranks of each launch wrote */
+    int launches;                 /**< number of launches */
     double cpu_limit;             /**< as in run_cases() */
-    Sandbox *sandbox;             /**< for all launches */
-    double begun, up; /**< of the launch that is under way; up is 0 before its ranks are there */
-    Times times;      /**< of all launches */
-    bool looped;      /**< a rank has computed for ever: the other cases are not run */
+    Sandbox *sandbox;             /**< shared by all launches */
+    double begun, up;             /**< of the current launch; up is 0 until its ranks are ready */
+    Times times;                  /**< of all launches */
+    bool looped;                  /**< a rank looped forever, so the other cases are not run */
 } Runs;
 
-/** Was this runner built of the same protocol as the judge? Looks for the judge's own stamp in the program's file, before any
- *  of it is run; otherwise false with `problem`. */
+/** Was this runner built with the same protocol as the judge? Searches the program's file for the
+ *  judge's own stamp before running any of it. Otherwise returns false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
-/** Launches `runner` and runs the cases, again with what is left after a crash or a hang; after an endless loop, which takes
- *  seconds, nothing more.
- *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case.
- *  @return NULL with `problem` when nothing can be launched; else to be freed with runs_free() */
+/** Launches `runner` and runs the cases. After a crash or a hang, launches it again for the
+ *  remaining ones; after an endless loop, which takes seconds, stops. `cpu_limit` is the time in
+ *  seconds that a rank may compute between two MPI calls; 0: derived from the case.
+ *  @return NULL with `problem` if nothing can be launched; otherwise a record that the caller frees
+ *  with runs_free() */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                 Sandbox *sandbox, Problem *problem);
 
-/** Frees all that they gave, streams and calls too. */
+/** Frees everything, streams and calls included. */
 void runs_free(Runs *runs);
