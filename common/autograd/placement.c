@@ -1,4 +1,4 @@
-/* The rules of placement, and what is said where one is broken. */
+/* The placement rules, and the errors for broken ones. */
 #include "autograd/placement.h"
 
 #include "base/language.h"

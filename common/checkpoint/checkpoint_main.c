@@ -1,6 +1,5 @@
-/* build/checkpoint: what a checkpoint holds (info), its weights undivided in one file (merge), and how far two are apart
-   (compare). Runs
-   without MPI. Exit status: 0, or 2 on bad input. */
+/* build/checkpoint: prints what a checkpoint holds (info), writes its full weights to one file
+   (merge), and compares two (compare). Runs without MPI. Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -13,7 +12,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* No lab is linked here that could misuse a function; those of tensor.h want to know whom to tell. */
+/* Required by tensor.h; here no lab is linked that could misuse a function. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
@@ -96,7 +95,7 @@ static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem
     return NULL;
 }
 
-/* One undivided parameter at a time, so that no more than the largest is ever in memory. */
+/* One full parameter at a time, so that memory never holds more than the largest. */
 static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)
 {
     for (int i = 0; i < saved->index.count; i++) {
@@ -144,7 +143,8 @@ static bool merge(const char *folder, const char *out, Problem *problem)
 
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
-/* The largest difference of two states of one parameter; -1 with `problem` where they cannot be compared. */
+/* The largest difference between two states of one parameter; -1 with `problem` if they cannot be
+ * compared. */
 static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p,
                     Problem *problem)
 {
@@ -157,14 +157,14 @@ static double apart(const SavedModel *a, const SavedModel *b, const SavedParamet
     real *x = undivided(a, p, problem), *y = x ? undivided(b, other, problem) : NULL;
     double largest = y ? 0 : -1;
     for (int64_t i = 0, count = shape_count(p->shape); y && i < count; i++)
-        if (!(fabs((double)x[i] - (double)y[i]) <= largest)) /* written so that NaN is seen */
+        if (!(fabs((double)x[i] - (double)y[i]) <= largest)) /* detects NaN too */
             largest = fabs((double)x[i] - (double)y[i]);
     free(x);
     free(y);
     return largest;
 }
 
-/* Prints the largest difference of any weight, whatever the layouts of the two. */
+/* Prints the largest difference of any weight. The two checkpoints may have different layouts. */
 static bool compare(const char *folder_a, const char *folder_b, Problem *problem)
 {
     SavedModel *a = open_newest(folder_a, problem), *b = a ? open_newest(folder_b, problem) : NULL;
@@ -188,7 +188,8 @@ int main(int argc, char **argv)
     language_begin();
     Problem problem = {0};
     bool good;
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    signal(SIGXFSZ,
+           SIG_IGN); /* exceeding a file size limit must fail the write, not end the program */
     if (argc == 3 && !strcmp(argv[1], "info"))
         good = info(argv[2], &problem);
     else if (argc == 4 && !strcmp(argv[1], "merge"))

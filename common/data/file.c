@@ -1,4 +1,4 @@
-/* Memory, whole files, and places in them. */
+/* Memory, whole files, and locations in them. */
 #include "data/internal.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
-/* The room doubles until the end is met within it: a pipe has no size. */
+/* Doubles the buffer until it contains the end: a pipe has no known size. */
 static bool read_all(FILE *stream, FileBytes *file)
 {
     for (size_t room = 1 << 16;; room *= 2) {

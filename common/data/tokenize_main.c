@@ -1,4 +1,4 @@
-/* tokenize: the ids of each line of the standard input. */
+/* tokenize: prints the ids of each line of standard input. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
