@@ -1,4 +1,4 @@
-/* Lab 10, DP sub-communicator: the ranks that hold the same shard make a group. */
+/* Lab 10, DP sub-communicator: the ranks that hold the same shard form a group. */
 #include "grader/labs/groups.h"
 
 #ifndef BALISE_DOUBLE
@@ -6,7 +6,7 @@ void scenario_10(Scenario *run)
 {
     const Mesh *mesh = run->mesh;
     write_group(run, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
-    /* what balise 8 made must have remained */
+    /* balise 8's results must be unchanged */
     write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
 }
 #else

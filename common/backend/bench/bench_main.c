@@ -73,7 +73,7 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
            1e6 * median, 1e-9 * work / median, unit);
 }
 
-/* Times calls of a kernel on the Bench `b`. `amount` counts bytes or floating-point operations;
+/* Times calls of a kernel on the Bench `b`. `work` counts bytes or floating-point operations;
  * `unit` names a thousand million of them per second. */
 #define MEASURE(name, work, unit, call)                                                            \
     do {                                                                                           \

@@ -261,7 +261,7 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: the grid's second dimension */ };
 
-/* Selects the smallest tile rows that fit a head: the larger they are, the fewer fit in shared
+/* Selects the smallest tile that holds a head: the longer its rows, the fewer fit in shared
  * memory. */
 static void launch_by_size(Arguments a, bool backward)
 {

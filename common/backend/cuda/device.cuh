@@ -110,7 +110,7 @@ void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64
     device_started(name);
 }
 
-/** Launches one thread for each of `count` elements, or for each `of_each` elements; nothing if
+/** Launches one thread for each of `count` elements, or each of as many others; nothing if
  *  there are none. */
 template <typename... P, typename... A>
 void launch_for(const char *name, int64_t count, void (*kernel)(P...), A... arguments)

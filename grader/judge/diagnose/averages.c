@@ -1,4 +1,4 @@
-/* Lab 11: what a wrong mean of gradients or a wrong sum of metrics most likely is. */
+/* Lab 11: explains a wrong mean of gradients or a wrong sum of metrics. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -20,7 +20,7 @@ bool other_bucket_is_right(const Evidence *e)
     return false;
 }
 
-/* By what the sums in this bucket were divided, or 0. */
+/* The number by which this bucket's sums were divided, or 0. */
 static double divisor_of(const Trial *t, Label bucket, double tolerance)
 {
     const Entry *want = find_entry(t->expected.all, VALUES, bucket),
@@ -56,7 +56,7 @@ static bool same(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* What the replicas bring: the mean of their mean losses, and this one's numbers. */
+/* What each replica contributes: the mean of the mean losses, and this replica's own numbers. */
 typedef struct Brought {
     double mean, own[3];
 } Brought;
@@ -75,7 +75,7 @@ static Brought brought(const Trial *t, int evaluation)
     return all;
 }
 
-/* The first of the three that is this replica's own, when what is not is right; or -1. */
+/* The first of the three that is this replica's own if all others are right; or -1. */
 static int left_alone(const Evidence *e, const double own[3])
 {
     int first = -1;
@@ -88,7 +88,8 @@ static int left_alone(const Evidence *e, const double own[3])
     return first;
 }
 
-/* The one of the three that is right but for a division by the number of replicas, the others being right; or -1. */
+/* The one of the three that is right except for a division by the number of replicas, if the others
+ * are right; or -1. */
 static int divided_alone(const Evidence *e, int dp)
 {
     int divided = -1;

@@ -1,4 +1,4 @@
-/* What the numbers by themselves show, and those of mistakes that the judge makes. */
+/* Evidence from the numbers alone, and from mistakes that the judge reproduces. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
     return true;
 }
 
-/* Such a number goes through sums and products as it is, but for its sign. */
+/* Such a number passes unchanged through sums and products, except for its sign. */
 static bool is_under_way(double x)
 {
     const union {
@@ -53,7 +53,7 @@ bool not_a_number(const Evidence *e)
     return false;
 }
 
-/* What a layer was given is written down after its forward pass. */
+/* A layer's input is written after its forward pass. */
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
@@ -77,7 +77,7 @@ bool nothing_flowed_back(const Evidence *e)
                      "return values only; duplication, all_reduce and all_gather are on the tape"));
 }
 
-/* The constant that comes nearest to making one of the other, by least squares. */
+/* The factor that best turns one into the other, by least squares. */
 static double factor_between(const Evidence *e)
 {
     double both = 0, right = 0;
@@ -88,7 +88,7 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is all of it a constant times what it should be? */
+/* Is it a constant times the expected value? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
@@ -124,11 +124,11 @@ bool multiple(const Evidence *e)
     return false;
 }
 
-/* A constant that has no better name. */
+/* A factor without a better name. */
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (dropout_differs(e)) /* with little kept, a factor says nothing */
+    if (dropout_differs(e)) /* if little is kept, a factor means nothing */
         return false;
     if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))
@@ -158,7 +158,7 @@ bool gives(const Evidence *e, const double *whole)
 bool suspected(const Evidence *e)
 {
     if (alike_on_ranks(e->c) &&
-        e->zeros == e->count) /* many mistakes give zeros, when little is kept by dropout */
+        e->zeros == e->count) /* many mistakes give zeros if dropout keeps little */
         return false;
     for (int s = 0; s < MISTAKES; s++) {
         const Suspect *suspect = &suspects[s];
@@ -183,7 +183,8 @@ bool suspected(const Evidence *e)
     return false;
 }
 
-/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different numbers. */
+/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different
+ * numbers. */
 bool added_up_over_ranks(const Evidence *e)
 {
     int64_t held = e->got->end - e->got->begin,
@@ -221,7 +222,7 @@ bool of_another_rank(const Evidence *e)
 
 bool same_numbers_elsewhere(const Evidence *e)
 {
-    int64_t zeros = 0; /* more of them than there should be are no numbers in a wrong place */
+    int64_t zeros = 0; /* if there are more than there should be, they are not just misplaced */
     if (e->count < 4 || e->count > 4096)
         return false;
     for (int64_t i = 0; i < e->count; i++)
@@ -241,7 +242,7 @@ bool nearly_right(const Evidence *e)
 {
     if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (e->lost == e->wrong) /* no rounding makes these */
+    if (e->lost == e->wrong) /* rounding does not produce these */
         return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
                          "part is missing"));
     if (e->extra == e->wrong)

@@ -28,7 +28,7 @@ static void add_times(Runs *runs)
     runs->times.running += now - up;
 }
 
-/* Waits for the case that was posted. */
+/* Waits for the posted case. */
 static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis,
                             size_t size)
 {
@@ -75,11 +75,11 @@ static bool has_gone(const Launcher *launcher, int rank)
     return state == 0 || state == 'Z';
 }
 
-/* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
- * run it a second time, alone. */
+/* Ranks without a part in a case leave it too. Otherwise, one that has not looked yet would take
+ * the next case for this one, and then run it a second time, alone. */
 static void wait_for_all(Launcher *launcher, int ranks, int cases)
 {
-    enum { LOOKS = 600000 }; /* a minute at least */
+    enum { LOOKS = 600000 }; /* at least a minute */
     for (int r = 0, look = 0; r < ranks && look < LOOKS && !launcher_has_ended(launcher);) {
         if (atomic_load(&launcher->launch->rank[r].done_cases) >= cases || has_gone(launcher, r)) {
             r++;
@@ -90,9 +90,9 @@ static void wait_for_all(Launcher *launcher, int ranks, int cases)
     }
 }
 
-static const double slower = 8; /* a rank with sanitizers */
+static const double slower = 8; /* per rank with sanitizers */
 
-/* Runs cases from `first` on in one launch; returns the number of the next case that is to be run. */
+/* Runs cases from `first` on in one launch; returns the number of the next case to run. */
 static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
                      Problem *problem)
 {
@@ -133,7 +133,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     return i;
 }
 
-/* ---- was the runner built of the same protocol as the judge? */
+/* ---- was the runner built with the same protocol as the judge? */
 
 static const char hint[] =
     N_("make grade builds the runner and the judge from one version; make -B grade rebuilds both");

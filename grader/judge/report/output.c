@@ -1,4 +1,4 @@
-/* The file that a verdict is written to. */
+/* Writes a verdict's file. */
 #include "grader/judge/report/output.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 static const char refused[] = N_("the result cannot be written: %s"),
                   other_file[] = N_("name a file in an existing, writable folder");
 
-/* With the rights that a new file has here. */
+/* Gives it the permissions of a new file. */
 static bool replace(const char *path, const char *text, Problem *problem)
 {
     const mode_t mask = umask(0);
@@ -39,7 +39,7 @@ bool write_file(const char *path, const char *text, Problem *problem)
     if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
         return problem_set(problem, path, other_file, refused,
                            S_ISDIR(found.st_mode) ? _("it is a folder") : _("it is not a file"));
-    sigfillset(&all); /* who is interrupted leaves no piece of a file behind */
+    sigfillset(&all); /* an interruption leaves no partial file behind */
     sigprocmask(SIG_BLOCK, &all, &before);
     bool good = replace(path, text, problem);
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -95,7 +95,7 @@ int verdict_points(const Verdict *verdict)
     return points;
 }
 
-/* Bonus labs are not missed by who leaves them out, but where only they are graded. */
+/* Bonus labs may be left out, unless only they are graded. */
 static bool counts(const Verdict *verdict, int i)
 {
     bool all_are_bonus = true;
