@@ -188,8 +188,7 @@ int main(int argc, char **argv)
     language_begin();
     Problem problem = {0};
     bool good;
-    signal(SIGXFSZ,
-           SIG_IGN); /* exceeding a file size limit must fail the write, not end the program */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
     if (argc == 3 && !strcmp(argv[1], "info"))
         good = info(argv[2], &problem);
     else if (argc == 4 && !strcmp(argv[1], "merge"))

@@ -46,8 +46,8 @@ void waiting_begin(void)
 
 bool waiting_of(Group *group, const double *seconds, int count, double *waited)
 {
-    if (!is_same_over(
-            group, (uint64_t)count)) /* a student's ranks may have made different numbers of them */
+    /* a student's ranks may have made different numbers of them */
+    if (!is_same_over(group, (uint64_t)count))
         return false;
     MPI_Allreduce(seconds, waited, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
     for (int i = 0; i < count; i++)

@@ -167,8 +167,8 @@ static const char hint[] = N_("TRACE must name a file in an existing, writable f
 bool trace_can_be_written(const char *path, Problem *problem)
 {
     struct stat there;
-    if (stat(path, &there) == 0 &&
-        !S_ISREG(there.st_mode)) /* renaming would replace a device by a file */
+    /* renaming would replace a device by a file */
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return problem_set(problem, path, "TRACE names a file: TRACE=run.json",
                            "the trace cannot be written: not a regular file");
     Replacement *file = replacement_begin(path, hint, what, problem);

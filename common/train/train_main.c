@@ -32,8 +32,7 @@ _Noreturn void run_ends(Problem *problem, void *address)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     callsite_describe(address, problem->where, sizeof problem->where);
     if (rank != 0) {
-        signal(SIGTERM,
-               SIG_DFL); /* the signal by which MPI ends this rank after rank 0 has reported */
+        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank after rank 0 has reported */
         sleep(2 * (unsigned)rank);
         fprintf(stderr, _("rank %d: "), rank);
     }
@@ -84,8 +83,7 @@ int main(int argc, char **argv)
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(mpi_failed, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups made from it */
-    signal(SIGXFSZ,
-           SIG_IGN); /* exceeding a file size limit must fail the write, not end the program */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
     Group *world = group_of(MPI_COMM_WORLD, "world");
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&
            agree(world,

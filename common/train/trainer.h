@@ -20,22 +20,21 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
 
 /** The state of a run. */
 typedef struct Trainer {
-    const TrainConfig *config; /**< the caller's */
-    Group *world;              /**< all ranks of the run; the caller's */
-    const volatile sig_atomic_t
-        *stop;                     /**< set when a signal asks this rank to stop; the caller's */
-    Mesh mesh;                     /**< the grid */
-    Pool *pool;                    /**< memory of all this rank's tensors */
-    Tape *tape;                    /**< of a micro-batch */
-    Model *model;                  /**< its parameters */
-    Bert *bert;                    /**< its layers; belongs to the model */
-    Optimizer *optimizer;          /**< with its state */
-    GradScaler scaler;             /**< zeros except in fp16 */
-    ReviewSet *train, *test;       /**< test is NULL without evaluation */
-    Sampler sampler, test_sampler; /**< of `train` and `test` */
-    Batch *batch;                  /**< of a micro-batch */
-    BucketSet *buckets;            /**< of the model's gradients */
-    Report *report;                /**< on rank 0 only */
+    const TrainConfig *config;         /**< the caller's */
+    Group *world;                      /**< all ranks of the run; the caller's */
+    const volatile sig_atomic_t *stop; /**< a signal sets it to end the run; the caller's */
+    Mesh mesh;                         /**< the grid */
+    Pool *pool;                        /**< memory of all this rank's tensors */
+    Tape *tape;                        /**< of a micro-batch */
+    Model *model;                      /**< its parameters */
+    Bert *bert;                        /**< its layers; belongs to the model */
+    Optimizer *optimizer;              /**< with its state */
+    GradScaler scaler;                 /**< zeros except in fp16 */
+    ReviewSet *train, *test;           /**< test is NULL without evaluation */
+    Sampler sampler, test_sampler;     /**< of `train` and `test` */
+    Batch *batch;                      /**< of a micro-batch */
+    BucketSet *buckets;                /**< of the model's gradients */
+    Report *report;                    /**< on rank 0 only */
     /** rows of the data in use; steps per epoch, in all, and done */
     int64_t rows, steps_an_epoch, steps, step;
     int64_t first_step;  /**< steps done before this run */

@@ -85,8 +85,7 @@ Case single_case(const Lab *lab, Draw *d, int world)
     Case c = usual_case(lab, d, world);
     c.B = c.S = 1;
     c.more_B = c.idle = 0;
-    c.H = c.out =
-        world == 8 ? 40 : 36; /* compared with a weight, the rest of a rank's memory is small */
+    c.H = c.out = world == 8 ? 40 : 36; /* so that weights dominate the memory */
     if (world == 2 && lab->any_width)
         c.H = c.out = 292; /* more than a byte can count */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;

@@ -12,9 +12,7 @@ static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     Case *c = cases;
     *c++ = usual_case(lab, d, world);
     *c = drawn_case(lab, d, world);
-    c++->exponent =
-        world % 2 ? -24
-                  : 30; /* a sum has no natural size: neither millions nor millionths may be lost */
+    c++->exponent = world % 2 ? -24 : 30; /* a sum has no natural size: nothing may be lost */
     *c++ = single_case(lab, d, world);
     *c = usual_case(lab, d, world);
     c++->integers = 1; /* small, with zeros on one rank */

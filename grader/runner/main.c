@@ -182,8 +182,7 @@ static void open_play(Scenario *run, const Case *c, const Mesh *mesh)
 static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
-    static Mesh
-        meshes[2]; /* alternately: a lab that kept the last case's pointers finds nothing there */
+    static Mesh meshes[2]; /* alternating, in case a lab keeps the last case's pointers */
     double *numbers;
     Mesh *mesh = &meshes[number % 2];
     Scenario *run = &runner.run;
@@ -259,8 +258,7 @@ static void send_at_once(void)
 {
     enum { DESCRIPTORS = 64 };
     const int yes = 1;
-    for (int file = 3; file < DESCRIPTORS;
-         file++) /* anything that is not a connection stays as it is */
+    for (int file = 3; file < DESCRIPTORS; file++) /* fails for all but connections */
         setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 

@@ -208,8 +208,8 @@ void *device_work(int64_t bytes)
 void backend_start(char **argv)
 {
     Problem problem;
-    backend_ready(
-        &problem); /* before MPI_Init, which may look for a GPU; the next call reports it */
+    /* before MPI_Init, which may look for a GPU; the next call reports it */
+    backend_ready(&problem);
 }
 
 const char *backend_device(void)

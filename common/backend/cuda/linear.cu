@@ -70,10 +70,8 @@ typedef struct Copy {
     uint64_t good_at, waited, used;
 } Copy;
 
-enum {
-    COPIES = 3,
-    ALIGNED = 128
-}; /* numbers: tensor cores need rows at multiples of cache lines */
+/* numbers: tensor cores need rows at multiples of cache lines */
+enum { COPIES = 3, ALIGNED = 128 };
 static struct {
     DeviceRoom room;
     int64_t each; /* numbers between two copies */

@@ -17,8 +17,7 @@ static const double nearly_all = 0.95;
 
 typedef struct Busiest {
     int rank;
-    double most,
-        second; /* over all ranks: one that does much more than the others does their work */
+    double most, second; /* a rank that does much more than the others does their work */
 } Busiest;
 
 static bool busiest(const Trial *t, Label label, int number, Busiest *b)
