@@ -1,9 +1,9 @@
 # Balise: `make help` shows the commands.
 #
-# Everything that is built lies below build/. Sources are found by their place: common/<room>/*.c is the runtime, in
-# single precision with the cpu backend (libbalise.a) and in double precision with the reference backend
-# (libbalise-double.a, the judge's); *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs
-# are listed in grader/labs.mk.
+# Everything that is built goes below build/. Sources are found by their location: common/<room>/*.c
+# is the runtime, in single precision with the cpu backend (libbalise.a) and in double precision
+# with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
+# common/<room>/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 BUILD ?= build
 CC = gcc

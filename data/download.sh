@@ -1,8 +1,9 @@
 #!/bin/sh
-# Downloads the IMDb reviews and the vocabulary of bert-base-uncased, verifies them, and turns the archive into
-# imdb/train.csv and imdb/test.csv. What is there already is kept; a download that broke off goes on.
-#   download.sh [FOLDER]   (the folder of this script)
-# IMDB_URL, IMDB_MD5, VOCABULARY_URL and VOCABULARY_SHA256 may name other files of the same form.
+# Downloads the IMDb reviews and the vocabulary of bert-base-uncased, verifies them, and turns the
+# archive into imdb/train.csv and imdb/test.csv. Keeps existing files; resumes an interrupted
+# download.
+#   download.sh [FOLDER]   (default: the folder of this script)
+# IMDB_URL, IMDB_MD5, VOCABULARY_URL and VOCABULARY_SHA256 may name other files of the same format.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': a lab's object file. Only the exports stay visible, so that helpers of two labs
-# cannot collide and no function of the kit can be replaced; the code lies in a section of its own, so that a line of the lab
-# can be found on the stack; PMPI_ names lead to MPI_ ones, and what cannot be counted is refused, so that every exchange
-# is seen.
-# On failure OUT.o is empty, and OUT.o.failed says what is wrong; its first word is "refused:" where the lab would build.
+# compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': compiles a lab. Only the exports stay visible, so that
+# helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
+# own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
+# to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded. On
+# failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the lab would
+# compile.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}

@@ -1,4 +1,4 @@
-# Labs as objects and as programs that run them (runners), the judge, and what grades with these. Included by the
+# Labs as objects and as programs that run them (runners), the judge, and grading. Included by the
 # Makefile.
 
 JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""stack.py [STACK [UPTO]]: the labs that one program is made of, as make reads them; a fact a line, NAME=VALUE.
-stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
-stack.py missing LAB: why a lab that stands on this one waits. stack.py start LAB: its start file.
+"""stack.py [STACK [UPTO]]: prints the labs of which a program is made, for make: one NAME=VALUE per line.
+stack.py tell STACK [UPTO]: the same for people, before a training run. stack.py started LAB: has the student begun it? (exit status)
+stack.py missing LAB: why a lab that builds on this one waits. stack.py start LAB: its start file.
 
-STACK is mine, solutions (also where nothing is said) or serial. At stage n a function is that of the last lab up to n that defines it, or
-what stands there before any lab. Without UPTO the stage is the last one whose labs are there: of grader/labs.mk, or, with mine, started."""
+STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
+to n that defines it, or from before the labs. Without UPTO, the stage is the last one whose labs
+exist: in grader/labs.mk or, with mine, started.
+"""
 import os
 import platform
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # build.sh BUILD     makes BUILD/slides/balise.pdf and balise-notes.pdf (make slides)
-# build.sh --lacks   names what is missing for it
+# build.sh --lacks   prints what is missing for that
 #
-# Whatever LaTeX warns of is an error: boxes that are too full, references and fonts that are not there, characters that a font
-# lacks. The files get their names when all is well.
+# Every LaTeX warning is an error: overfull boxes, missing references and fonts, characters that a
+# font lacks. The files get their names only when they are complete.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/.."
 export LC_ALL=C.UTF-8 LANGUAGE=en

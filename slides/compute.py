@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""compute.py FOLDER START: writes what the slides show of numbers, matrices and code to FOLDER: numbers.tex, matrices.tex, code/.
+"""compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
+matrices.tex, code/.
 
-On a slide, \\N{key} is one of these numbers. No number that follows from a formula stands there as digits.
+On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
 import math
 import pathlib

@@ -1,4 +1,4 @@
-"""Functions of start files that stand on slides; none is a solution."""
+"""The functions of start files that slides show; none is a solution."""
 import os
 import re
 

@@ -1,6 +1,7 @@
-"""What the slides say of bytes, operations and memory: the kit's own formulas, evaluated.
+"""The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times are those of common/bench/cost.py; what may be sent is the budget in grader/labs, which the grader holds a lab to.
+Sizes and times are those of common/bench/cost.py; traffic is the budget in grader/labs, which the
+grader enforces.
 """
 import functools
 import json

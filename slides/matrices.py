@@ -1,6 +1,6 @@
-"""The small matrices and tables that figures show, computed: what is drawn as a part of a sum or of a whole adds up, or joins, to what is
-drawn as the result. A cell carries the style of who holds it: w everybody, r0 r1 .. a shard of that rank, p0 p1 .. that rank's term of a sum.
-"""
+"""The small matrices and tables in the figures, computed: the parts of a sum or of a whole add up,
+or join, to the drawn result. A cell's style says who holds it: w everybody, r0 r1 .. a shard of
+that rank, p0 p1 .. that rank's term of a sum."""
 import math
 import os
 

@@ -1,7 +1,7 @@
-# BACKEND=cpu (also when nothing is said), BACKEND=cuda: the kernels of common/backend/cuda, by nvcc;
-# BACKEND=emulated: the same kernels on the host, for tests (common/backend/tests/emulated_gpu). TRANSPORT=mpi (also
-# when nothing is said) or, on GPUs, nccl. All else is compiled once: the linker chooses (libbalise-*.a). Included by
-# the Makefile.
+# Selects the kernels. BACKEND=cpu (the default); BACKEND=cuda: those of common/backend/cuda,
+# compiled by nvcc; BACKEND=emulated: the same kernels on the host, for tests
+# (common/backend/tests/emulated_gpu). TRANSPORT=mpi (the default) or, on GPUs, nccl. Everything
+# else is compiled once: the linker selects (libbalise-*.a). Included by the Makefile.
 
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))

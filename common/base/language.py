@@ -1,4 +1,5 @@
-"""Sentences in the reader's language, by the rule of common/base/language.h, in scripts; LANGUAGE is the language's code."""
+"""Messages in the reader's language, for scripts, as in common/base/language.h; LANGUAGE is the
+language's code."""
 import gettext
 import os
 import sys

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced by scripts that speak to people. say SENTENCE: it in the reader's language (see common/base/language.h); English where there is no gettext.
+# Sourced by scripts that print messages. `say SENTENCE` prints it in the reader's language (see
+# common/base/language.h), or in English without gettext.
 say() {
     local asked=${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} languages=${LANGUAGE:-}
     case $asked in C | POSIX) languages=en ;; esac

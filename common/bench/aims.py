@@ -1,4 +1,4 @@
-"""What the kit is meant to reach."""
+"""The kit's performance targets."""
 
 # Tokens a second, in those of PyTorch 1.13. Newer ones: more than theirs, in every row.
 RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial": 1.6, "6x256 tp2": 2.4, "6x256 dp2": 2,

@@ -1,4 +1,4 @@
-# What this machine does, measured; never a test. Included by the Makefile.
+# Measurements of this machine; never a test. Included by the Makefile.
 
 # One model at every layout, as a table; DATA= and VOCAB= as in make train.
 .PHONY: layouts

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""make bench: kernels, collectives, the whole training step, the tokenizer, the way from an edit to a verdict, on this machine.
+"""make bench: measures kernels, collectives, training steps, the tokenizer, and the time from an edit
+to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
 
-Everything that is compared runs in turns, so that a machine whose speed drifts favours nobody. Not a test: nothing is judged.
+Everything that is compared takes turns, so that a machine with varying speed favours nobody. Not a
+test: there is no verdict.
 """
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Files that describe a cluster, and the weak scaling of Megatron-LM's paper on it, on paper."""
+"""Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them."""
 import dataclasses
 import json
 import math

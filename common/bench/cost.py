@@ -1,7 +1,9 @@
-"""What a training step of the kit's BERT costs a rank, on paper: arithmetic, bytes through memory, bytes over links.
+"""Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
+communication.
 
-Times follow from rates; collectives from a latency and a bandwidth a link, as a ring or as a tree, whichever is faster
-(Thakur, Rabenseifner, Gropp 2005). All counts are of one step of one rank; numbers are `Cluster.width` bytes wide.
+Times follow from rates; those of collectives from a latency and a bandwidth per link, as a ring or
+as a tree, whichever is faster (Thakur, Rabenseifner, Gropp 2005). All counts are for one step of
+one rank; numbers are `Cluster.width` bytes wide.
 """
 import math
 from dataclasses import dataclass, field

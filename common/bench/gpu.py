@@ -1,7 +1,9 @@
-"""The training step on a GPU: each arithmetic, the labs' stack beside the model before any lab, ranks that share the GPU, NCCL, and PyTorch.
+"""Measures the training step on a GPU: each precision, the labs' stack beside the model before any
+lab, ranks that share the GPU, NCCL, and PyTorch.
 
-The share of the peak (MFU) is steps.useful_of() over the time of a step and the data sheet's dense peak of the arithmetic's products: what the
-model needs, and not what is multiplied by zeros or made a second time.
+The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
+sheet's dense peak for the precision of the products. It counts what the model needs, not
+multiplications by zero or recomputation.
 """
 import glob
 import os

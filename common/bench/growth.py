@@ -1,4 +1,5 @@
-"""How the cost of a step grows with each size of the model, on one rank: measured, and beside it what the counts of cost.py give."""
+"""Measures how the cost of a step grows with each size of the model, on one rank, and compares it
+with the counts of cost.py."""
 import math
 import os
 import sys

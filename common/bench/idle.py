@@ -1,4 +1,4 @@
-"""How long a GPU did nothing: from what Nsight Systems (nsys) recorded of a run."""
+"""How long a GPU was idle, from what Nsight Systems (nsys) recorded of a run."""
 import csv
 import shutil
 import subprocess

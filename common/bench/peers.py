@@ -1,4 +1,5 @@
-"""The PyTorches that the kit's step is measured beside: the distribution's, and the newest, which is kept below the build folder."""
+"""The versions of PyTorch with which the kit's step is compared: the distribution's, and the
+newest, installed below the build folder."""
 import json
 import os
 import subprocess

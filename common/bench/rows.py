@@ -1,4 +1,4 @@
-"""What was measured, as rows: printed as tables, kept in a file, compared with what a file keeps."""
+"""Measurements as rows: printed as tables, stored in a file, compared with stored ones."""
 import json
 import math
 import os

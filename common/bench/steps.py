@@ -1,4 +1,4 @@
-"""The whole training step: the kit's, and PyTorch's beside it, in alternating runs."""
+"""Measures training steps: the kit's, alternating with PyTorch's."""
 import json
 import os
 import random

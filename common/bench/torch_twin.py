@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The training step of the kit's BERT in PyTorch: the same sizes, layouts and optimiser, for `make bench VS=torch`.
+"""The training step of the kit's BERT in PyTorch, with the same sizes, layouts and optimiser, for
+`make bench VS=torch`.
 
     torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|tf32|bf16|fp16 cpu|cuda-eager|cuda-compiled
 
-prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank, what it was when PyTorch
-had been imported, and on a GPU (one rank) what its tensors took there at most. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them;
-replicas are DistributedDataParallel's. PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention
-kernel where it has one (flash attention on a GPU in 16 bits: no mask is given there, since nothing is padding), gradients that live
-in the buckets. bf16 and fp16 are its autocast, fp16 with its gradient scaler.
+Prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank,
+its resident memory after importing PyTorch and, on a GPU (one rank), the peak memory of its
+tensors. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f
+and g around them; replicas are DistributedDataParallel's. PyTorch uses what is fastest here:
+foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in 16 bits,
+without a mask, because nothing is padding), gradients that live in the buckets. bf16 and fp16 are
+its autocast, fp16 with its gradient scaler.
 """
 import json
 import resource

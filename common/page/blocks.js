@@ -1,5 +1,7 @@
-// Block pictures: who holds which part of a matrix, drawn as rows by columns (what has more dimensions has all but its last as rows).
-// A sheet is {title, rows, columns, blocks: [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told: [[element, text]]}.
+// Block pictures: which rank holds which part of a matrix, drawn as rows by columns (tensors with
+// more dimensions have all but the last as rows). A sheet is {title, rows, columns, blocks:
+// [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told:
+// [[element, text]]}.
 const RANK_STYLES = [["sky", "plain"], ["orange", "rising"], ["green", "upright"], ["pink", "falling"], ["yellow", "dots"], ["blue", "level"], ["grey", "rising"], ["sky", "falling"]];
 const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [say("rank {0}", r), ...RANK_STYLES[r % RANK_STYLES.length]]);
 const ranksText = ranks => (ranks.length > 1 ? say("ranks {0}", ranks.join(", ")) : say("rank {0}", ranks[0]));

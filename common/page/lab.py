@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""lab.py begin OUT: may the page be written there?  lab.py PICTURE OUT: the page of one case of a lab, out of what build/grade --report has written."""
+"""lab.py begin OUT: can the page be written there?  lab.py PICTURE OUT: makes the page of one case
+of a lab from the output of build/grade --report."""
 import json
 import sys
 from itertools import groupby

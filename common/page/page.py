@@ -1,4 +1,5 @@
-"""A page of a run in one file: what it is drawn with stands in it, nothing is loaded. Names of files and operations are escaped."""
+"""A page in a single file: it contains everything that it needs and loads nothing. Names of files
+and operations are escaped."""
 import html
 import json
 import os

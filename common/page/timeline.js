@@ -1,6 +1,7 @@
 "use strict";
-// The timeline, on a canvas: a row a rank. data.timeline: kinds [[name, colour, hatching]], names, marks [[begin, end, text]] and rows
-// [{label, spans: [[begin, length, kind, name, bytes or text]]}]; times in microseconds.
+// The timeline, on a canvas: one row per rank. data.timeline: kinds [[name, colour, hatching]],
+// names, marks [[begin, end, text]] and rows [{label, spans: [[begin, length, kind, name, bytes or
+// text]]}]; times in microseconds.
 const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const make = (tag, attributes = {}, ...children) => {
     const svg = ["svg", "rect", "path", "line", "text", "g", "title", "defs", "pattern"].includes(tag);

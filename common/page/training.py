@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""training.py begin OUT: before a run, may its page be written there?  training.py TRACE METRICS OUT: the page of a run that has ended, out of
-what make train TRACE= and METRICS= have written."""
+"""training.py begin OUT: before a run, can its page be written there?  training.py TRACE METRICS
+OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
 

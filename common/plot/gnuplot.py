@@ -1,4 +1,4 @@
-"""Pictures by gnuplot: the whole picture or none."""
+"""Pictures by gnuplot, written atomically."""
 import os
 import shutil
 import subprocess

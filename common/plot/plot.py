@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of runs, one beside the other; in the terminal, or
-as .svg or .png. A point is a step; the line is the mean of those around it; a large mark is an evaluation."""
+"""make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of several
+runs, in the terminal or as .svg or .png. A point is a step, the line a moving average, a large mark
+an evaluation."""
 import json
 import os
 import shlex

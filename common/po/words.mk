@@ -1,5 +1,5 @@
-# Sentences in the reader's language (common/base/language.h): from common/po/LANGUAGE.po into a catalogue that
-# gettext reads, in C, Python and the shell alike. Without msgfmt they are English. Included by the Makefile.
+# Compiles common/po/LANGUAGE.po into the catalogue that gettext reads, for C, Python and shell
+# alike (common/base/language.h). Without msgfmt, messages are in English. Included by the Makefile.
 LANGUAGES = fr
 export TEXTDOMAIN := balise
 export TEXTDOMAINDIR := $(abspath $(BUILD))/locale

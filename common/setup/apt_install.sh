@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it, once, through sudo where it must)
+# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if necessary)
 #
-# Each package is a name or name/alternative/...: the first that apt has is installed. Package lists are fetched
-# only when a required package is unknown or there are none at all. Optional packages never make it fail.
+# Each package is a name or name/alternative/...: the first that apt knows is installed. Fetches
+# package lists only if a required package is unknown or there are no lists. Optional packages never
+# make it fail.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 

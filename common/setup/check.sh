@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
-# check.sh --unknown NAME...: which of these names is no setting.
+# check.sh: prints in one line what prevents a make command, before it begins; prints nothing if
+# nothing does. The Makefile passes its variables: GOALS, SET (the names on the command line), LABS,
+# HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# check.sh --unknown NAME...: prints those of the names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 source common/base/say.sh

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # doctor.sh   (make doctor)
 #
-# Shows what this machine has of what Balise needs, whether MPI really starts, and what would slow things down.
-# Exit status: 0 the labs can be done here, 2 they cannot.
+# Shows which of Balise's requirements this machine meets, whether MPI really starts, and what would
+# slow things down.
+# Exit status: 0 if the labs can be done here, 2 if not.
 set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# GPUs: toolkit, driver, NCCL, which rank takes which GPU, and what was ever run on one. Part of doctor.sh, whose row, under and hint it uses.
+# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and what has been run on one. Part of
+# doctor.sh; uses its row, under and hint.
 
 nvcc_path() {
     local nvcc

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The machine itself: cores, memory, environment. Part of doctor.sh, whose row, under and hint it uses.
+# The machine itself: cores, memory, environment. Part of doctor.sh; uses its row, under and hint.
 
 gib() {
     said '%d.%d GiB' $(($1 / 1048576)) $(($1 % 1048576 * 10 / 1048576))

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Does Open MPI really start ranks here? Part of doctor.sh, whose row, under, hint and problems it uses.
+# Does Open MPI really start ranks here? Part of doctor.sh; uses its row, under, hint and problems.
 
 mpi_fails() {
     row bad "$(say 'MPI, 2 ranks')" "$(say 'fails')" "$1"

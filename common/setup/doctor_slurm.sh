@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Is there a Slurm, and do its nodes start ranks that talk? Part of doctor.sh, whose row, hint and write_hello it uses. PARTITION and
-# ACCOUNT of site.mk come as JOB_PARTITION and JOB_ACCOUNT.
+# Is Slurm available, and do its nodes start ranks that can communicate? Part of doctor.sh; uses its
+# row, hint and write_hello. site.mk's PARTITION and ACCOUNT arrive as JOB_PARTITION and
+# JOB_ACCOUNT.
 
 check_slurm() {
     local version partitions

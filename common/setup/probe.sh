@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Reads `packages` and finds what this machine has of it. Sourced by setup.sh and doctor.sh.
+# Reads `packages` and finds out what this machine has of them. Sourced by setup.sh and doctor.sh.
 
 setup_folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# setup.sh [core|data|test|slurm|docs ...]   (make setup; without a group: core)
+# setup.sh [core|data|test|slurm|docs ...]   (make setup; default: core)
 #
-# Installs what is missing of these groups of `packages`, by apt: as root, or through sudo where that asks at most
-# once. Elsewhere it says what is missing, and how a cluster gives it. Of groups that are named it is silent when nothing is missing.
-# Exit status: 0 all is there, 2 something is still missing.
+# Installs what is missing of these groups of `packages`, with apt: as root, or through sudo, which
+# asks at most once. On other systems, prints what is missing and how to get it on a cluster. If
+# groups are named and nothing is missing, prints nothing.
+# Exit status: 0 if everything is installed, 2 if something is still missing.
 set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What can be known to be wrong before a job is in the queue. Part of submit.sh, whose settings (JOB_*) and give_up it uses.
+# Detects settings that cannot work before a job is queued. Part of submit.sh; uses its settings
+# (JOB_*) and give_up.
 
 check_slurm() {
     command -v sbatch > /dev/null || give_up "$(say 'there is no Slurm here: no sbatch on PATH')" \

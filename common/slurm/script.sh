@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Writes batch scripts. Part of submit.sh, whose settings (JOB_*, SITE_*) it uses.
+# Writes batch scripts. Part of submit.sh; uses its settings (JOB_*, SITE_*).
 
 option() {
     [ -z "$2" ] || printf '#SBATCH --%s=%s\n' "$1" "$(words "$2" | cut -c 2-)"

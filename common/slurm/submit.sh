@@ -3,9 +3,10 @@
 # submit.sh grade COMMAND...                              (make grade ON=slurm)
 # submit.sh wait JOB                                      (make sbatch JOB=n)
 #
-# Writes a batch script into $JOB_FOLDER, submits it, and waits for the job as wait.sh says. Within an allocation a lab is graded
-# there, as a step of it. Settings come as JOB_NAME, JOB_PARTITION and so on, those of the site as SITE_* (slurm.mk).
-# Exit status: that of the job; 2 where it could not be submitted or cannot start.
+# Writes a batch script into $JOB_FOLDER, submits it, and waits for the job (wait.sh). Inside an
+# allocation, grades as a step of it. Settings arrive as JOB_NAME, JOB_PARTITION and so on, those of
+# the site as SITE_* (slurm.mk).
+# Exit status: that of the job; 2 if it could not be submitted or cannot start.
 set -euo pipefail
 
 here=$(dirname -- "${BASH_SOURCE[0]}")

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Waits for a job: shows the queue's state, then what the job prints. Ctrl-C asks; a second one within five seconds ends the job.
-# Part of submit.sh, whose give_up it uses.
+# Waits for a job: shows the queue's state, then the job's output. The first Ctrl-C asks; a second
+# one within five seconds cancels the job. Part of submit.sh; uses its give_up.
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 

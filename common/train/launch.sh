@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts the training program on NTASKS ranks.
-# Ctrl-C asks the ranks to end after the step they are in; a second one ends them at once.
+# Ctrl-C asks the ranks to end after the current step; a second one ends them at once.
 set -euo pipefail
 ranks=$1 stack=$2 stage=$3 program=$4
 shift 4

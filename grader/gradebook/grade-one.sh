@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# grade-one.sh BUILD LAB AREA SEED SANDBOX [CASES]: one student's lab, compiled, linked and judged in a folder of its own. AREA/labs holds
-# the student's files; AREA gets the object, the runner, report.txt and verdict.json. The runtime's objects are those of BUILD.
+# grade-one.sh BUILD LAB AREA SEED SANDBOX [CASES]: compiles, links and judges one student's lab in
+# its own folder. AREA/labs holds the student's files; AREA gets the object, the runner, report.txt
+# and verdict.json. The runtime's objects are those of BUILD.
 set -euo pipefail
 exec < /dev/null > "$3/errors" 2>&1
 build=$1 lab=$2 area=$3 seed=$4 sandbox=$5 cases=${6:-}

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Of make reset LAB=6: no hint of the lab was taken, and it was never graded."""
+"""For make reset LAB=6: forgets which hints were shown and how the lab was last graded."""
 import json
 import os
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make hint LAB=6 [AGAIN=1]: the next hint of a lab, one at a time; AGAIN=1: those that were taken already."""
+"""make hint LAB=6 [AGAIN=1]: shows the next hint of a lab; AGAIN=1: those already shown."""
 import os
 import re
 

@@ -1,5 +1,5 @@
-"""What the student's commands know: the labs, and what the last grading of each has found (make grade writes it below
-BUILD/verdicts, as FORMAT=json)."""
+"""Data for the student's commands: the labs, and the result of each lab's last grading (make grade
+writes it below BUILD/verdicts, as FORMAT=json)."""
 import atexit
 import errno
 import functools

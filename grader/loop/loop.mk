@@ -1,5 +1,5 @@
-# The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below
-# BUILD/verdicts.
+# The student's commands besides make grade: watch, hint, solution, progress, reset, debug. The last
+# verdicts are below BUILD/verdicts.
 LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),all).json
 NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU))
 KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))

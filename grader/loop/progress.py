@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make progress: a row a lab, from what was graded last, and what to do next."""
+"""make progress: one row per lab, from its last grading, and what to do next."""
 import os
 
 from labs import _, all_labs, bad, good, hints_taken, in_language, wrapped

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make watch LAB=6: grades a lab whenever its file is saved, and says what that has changed. Ctrl-C ends it."""
+"""make watch LAB=6: grades a lab whenever its file is saved, and prints what has changed. Ctrl-C
+ends it."""
 import os
 import shlex
 import subprocess

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs of calls and includes
-# build.sh --lacks         names what is missing for it
-# build.sh --headers       names the headers in it
+# build.sh --lacks         prints what is missing for that
+# build.sh --headers       prints the headers in it
 #
-# Whatever has no comment, and whatever Doxygen warns of, is an error. The site is made beside and renamed when all is well.
+# A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
+# it is complete.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/../../.."
 export LC_ALL=C.UTF-8 LANGUAGE=en

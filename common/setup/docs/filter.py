@@ -1,8 +1,12 @@
 #!/usr/bin/python3
-"""What Doxygen reads in a file's place (INPUT_FILTER): filter.py FILE prints it, line for line, so that warnings name the lines of the file.
+"""filter.py FILE: Doxygen's INPUT_FILTER. Prints what Doxygen reads in the file's place, line for
+line, so that warnings have the file's line numbers.
 
-A source gives its functions, for the graphs of calls. A header is put into the group of its room, its headings become headings of the group's page, and of `int a, b; /**< text */` each name gets the text.
-A text of a lab or of a folder becomes a page, and links between such texts become links between pages."""
+A source gives its functions, for call graphs. A header goes into the group of its room, its
+headings become headings of the group's page, and in `int a, b; /**< text */` each name gets the
+text. A text of a lab or of a folder becomes a page, and links between such texts become links
+between pages.
+"""
 import os
 import re
 import sys
