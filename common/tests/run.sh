@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# run.sh fast|slow|gpu [NAME]: runs the tests whose path has NAME in it (gpu: those that a GPU can run, with BACKEND), two at a time,
-# and those that mostly wait beside them, and
-# reports them: a line a test with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats the failures
-# and lists the ten slowest tests. What a test printed stays in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME (gpu: those that can run on a
+# GPU, with BACKEND), two at a time, plus those that mostly wait, and reports them: a line per test
+# with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats
+# the failures and lists the ten slowest tests. The output of each test stays in $BUILD/tests/log,
+# the report in $BUILD/tests/summary.txt.
 #
-# A test that fails runs once more, alone, after the others. One that fails again is a failure; one that passes is flaky, and the end
-# shows both outputs. Exit status: 0 if no test failed and at most two are flaky.
+# A test that fails runs once more, alone, after the others. If it fails again, it is a failure; if
+# it passes, it is flaky, and the end shows both outputs. Exit status: 0 if no test failed and at
+# most two are flaky.
 #
-# A test is a program (build/tests/<path of its source>, plain and again with sanitizers, of kernels if the tests are slow ones; *_ranksN under
-# mpirun; those in ON_GPU and OVER_NCCL on the emulated GPU too, and with sanitizers there if the tests are slow ones or a GPU's) or a script. On a real GPU (BACKEND=cuda) compute-sanitizer's tools named by
-# SANITIZER look at the first launches of the tests of kernels, or with SANITIZER=all at all of them; with SANITIZER=off none does.
-# Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
-# says nothing has failed.
+# A test is a script or a program (build/tests/<path of its source>). Programs run plain and with
+# sanitizers (tests of kernels with sanitizers only if slow ones run); *_ranksN run under mpirun;
+# those in ON_GPU and OVER_NCCL also run on the emulated GPU, there with sanitizers only if slow or
+# GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER check the
+# first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off none. Both
+# kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with
+# its plan, 1..N. A test that dies or prints nothing has failed.
 set -uo pipefail
 
 speed=${1:-fast} name=${2:-}

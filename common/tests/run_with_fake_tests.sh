@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh with fake tests, in a folder of its own: what a failure, a flaky test and the closing lines look like.
+# run.sh with fake tests, in its own folder: what a failure, a flaky test and the final lines look
+# like.
 # shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
 set -uo pipefail
 cd "$ROOT" || exit 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rooms, from the bottom up: a file includes what lies in its own room or in one below it. The map in CONTRIBUTING.md is made from this
-table: sources_rooms.py map prints it."""
+"""Rooms, from the bottom up: a file includes only headers of its own room or of one below it.
+CONTRIBUTING.md's map is made from this table: sources_rooms.py map prints it."""
 import glob
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shellcheck finds nothing in any shell script.
+# shellcheck finds nothing in any shell script.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="shellcheck finds nothing in the shell scripts"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Teaching notes quote the grader where they list mistakes: what an instructor reads there stands on a student's screen, in each language."""
+"""The teaching notes quote the grader's mistakes correctly, in each language."""
 import os
 import re
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make report: one case of a lab as a page; right labs, wrong ones, one that hangs, and what is refused.
+# make report: one case of a lab as a page; for right labs, wrong ones and one that hangs; and what
+# it rejects.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

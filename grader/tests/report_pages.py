@@ -1,4 +1,5 @@
-"""report_pages.py WHAT PAGE [...]: a sentence's truth about a page of make report, by its exit status; for report.sh. What was found is printed."""
+"""report_pages.py WHAT PAGE [...]: checks a page of make report, for report.sh. The exit status is
+the answer; prints what it found."""
 import os
 import re
 import sys
