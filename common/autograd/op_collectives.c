@@ -63,7 +63,7 @@ static void must_divide(const char *function, const Tensor *x, int dim, int64_t 
     if (n < 1 || x->shape.size[dim] % n)
         misuse("if this is the right dimension to split, its size must be a multiple of the number "
                "of ranks",
-               "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
+               "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
                TENSOR_TEXT(x), (long long)n);
 }
 

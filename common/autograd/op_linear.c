@@ -81,11 +81,10 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
         return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
         return N_(
-            "this weight is cut along its inputs: it takes a shard of x, but this x is not cut");
+            "this weight is split along its inputs: it takes a shard of x, but this x is not split");
     if (x_cut && !inputs_cut)
-        return N_(
-            "x is cut along its last dimension: the weight has to be cut along its inputs too, "
-            "shard(1)");
+        return N_("x is split along its last dimension: split the weight along its inputs too, "
+                  "shard(1)");
     return N_("the last dimension of x must be the second one of the weight, [out,in]");
 }
 

@@ -2,7 +2,7 @@
  * Checkpoints on disk, for training and for build/checkpoint. This room knows neither MPI nor
  * models.
  *
- *     SAVE/step-000120/index.json                what was saved, and how it is cut (CheckpointIndex)
+ *     SAVE/step-000120/index.json                what was saved, and how it is split (CheckpointIndex)
  *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's m/NAME,
  *                                                v/NAME; of rank 0 alone also what is whole on every rank
  *         /.step-000130.partial/                 one that is being written, or was when the run was killed

@@ -134,7 +134,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     else if (writer)
         replacement_drop(writer);
     if (good)
-        printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out,
+        printf(_("merged      %s: %d full parameters of step %" PRId64 "\n"), out,
                saved->index.count, saved->index.step);
     if (saved)
         saved_model_close(saved);

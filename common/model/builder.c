@@ -76,8 +76,8 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
                "parameter %s: a parameter cannot have this placement", name);
     for (int i = 0; i < shape.rank; i++)
         if (shape.size[i] < 1)
-            misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",
-                   name, SHAPE_TEXT(shape));
+            misuse("give the full shape of the parameter", "parameter %s: its shape is %s", name,
+                   SHAPE_TEXT(shape));
     for (const Parameter *p = model->parameters; p; p = p->next)
         if (!strcmp(p->name, name))
             misuse("use within(b, \"...\") for each of several layers",

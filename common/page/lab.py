@@ -13,11 +13,11 @@ KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("mes
          "stuck": [_("call that did not return"), "yellow", "dots"]}
 ENDINGS = {"complete": _("The case ran to completion."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for something that never comes."),
            "looped": _("A rank computes for ever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
-# A dimension of a matrix, of what has one dimension or more than two: cut by it, a part of it, an empty part.
-ROWS = _("cut by rows"), _("rows {begin} to {last}"), _("none of the rows")
-COLUMNS = _("cut by columns"), _("columns {begin} to {last}"), _("none of the columns")
-ELEMENTS = _("cut by elements"), _("elements {begin} to {last}"), _("none of the elements")
-OF_MORE = _("cut by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
+# For a dimension of a matrix, of a vector, or of a tensor with more than two: split along it, a part of it, an empty part.
+ROWS = _("split by rows"), _("rows {begin} to {last}"), _("none of the rows")
+COLUMNS = _("split by columns"), _("columns {begin} to {last}"), _("none of the columns")
+ELEMENTS = _("split by elements"), _("elements {begin} to {last}"), _("none of the elements")
+OF_MORE = _("split by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
 
 
 def rectangles_of(part):
@@ -81,7 +81,7 @@ def sheets_of(one, alike):
         by_dimension = [list(group) for _, group in groupby(sorted(cut, key=lambda p: p["dim"]), lambda p: p["dim"])]
         return [sheet(dimension_words(group[0])[0].format(dim=group[0]["dim"]), group) for group in by_dimension] + [sheet(_("whole on rank {rank}").format(rank=p["rank"]), [p]) for p in full]
     if any(map(is_partial, parts)):
-        return [{**sheet((_("rank {rank}: an addend of a sum") if is_partial(part) else _("rank {rank}")).format(rank=part["rank"]), [part]),
+        return [{**sheet((_("rank {rank}: a term of a sum") if is_partial(part) else _("rank {rank}")).format(rank=part["rank"]), [part]),
                  "stack": len(parts) if is_partial(part) else 0} for part in parts]
     if alike and len(parts) == len(one["parts"]) and not any(part["wrong"] for part in parts):
         return [sheet(_("a copy") if len(parts) == 1 else _("a copy on each rank"), parts)]
@@ -100,7 +100,7 @@ def held_text(part):
         return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
-    return _("a partial sum, one addend of it") if is_partial(part) else _("all of it")
+    return _("a partial sum, one term of it") if is_partial(part) else _("all of it")
 
 
 def state_text(one):

@@ -48,7 +48,7 @@ def is_right(page, path):
 def is_cut(page, path):
     """Over as many ranks as there are, some matrix by rows and some by columns."""
     titles = {sheet["title"] for sheet in sheets(page) if len(sheet["blocks"]) == page.data["ranks"]}
-    return {"cut by rows", "cut by columns"} <= titles, str(titles)
+    return {"split by rows", "split by columns"} <= titles, str(titles)
 
 
 def is_wrong_on(page, path, *ranks):
@@ -56,7 +56,7 @@ def is_wrong_on(page, path, *ranks):
 
 
 def is_wrong_by_rows_on(page, path, *ranks):
-    found = wrong_ranks(page, "cut by rows")
+    found = wrong_ranks(page, "split by rows")
     return found == set(map(int, ranks)), str(found)
 
 

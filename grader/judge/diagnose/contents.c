@@ -19,14 +19,14 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(
-        text, size, _("parameter %.63s is declared as %s, but undivided it is %s: %s"),
-        got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
-        divided && cut
-            ? _("it was divided twice: declare the undivided shape, and the placement divides it")
-        : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled "
-                      "matrix repeats itself: declare the undivided shape and shard(dimension)")
-                  : _("its size does not match the arguments of the ..._new function"));
+    snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
+             got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
+             divided && cut
+                 ? _("it was divided twice: declare the full shape, and the placement divides it")
+             : divided
+                 ? _("all ranks hold the same numbers for their parts of it, so the assembled "
+                     "matrix repeats itself: declare the full shape and shard(dimension)")
+                 : _("its size does not match the arguments of the ..._new function"));
 }
 
 /* Nothing can be said about its numbers or its part. */
@@ -56,10 +56,10 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t, SHARDING, EXPLAINED,
-         cuts == CUT_NOT  ? _("parameter %s is cut, but every rank needs all of it (%s)")
+         cuts == CUT_NOT  ? _("parameter %s is split, but every rank needs all of it (%s)")
          : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
                               "distributed (%s)")
-                          : _("parameter %s is cut along the wrong dimension (%s)"),
+                          : _("parameter %s is split along the wrong dimension (%s)"),
          want->label.name, t->sizes);
     return true;
 }
@@ -72,7 +72,7 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
             continue;
         fail(t, INITIAL_VALUES, EXPLAINED,
              _("parameter %s has the initial value %.7g at element %lld on rank %d, expected %.7g: "
-               "initial values depend on the undivided parameter and its name, not on the layout "
+               "initial values depend on the full parameter and its name, not on the layout "
                "(%s)"),
              want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, t->sizes);
         return;

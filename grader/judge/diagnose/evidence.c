@@ -235,7 +235,7 @@ bool same_numbers_elsewhere(const Evidence *e)
             return false;
     }
     return says(e, _("the right numbers are all there but in the wrong places: check along which "
-                     "dimension the pieces are joined or cut, and in which order"));
+                     "dimension the pieces are joined or split, and in which order"));
 }
 
 bool nearly_right(const Evidence *e)

@@ -205,10 +205,10 @@ bool replicas_diverge(const Calls *calls, int tp, char *text, size_t size)
         const Value *value = &calls->rank[first].value[i];
         const char *line = line_of(value->address);
         snprintf(text, size,
-                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor that is "
-                                     "called whole since %s (the result of %s)")
-                                 : _("ranks %d and %d hold different values of a tensor that is "
-                                     "called whole since %s (the result of %s)"),
+                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor "
+                                     "declared whole, from %s on (the result of %s)")
+                                 : _("ranks %d and %d hold different values of a tensor "
+                                     "declared whole, from %s on (the result of %s)"),
                  first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
         return true;
     }
