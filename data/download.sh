@@ -42,7 +42,7 @@ fetch() { # url, file, program, sum
     mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be created')" \
         "$(say 'name a writable folder')" "$(dirname "$2")"
     tell 'downloading %s' "$1"
-    # A finished download whose renaming was interrupted must not be asked for more bytes.
+    # If a finished download was interrupted before its renaming, no more bytes must be requested.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
         rm -f "$2.part"

@@ -75,7 +75,7 @@ NEGATED = """The {part} is not {adjective} at all.|I would not call the {part} {
 
 
 class Writer:
-    """Draws by random() alone, whose numbers are the same in every version of Python."""
+    """Draws with random() only, which gives the same numbers in every version of Python."""
 
     def __init__(self, seed):
         self.random = random.Random(seed).random

@@ -10,7 +10,7 @@ lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$here/../common/base/say.sh"
-# The compiler's own files: not where TMPDIR may lead.
+# The compiler's own temporary files must not be where TMPDIR points.
 scratch=/tmp
 [ -w "$scratch" ] || scratch=$(dirname "$object")
 
@@ -38,7 +38,7 @@ compile() {
     exec timeout -k 5 "${COMPILE_SECONDS:-120}" "$CC" $CFLAGS -MD -MF "$object.read" "${listing[@]}" -c "$source" -o "$object.raw" < /dev/null
 }
 
-# say_limit STATUS: adds a sentence to the compiler's messages where a limit has ended it.
+# say_limit STATUS: adds a sentence to the compiler's messages if a limit ended it.
 say_limit() {
     if [ "$1" = 124 ] || [ "$1" = 137 ] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
         say 'the compiler was stopped: it ran for more than a minute, where a lab takes a moment'
@@ -102,7 +102,7 @@ list_object() {
         $4 == "IFUNC" { print "chosen" }')
 }
 
-# Code that the system would run before or after the cases, and data beyond all measure.
+# Code that would run before or after the cases, and excessive data.
 check_sections() {
     local name data bss
     for name in "${sections[@]}"; do
@@ -123,7 +123,7 @@ check_sections() {
         "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
 }
 
-# may_call NAME: is this a function of MPI that the recorder counts, or one that exchanges nothing?
+# may_call NAME: is this an MPI function that the recorder counts, or one that communicates nothing?
 may_call() {
     case $1 in
     MPI_Comm_compare | MPI_Comm_get_attr | MPI_Error_string | MPI_Get_count | MPI_Get_processor_name | MPI_Group_range_incl | \
@@ -134,7 +134,7 @@ may_call() {
     grep -qE "^(int $1\(|(COLLECTIVE|SEND)\((\w+, )?${1#MPI_},)" "$here"/runner/*.c
 }
 
-# is_constant NAME: is this what MPI_COMM_WORLD, MPI_FLOAT, MPI_SUM and the like are to Open MPI?
+# is_constant NAME: is this Open MPI's symbol for a constant such as MPI_COMM_WORLD, MPI_FLOAT or MPI_SUM?
 is_constant() {
     case $1 in
     ompi_mpi_comm_* | ompi_mpi_group_* | ompi_mpi_op_* | ompi_mpi_*_null | ompi_request_null | ompi_mpi_byte | ompi_mpi_*char | \
@@ -144,7 +144,7 @@ is_constant() {
     esac
 }
 
-# where NAME: the file, and the line where this function is called, or else where its name stands.
+# where NAME: the file and line where this function is called, or else where its name occurs.
 where() {
     local section offset line=
     read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
@@ -155,7 +155,7 @@ where() {
     echo "$source${line:+:$line}"
 }
 
-# instead_of NAME: what a lab calls instead of this function of MPI.
+# instead_of NAME: what a lab should call instead of this MPI function.
 instead_of() {
     case $1 in
     MPI*_init | MPI_Start*)
@@ -217,7 +217,7 @@ if [ "$status" != 0 ]; then
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     [ -z "$limit" ] || printf '\n%s\n' "$limit" >> "$object.messages"
-    # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
+    # A file that the compiler has not read to its end may not be text: only one line about it is kept, that of a limit or of the lab.
     [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi

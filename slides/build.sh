@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 most_passes=4
 
-# What is not there of the programs and files that the slides need.
+# The programs and files that the slides need and that are missing.
 lacks() {
     local name
     for name in pdflatex kpsewhich; do type -P "$name" > /dev/null || echo "$name"; done
@@ -35,7 +35,7 @@ pass() { # NAME FIRST-LINE
     )
 }
 
-# The first error of a log, as LaTeX says it: file:line: message.
+# The first error in a log, as LaTeX reports it: file:line: message.
 say_error() { # LOG
     local line
     line=$(grep -a -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
@@ -46,13 +46,13 @@ say_error() { # LOG
     give_up "LaTeX: ${line:-it ended without a word}" "the whole log: $1"
 }
 
-# What must not be in the log of the last pass, with the chapter that it is in.
+# What must not appear in the last pass's log, with its chapter.
 warnings() { # LOG
     awk '/^@slides/ { where = substr($0, 2) }
         /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
 }
 
-# What a pass leaves for the next one; pages of notes leave nothing.
+# What a pass leaves for the next one; the notes leave nothing.
 left_behind() { # NAME
     cat "$folder/$1/$1".{aux,nav,out} 2> /dev/null | sha256sum || true
 }

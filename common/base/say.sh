@@ -13,7 +13,7 @@ padded() {
     printf '%s%*s' "$2" $(($1 > ${#2} ? $1 - ${#2} : 0)) ''
 }
 
-# said FORMAT ARGUMENTS...: a sentence in the reader's language.
+# said FORMAT ARGUMENTS...: prints a message in the reader's language.
 said() {
     local format
     format=$(say "$1")
@@ -22,12 +22,12 @@ said() {
     printf "$format" "$@"
 }
 
-# tell FORMAT ARGUMENTS...: likewise, as a line.
+# tell FORMAT ARGUMENTS...: the same, as a line.
 tell() {
     printf '%s\n' "$(said "$@")"
 }
 
-# complain SENTENCE HINT [WHERE]: an error, on stderr; give_up, with the same: the script's last.
+# complain SENTENCE HINT [WHERE]: prints an error on stderr; give_up, with the same arguments, also ends the script.
 complain() {
     printf '%s%s\n' "$(say 'error: ')" "$1"
     [ -z "${3:-}" ] || tell '  at %s' "$3"

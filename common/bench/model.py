@@ -72,7 +72,7 @@ def run(build, work, model, tp=1, dp=1):
 
 
 def rates_here(build, work, model, copies=1):
-    """Those of a rank beside others of its kind: cores share caches, memory and power."""
+    """The rates of a rank beside others of its kind: cores share caches, memory and power."""
     with ThreadPoolExecutor() as pool:
         runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
     return steps.rates(model, runs[0]["profile"])
@@ -143,7 +143,7 @@ def show_layouts(model, ranks, cluster_for, only_tp):
 
 
 def with_compute_of_here(build, work, model, cluster):
-    """Its links and memory, and the rates of the GPU here."""
+    """The cluster's links and memory, with the rates of the GPU here."""
     steps.prepare(work)
     found = rates_here(build, work, model)
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")

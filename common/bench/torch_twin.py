@@ -26,13 +26,13 @@ from torch.nn import functional
 
 
 class Split:
-    """The tensor-parallel group of this rank; with one rank nothing is exchanged."""
+    """This rank's tensor-parallel group; with one rank, nothing is sent."""
 
     def __init__(self, tp, group):
         self.tp, self.group = tp, group
 
     def sum(self, x):
-        """In place. gloo sums bf16 since PyTorch 2 only."""
+        """In place. gloo sums bf16 only since PyTorch 2."""
         if x.dtype == torch.bfloat16 and torch.__version__ < "2":
             wide = x.float()
             dist.all_reduce(wide, group=self.group)
@@ -55,7 +55,7 @@ class Split:
         return x
 
     def gather(self, x):
-        """Concatenates the last dimension over the group; backward keeps the own part."""
+        """Concatenates along the last dimension over the group; backward keeps this rank's part."""
         if self.tp == 1:
             return x
         parts = [torch.empty_like(x) for _ in range(self.tp)]
@@ -137,7 +137,7 @@ def peak_bytes():
 
 
 def gradient_scaler(amp):
-    """Does nothing but for fp16."""
+    """Does nothing except in fp16."""
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 
@@ -149,7 +149,7 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
     torch.backends.cuda.matmul.allow_tf32 = amp == "tf32"
     torch.manual_seed(1)
     tp_groups, dp_groups = [None] * ranks, [None] * ranks
-    if ranks > 1:  # every rank makes all groups
+    if ranks > 1:  # every rank must make all groups
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
         tp_groups = [dist.new_group(list(range(i, i + tp))) for i in range(0, ranks, tp)]
         dp_groups = [dist.new_group(list(range(i, ranks, tp))) for i in range(tp)]

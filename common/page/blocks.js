@@ -55,7 +55,7 @@ const sheetOf = (sheet, id, ranks) => {
 const blocks = data => {
     const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
     const copied = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [copies()] : [];
-    // Ranks that hold the same are one block, in the colour of the first: others have none, unless they hold something else elsewhere.
+    // Ranks that hold the same form one block, in the first rank's colour; the others have none, unless they hold something else elsewhere.
     const holders = data.matrices.flat(2).flatMap(sheet => sheet.blocks).filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
     const kinds = rankKinds(data.ranks).flatMap((kind, r) => {
         const texts = new Set(holders.filter(block => block.ranks[0] === r).map(block => ranksText(block.ranks)));

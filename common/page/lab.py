@@ -21,7 +21,7 @@ OF_MORE = _("split by elements of dimension {dim}"), _("elements of dimension {d
 
 
 def rectangles_of(part):
-    """Of a matrix of which a rank holds begin..end along one dimension: rows of what has more dimensions are all but the last."""
+    """The rectangle of a part begin..end along one dimension; rows of a tensor with more dimensions are all but the last."""
     sizes, dim, begin, end = part["undivided"] or [1], part["dim"], part["begin"], part["end"]
     rows, columns = prod(sizes[:-1]), sizes[-1]
     if part["placement"] != "shard":
@@ -50,7 +50,7 @@ def is_partial(part):
 
 
 def sheet(title, parts):
-    """Parts of one matrix on one sheet; those of several ranks that hold the same are one block."""
+    """Puts the parts of a matrix on one sheet; ranks that hold the same part share a block."""
     sizes = parts[0]["undivided"] or [1]
     blocks = []
     key = lambda part: (part["dim"], part["begin"], part["end"]) if part["placement"] == "shard" else ()
@@ -121,7 +121,7 @@ def lacking_text(one):
 
 
 def counts_text(members):
-    """Of some matrices: how many are wrong, not reached, right."""
+    """For several matrices: how many are wrong, not reached, right."""
     wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
     words = ['<span class="bad">✗ ' + _("{n} of {all} with errors").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
     if lacking:
@@ -148,7 +148,7 @@ def capitalised(text):
 
 
 def matrices_text(found):
-    """A section a check: those with something wrong are open, or else the first."""
+    """One section per check; those with errors are open, or else the first."""
     sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}

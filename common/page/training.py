@@ -12,7 +12,7 @@ KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), 
          "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
 CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
               "activations": [_("activations"), "sky", "dots"]}
-# Spans that are no call of an operation.
+# Spans that are not operations.
 WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 

@@ -22,7 +22,7 @@ update() {
     apt update || tell 'setup: apt-get update did not reach every server' >&2
 }
 
-# choose PACKAGE/ALTERNATIVE...: the first name that apt could install.
+# choose PACKAGE/ALTERNATIVE...: the first name that apt can install.
 choose() {
     local name
     for name in ${1//\// }; do
@@ -87,7 +87,7 @@ install_optional() {
     done
 }
 
-# Packages that bring services start them, unless this file says no; the kit starts what it needs itself.
+# Packages that bring services would start them without this file; the kit itself starts what it needs.
 leave_services_alone() {
     local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
     [[ ! -e $policy && -w ${policy%/*} ]] || return 0

@@ -20,7 +20,7 @@ check_slurm() {
     check_srun "$1"
 }
 
-# Two ranks on the nodes, if these are free within ten seconds. The nodes see the kit's folder, and not /tmp.
+# Starts two ranks on nodes, if some are free within ten seconds. The nodes see the kit's folder, but not /tmp.
 check_srun() {
     local program=$setup_folder/../../build/doctor-hello.$$ status=0
     if ! srun --mpi=list 2>&1 | grep -qw pmix; then

@@ -34,8 +34,8 @@ check_groups() {
     done
 }
 
-# How packages can be installed here: root, sudo (asks nothing), ask (sudo on a terminal, once), no-root or no-apt.
-# An optional package is not worth a question.
+# How packages can be installed here: root, sudo (without a password), ask (sudo on a terminal, once), no-root or no-apt.
+# For an optional package alone, sudo is not asked.
 way_to_install() {
     if ! type -P apt-get >/dev/null; then
         echo no-apt
@@ -52,7 +52,7 @@ way_to_install() {
     fi
 }
 
-# All in one command, so that sudo asks once whatever its time limit is.
+# All in one command, so that sudo asks only once, whatever its time limit.
 install_missing() {
     local i names=()
     for i in "${required[@]}"; do names+=("${package[i]}"); done

@@ -21,7 +21,7 @@ for word in NAME PARTITION ACCOUNT TIME QOS CONSTRAINT GPUS NODES CPUS START TAS
 done
 SITE_MODULES=${SITE_MODULES:-} SITE_SETUP=${SITE_SETUP:-} SITE_SBATCH=${SITE_SBATCH:-}
 
-# How ranks are started: what speaks PMIx to Open MPI is best, since it ends and counts them itself.
+# How to start ranks: a launcher that supports PMIx is best, because it counts and ends them itself.
 choose_start() {
     case $JOB_START in
     srun | mpirun) ;;
@@ -30,7 +30,7 @@ choose_start() {
     esac
 }
 
-# NODES and ranks a node, from what is given; a rank takes one GPU, so GPUS of a node are its ranks.
+# NODES and ranks per node, from what is given; each rank uses one GPU, so GPUS per node is its number of ranks.
 choose_layout() {
     local tasks=$1
     if [[ $PROGRAM == *-cuda* ]] && [ -z "$JOB_GPUS" ]; then
@@ -55,7 +55,7 @@ hint_on_refusal() {
     esac
 }
 
-# What is set in the environment for sbatch would go before the script's own lines.
+# sbatch settings in the environment would override the script's own lines.
 submit() {
     local answer word mine
     for word in PARTITION ACCOUNT TIME QOS CONSTRAINT; do
@@ -80,7 +80,7 @@ begin() {
     SCRIPT=$FOLDER/$JOB_NAME.sbatch
 }
 
-# Whole, also where the same is submitted twice at once.
+# Atomically, even if the same job is submitted twice at once.
 as_script() {
     cat > "$SCRIPT.$$"
     mv -f -- "$SCRIPT.$$" "$SCRIPT"
@@ -96,7 +96,7 @@ train() {
     PROGRAM=$program
     choose_layout "$tasks"
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
-    # A copy: the job runs what was built when it was submitted, whatever is edited while it waits.
+    # A copy, so that the job runs what was built when it was submitted, even if sources change while it waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
     cp -- "$program" "$PROGRAM.$$"
     mv -f -- "$PROGRAM.$$" "$PROGRAM"

@@ -18,17 +18,17 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
 [ ! -t 1 ] || export BALISE_PROGRESS=1
 
-# Sums that are started: Open MPI's own choice takes two to four times as long as one that waits, this one as long.
+# For nonblocking sums, Open MPI's own choice takes two to four times as long as a blocking sum; this one takes as long.
 bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# Within an allocation of Slurm's ranks stay here, where they share memory; make sbatch is for nodes.
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
-# mpirun removes the folder of all its runs when it is empty, and another that begins would lose it.
+# mpirun removes the folder of all its runs when it is empty; a run that starts at that moment would lose it.
 session=$(mktemp -d)
 trap 'rm -rf "$session"' EXIT
 bind+=(--mca orte_tmpdir_base "$session")
 
-# In a process group of its own, so that Ctrl-C reaches this script alone.
+# In its own process group, so that Ctrl-C reaches only this script.
 set -m
 mpirun -q -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
     --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null &
@@ -36,7 +36,7 @@ job=$!
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-# A signal ends a wait before the job has ended; the status of a job that has ended is kept for the last one.
+# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last `wait`.
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done

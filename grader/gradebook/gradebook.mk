@@ -16,7 +16,7 @@ $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(BOOK
 $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
 	$(link_judge) $(BOOK_LIBS)
 
-# All that a verdict depends on beside the student's file.
+# Everything that a verdict depends on besides the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh grader/link-runner.sh \
         grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \
         common/balise.h common/balise_mpi.h

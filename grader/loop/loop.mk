@@ -16,7 +16,7 @@ solution:
 	$(in_loop) ASK=$(call quoted,$(ASK)) grader/loop/solution.py
 progress:
 	$(in_loop) grader/loop/progress.py
-# As on the first day: the start file, no hint taken, nothing graded. A copy of the work is kept.
+# Back to the first day: the start file, no hints shown, nothing graded. Keeps a copy of the work.
 reset: start
 	$(in_loop) grader/loop/forget.py
 
@@ -25,7 +25,7 @@ reset: start
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
 SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 
-# gdb on a rank of it; of labs that are not optimised, so that it finds every variable.
+# gdb on one of its ranks, with unoptimised labs, so that it finds every variable.
 .PHONY: debug runners-for-gdb
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade

@@ -20,7 +20,7 @@ failed() {
     printf 'FAILED: %s\n' "$1"
     failures=$((failures + 1))
 }
-# within SECONDS COMMAND...: but no longer than all of it may take
+# within SECONDS COMMAND...: runs it, but not longer than the whole report may take
 within() {
     local left=$((limit - SECONDS)) most=$(($1 * slower))
     timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"
