@@ -148,7 +148,7 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
 	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
 
-# One case: its MPI calls, with ranks as columns; or as a page: who holds what, which elements are wrong, who calls what.
+# One case: its MPI calls, with ranks as columns; or a page: who holds what, which elements are wrong, who calls what.
 .PHONY: trace report
 trace report: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 trace:

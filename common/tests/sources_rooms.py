@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOMS = (
-    ("common/base", "errors, languages, clocks, random numbers, files that are replaced when complete"),
+    ("common/base", "errors, languages, clocks, random numbers, files that replace the old ones once complete"),
     ("common", "balise.h: the functions that a lab is written in"),
     ("common/data", "CSV, WordPiece, the token cache, batches"),
     ("common/backend", "the kernels' one header; products and copies"),
@@ -35,7 +35,7 @@ ROOMS = (
     ("common/po", "translations: every message in French"),
     ("common/tests", "make test: the runner of the tests, and tests of the sources' form"),
     ("grader", "what the judge and the runner share: cases, entries, calls"),
-    ("grader/labs", "all that the grader knows of a lab"),
+    ("grader/labs", "everything that the grader knows about a lab"),
     ("grader/runner", "a rank: the student's lab, its calls recorded and guarded"),
     ("grader/judge/mpi", "recorded calls: matching, mismatches, deadlocks"),
     ("grader/judge/compare", "expected values and their tolerances"),
