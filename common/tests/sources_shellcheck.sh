@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shellcheck finds nothing in any shell script.
+# Shellcheck finds nothing in any shell script.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="shellcheck finds nothing in the shell scripts"
