@@ -1,9 +1,9 @@
 # Balise: `make help` shows the commands.
 #
-# Everything that is built lies below build/. Sources are found by their place: common/<room>/*.c is the runtime, in
-# single precision with the cpu backend (libbalise.a) and in double precision with the reference backend
-# (libbalise-double.a, the judge's); *_main.c are programs; common/<room>/tests and grader/tests hold the tests. Labs
-# are listed in grader/labs.mk.
+# Everything that is built goes below build/. Sources are found by their location: common/<room>/*.c
+# is the runtime, in single precision with the cpu backend (libbalise.a) and in double precision
+# with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
+# common/<room>/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 BUILD ?= build
 CC = gcc
@@ -12,22 +12,22 @@ BACKEND ?= cpu
 TRANSPORT ?= mpi
 NTASKS ?= 1
 SITE ?= site.mk
-# Of the kit; stands in what is handed in.
+# The kit's version, recorded in each hand-in.
 VERSION = 1.0
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 
-# answer, NAME, COMMAND: what a command says, asked when NAME is first used, and once: a student waits for each process.
+# answer, NAME, COMMAND: defines NAME as the output of the command, which runs once, when NAME is first used.
 answer = $(eval $(1) := $$(shell $(2)))$($(1))
 MPI_CFLAGS = $(call answer,MPI_CFLAGS,pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
 MPI_LIBS = $(call answer,MPI_LIBS,pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
 XML_CFLAGS = $(call answer,XML_CFLAGS,pkg-config --cflags libxml-2.0 2>/dev/null)
 BLAS_CFLAGS = $(call answer,BLAS_CFLAGS,pkg-config --cflags $(BLAS) 2>/dev/null)
 BLAS_LIBS = $(call answer,BLAS_LIBS,pkg-config --libs $(BLAS) 2>/dev/null || echo -l$(BLAS))
-# in_path, PROGRAM: where it is, if it is there.
+# in_path, PROGRAM: the program's path, if it exists.
 in_path = $(firstword $(wildcard $(addsuffix /$(1),$(subst :, ,$(PATH)))))
 
-# -Wno-pass-failed: clang with -O1 (SAN=1) makes no vectors of loops, and says so.
+# -Wno-pass-failed: clang with -O1 (SAN=1) does not vectorise loops, and warns about it.
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
            -Wno-unused-parameter -Wno-pass-failed -Werror
 OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
@@ -47,11 +47,11 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-# quoted, TEXT: one word of a shell's, whatever stands in a value that somebody gave.
+# quoted, TEXT: the text as one word of a shell, whatever it contains.
 quoted = '$(subst ','\'',$(1))'
-# as_environment, NAMES: these variables, before a command.
+# as_environment, NAMES: these variables, as assignments before a command.
 as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
-# option, --NAME, VALUE: where there is a value.
+# option, --NAME, VALUE: the option, if there is a value.
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
@@ -61,7 +61,7 @@ include grader/labs.mk
 include common/slurm/slurm.mk
 include common/po/words.mk
 
-# What students are handed out has no solutions, and a lab stands on the student's own.
+# A student's handout has no solutions; labs build on the student's own.
 HANDOUT := $(if $(wildcard solutions),,yes)
 STACK ?= $(if $(HANDOUT),mine)
 
@@ -88,7 +88,7 @@ CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIB
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 
-# `make help train` tells about train, and makes nothing.
+# In `make help train`, train is a topic, not a goal.
 ifeq ($(firstword $(GOALS)),help)
 .PHONY: $(GOALS)
 help: | $(CATALOGUES)
@@ -127,7 +127,7 @@ $(ARCHIVES:%=$(BUILD)/%.a):
 $(BUILD)/libbalise.a: $(call float,$(RUNTIME))
 $(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
 
-# What a program is linked of may change without any of it being newer (make start): the list is a file of its own.
+# The list of a program's objects may change without any of them being newer (make start), so it is a file of its own.
 $(BUILD)/%.list: always
 	mkdir -p $(@D)
 	printf '%s\n' '$(LINKED_OF)' | cmp -s - $@ || printf '%s\n' '$(LINKED_OF)' > $@
@@ -139,7 +139,7 @@ include grader/loop/loop.mk
 include grader/gradebook/gradebook.mk
 -include $(wildcard grader/tests.mk)
 
-# What an editor (clangd) has to know of each file: it finds this one in build/.
+# What an editor (clangd) needs to know about each file; it looks for this file in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(RUNTIME) $(JUDGE) $(SCENARIOS) $(RUNNER)
 UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-diagnostics-show-caret -fopenmp
@@ -154,7 +154,7 @@ $(BUILD)/compile_commands.json: Makefile grader/labs.mk
 TRAIN_PARTS = $(addprefix $(BUILD)/,$(call stack,part))
 TRAIN = $(BUILD)/$(if $(STACK)$(UPTO),stacks/$(or $(STACK),solutions)-$(call stack,stage)/)train$(OF_BACKEND)
 
-# What AMP=bf16 opens; made where oneDNN's header is there.
+# The shared object for AMP=bf16; built if oneDNN's header exists.
 ONEDNN := $(if $(wildcard $(addsuffix /dnnl.h,/usr/include $(subst :, ,$(CPATH)))),$(BUILD)/balise-onednn.so)
 ONEDNN_OBJECT = $(if $(ONEDNN),$(call float,common/backend/onednn/onednn.c))
 $(call float,common/backend/cpu/products.c): CPPFLAGS += -DONEDNN_FILE='"$(abspath $(BUILD))/balise-onednn.so"'
@@ -176,7 +176,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm
 
-# REPORT=1: a page of the run, out of its trace and metrics; these are kept where they are named.
+# REPORT=1: a page about the run, made from its trace and metrics; these are kept if they are named.
 REPORTED = $(filter-out 0,$(REPORT))
 METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
@@ -189,11 +189,11 @@ TRAIN_SETTINGS = tp=TP epochs=EPOCHS samples=SAMPLES model=MODEL layers=LAYERS h
     optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS threads=THREADS save=SAVE every=EVERY \
     resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
 setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))
-# With DATA a test set that is not named is none.
+# If DATA is given without TEST, there is no test set.
 TRAIN_OPTIONS = $(foreach pair,$(TRAIN_SETTINGS),$(call setting,$(subst =, ,$(pair)))) \
     $(if $(DATA)$(TEST),--test $(call quoted,$(TEST))) --cache $(BUILD)/cache
 
-# make sbatch: the same as a job of Slurm's; with JOB=n it waits for one that was submitted before.
+# make sbatch: the same as a Slurm job; with JOB=n, waits for a job submitted earlier.
 .PHONY: train sbatch
 ifneq ($(call said,JOB),)
 sbatch:
@@ -211,7 +211,7 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 
 include $(wildcard common/bench/bench.mk)
 
-# Curves of runs, from what METRICS= has written.
+# Curves of runs, from files written with METRICS=.
 .PHONY: plot
 plot: | $(CATALOGUES)
 	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/plot/plot.py
@@ -230,14 +230,14 @@ data:
 	common/setup/setup.sh core data
 	data/download.sh
 
-# A sub-make, so that what pkg-config and mpicc say is asked after they are there.
+# A sub-make, so that pkg-config and mpicc are asked only after they are installed.
 SMALL_MODEL = LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 demo:
 	common/setup/setup.sh core
 	$(if $(HANDOUT),,$(MAKE) build grade SOLUTION=1)
 	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) $(SMALL_MODEL)
 
-# All that was built, and what was graded last; labs/ stays.
+# Removes everything built and the last verdicts; labs/ stays.
 clean:
 	rm -rf $(call quoted,$(BUILD))
 

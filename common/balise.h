@@ -1,13 +1,13 @@
 /** @file
- * Every function and type that a lab is written in.
+ * Every function and type that labs use.
  *
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split a layer, dp replicas of the model, pp stages of a pipeline.
  *
- * Nothing is freed in a lab: tensors belong to the tape and live for one step, layers and parameters to the
- * builder, groups to the mesh. The kit's functions that return a Tensor never change their arguments; what they
- * return may share their memory. Any misuse ends the run with the line in your file, the shapes and
- * placements, and a HINT.
+ * A lab frees nothing: tensors belong to the tape and live for one step, layers and parameters
+ * belong to the builder, groups to the mesh. The kit's functions that return a Tensor never change
+ * their arguments, but the result may share an argument's memory. Any misuse ends the run with the
+ * line in your file, the shapes and placements, and a HINT.
  */
 #pragma once
 
@@ -17,12 +17,12 @@
 
 #include "base/ids.h"
 
-typedef struct Tensor Tensor; /**< Numbers, a shape, and what they are to the ranks (see Placement). */
-typedef struct Group Group;   /**< Ranks that exchange numbers with each other. */
+typedef struct Tensor Tensor; /**< Numbers, a shape and a placement (see Placement). */
+typedef struct Group Group;   /**< Ranks that communicate with each other. */
 
 enum { LAST = -1 }; /**< the last dimension of a tensor */
 
-/* ---- Who talks to whom ---- */
+/* ---- Groups ---- */
 
 /** The grid of ranks. */
 typedef struct Mesh {
@@ -35,39 +35,40 @@ typedef struct Mesh {
     int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
 } Mesh;
 
-int group_rank(const Group *group); /**< this rank's place in the group, from 0 */
-int group_size(const Group *group); /**< how many ranks it has */
+int group_rank(const Group *group); /**< this rank's number in the group, from 0 */
+int group_size(const Group *group); /**< the number of ranks in the group */
 
-/** Cuts a group into several, as MPI_Comm_split: ranks of one color form a group, ordered by key (ties: by
- * their rank in `group`). Every rank of `group` calls it, and gets the group that it is in, which belongs to `group`. */
+/** Splits a group into several, like MPI_Comm_split: ranks with the same color form a group,
+ * ordered by key (ties: by their rank in `group`). Every rank of `group` must call it. Returns this
+ * rank's new group, which belongs to `group`. */
 Group *group_split(Group *group, int color, int key);
 
-/* ---- Collectives: every rank of the group calls them, in the same order. Values only, nothing on the tape.  */
+/* ---- Collectives: every rank of the group calls them, in the same order. Not on the tape. ------------ */
 
 Tensor *group_all_reduce(Group *group, Tensor *x); /**< the sum of every rank's x */
 Tensor *group_all_gather(Group *group, Tensor *x, int dim); /**< every rank's x, side by side along dim */
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim); /**< this rank's part of the sum, along dim */
 Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of rank `root` of the group */
-void group_sum(Group *group, double *values, int count); /**< sums a few numbers over the ranks, in place */
+void group_sum(Group *group, double *values, int count); /**< sums the values over the ranks, in place */
 Tensor *part(Tensor *x, int dim, int k, int n);          /**< part k of n equal parts of x along dim */
 
 /* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
-Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: copy of x, whose gradients are still partial */
+Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; its gradient is a partial sum */
 Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
-Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the whole, on every rank */
+Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the whole tensor, on every rank */
 
-/** The pairs: each backward takes the gradient dy of what its forward returned, and returns that of its
- * argument. (Megatron-LM, arXiv:1909.08053, figure 3: f is the identity forward and an all-reduce backward, g
- * the other way.) */
+/** The pairs: each backward takes dy, the gradient of its forward's result, and returns the
+ * gradient of its forward's argument. (Megatron-LM, arXiv:1909.08053, figure 3: f is the identity
+ * forward and an all-reduce backward, g the other way.) */
 Tensor *duplication_forward(Tensor *x, const Mesh *mesh);
-Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);         /**< f backwards */
-Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);            /**< g forwards */
-Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);          /**< g backwards */
-Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);   /**< the gather forwards; dim may be LAST */
-Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< the gather backwards */
+Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);         /**< backward of f */
+Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);            /**< forward of g */
+Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh);          /**< backward of g */
+Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim may be LAST */
+Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward of the gather */
 
-/* ---- Operations: each knows its backward --------------------------------------------------------------- */
+/* ---- Operations: each has its own backward --------------------------------------------------------- */
 
 /** y = x W^T: x [..,in], weight [out,in] -> [..,out]. */
 Tensor *linear(Tensor *x, Tensor *weight);
@@ -75,79 +76,85 @@ Tensor *linear(Tensor *x, Tensor *weight);
 /** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of zeros. */
 Tensor *lookup(Tensor *ids, Tensor *weight);
 
-/** id - first where first <= id < end, else NO_ID: ids in the numbering of a table of rows first to end-1. */
+/** id - first where first <= id < end, otherwise NO_ID: the ids as row numbers of a table that
+ *  holds rows first to end-1. */
 Tensor *ids_between(Tensor *ids, int first, int end);
 
 /** x Φ(x), the exact form (arXiv:1606.08415). */
 Tensor *gelu(Tensor *x);
-Tensor *add(Tensor *x, Tensor *y); /**< of equal shapes */
+Tensor *add(Tensor *x, Tensor *y); /**< x and y have the same shape */
 
-/** softmax(factor q k^T) v for each head (arXiv:1706.03762, equation 1): q, k, v [B,S,heads*D] -> the same.
- * mask [B,S] is 0 for a key that nobody may look at; `heads` lie side by side in q, k and v. */
+/** softmax(factor q k^T) v for each head (arXiv:1706.03762, equation 1): q, k, v [B,S,heads*D] ->
+ * the same shape. The `heads` are side by side in q, k and v; mask [B,S] is 0 for a hidden key. */
 Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
-/** [B,S,H] -> [B,H]: the row of [CLS]. */
+/** [B,S,H] -> [B,H]: the row of [CLS] in each text. */
 Tensor *first_token(Tensor *x);
 
-int64_t tensor_size(const Tensor *x, int i); /**< the size of dimension i (LAST is one too) */
+int64_t tensor_size(const Tensor *x, int i); /**< the size of dimension i, which may be LAST */
 void scale(Tensor *x, float factor);         /**< multiplies in place; not on the tape */
 
 /* ---- Parameters and layers ----------------------------------------------------------------------------- */
 
-/** Owns the layers and parameters that are made with it. */
+/** Owns the layers and parameters made with it. */
 typedef struct Builder {
-    const Mesh *mesh; /**< the grid that the model is split over */
+    const Mesh *mesh; /**< the ranks that the model is split over */
 } Builder;
 
-/** The sizes of a tensor's dimensions; SHAPE(B, S, H) makes one. */
+/** The sizes of a tensor's dimensions. */
 typedef struct Shape {
     int rank;        /**< how many dimensions: 0 to 4 */
-    int64_t size[4]; /**< of each dimension, the first `rank` of them */
+    int64_t size[4]; /**< their sizes; the first `rank` are used */
 } Shape;
-/** SHAPE(B, S, H) is a Shape of three dimensions. */
+/** SHAPE(B, S, H) is a Shape with three dimensions. */
 #define SHAPE(...) ((Shape){sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {__VA_ARGS__}})
 
-/** What each tp rank holds of a tensor. */
+/** How a tensor is distributed over the tp ranks. */
 typedef struct Placement {
     int kind; /**< whole, copied, shard, partial sum, unknown: as tensor_print() shows it */
-    int dim;  /**< of a shard: the dimension that is cut */
+    int dim;  /**< of a shard: the dimension along which it is split */
 } Placement;
-Placement whole(void); /**< every tp rank holds all of it */
-Placement shard(int dim); /**< cut along dim into tp_degree parts, by tp_rank (as torch.chunk cuts) */
-Placement undecided(int balise); /**< in a start file: yours to choose */
+Placement whole(void); /**< every tp rank holds the full tensor */
+Placement shard(int dim); /**< split along dim into tp_degree parts, like torch.chunk */
+Placement undecided(int balise); /**< in a start file: a placement for you to choose */
 
-/** A parameter. `shape` is that of the undivided one: initial values depend on its name, not on the layout. */
+/** Makes a parameter of the full shape `shape`. Its initial values depend on its name and the
+ *  global index, not on the layout. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
-/** The first row or column of the undivided parameter that is held here; 0 where it is whole. */
+/** The first row or column of the full parameter that this rank holds; 0 if the parameter is
+ *  whole. */
 int shard_begin(const Tensor *parameter);
 
-/** The same builder, with `name` and a dot before the names of what is made with it. */
+/** The same builder, with `name` and a dot before the names of everything made with it. */
 Builder *within(Builder *b, const char *name);
 
-/** Zeroed memory for a layer, which lives as long as the model, so it is taken where a layer is made; NEW(b, Type) takes as much as a Type needs. */
+/** Returns zeroed memory for a layer, which lives as long as the model. Call it only where a layer
+ *  is made; NEW(b, Type) is shorter. */
 void *new_layer(Builder *b, int64_t bytes);
-/** Memory for a layer of this type. */
+/** Memory for a layer of this type, zeroed. */
 #define NEW(b, Type) ((Type *)new_layer((b), sizeof(Type)))
 
-/** Given: y = x W^T, whole on every rank, no communication. */
+/** Given: y = x W^T, whole on every rank, without communication. */
 typedef struct Linear Linear;
-Linear *linear_new(Builder *b, int in, int out);        /**< with a parameter "weight" [out,in] */
+Linear *linear_new(Builder *b, int in, int out);        /**< makes a parameter "weight" [out,in] */
 Tensor *linear_forward(const Linear *layer, Tensor *x); /**< [..,in] -> [..,out] */
 
-/** Given: normalises the last dimension (arXiv:1607.06450), whole on every rank. */
+/** Given: normalises along the last dimension (arXiv:1607.06450), whole on every rank. */
 typedef struct LayerNorm LayerNorm;
-LayerNorm *layer_norm_new(Builder *b, int size);       /**< with parameters "weight" and "bias" [size] */
-Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same */
+LayerNorm *layer_norm_new(Builder *b, int size);       /**< makes parameters "weight" and "bias" [size] */
+Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same shape */
 
-/** Given: zeros numbers with this probability while training; the same mask at every layout, sharded or not. */
+/** Given: in training, sets each element to zero with this probability; the mask is the same at
+ *  every layout. */
 typedef struct Dropout Dropout;
-Dropout *dropout_new(Builder *b, float probability); /**< of a number to become zero, from 0 to below 1 */
-Tensor *dropout(const Dropout *layer, Tensor *x);    /**< the others are divided by 1 - probability */
+Dropout *dropout_new(Builder *b, float probability); /**< probability of dropping an element, from 0 to below 1 */
+Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divided by 1 - probability */
 
 /* ---- Balises 2 to 7: the layers ------------------------------------------------------------------------ */
 
-/** Balise 2: a linear layer split by columns of x W^T. Yours, as all types and functions of this section are. */
+/** Balise 2: a linear layer split by columns of x W^T. You write all types and functions of this
+ *  section. */
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
 /** [B,S,in] -> [B,S,out] */
@@ -155,35 +162,36 @@ Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x, const Mes
 
 /** Balise 3: a table split over the ranks. */
 typedef struct Embedding Embedding;
-Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< a table [V,H] */
+Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< makes a table [V,H] */
 Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
 
 /** Balise 4: self-attention, its heads split over the ranks. */
 typedef struct MultiHeadSelfAttention MultiHeadSelfAttention;
-MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< heads of H/heads numbers */
+MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< each head has H/heads numbers */
 /** x [B,S,H], mask [B,S] -> [B,S,H] */
 Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
-/** Balise 5: a linear layer, GELU, dropout, a linear layer. */
+/** Balise 5: two linear layers with GELU and dropout in between. */
 typedef struct FeedForward FeedForward;
-FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p of dropout */
+FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p: dropout probability */
 Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
 /** Balise 6: the same with one communication. */
 typedef struct ColRowLinearPair ColRowLinearPair;
-/** in, inner and out numbers a row; p of dropout. */
+/** p: dropout probability. */
 ColRowLinearPair *col_row_linear_pair_new(Builder *b, int in, int inner, int out, float p);
 /** [..,in] -> [..,out] */
 Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, const Mesh *mesh);
 
-/** Balise 7: a block of BERT: attention and feed-forward, each behind a norm and with a residual. */
+/** Balise 7: a block of BERT: attention and feed-forward, each after a norm and with a residual
+ *  path. */
 typedef struct Block Block;
-Block *block_new(Builder *b, int hidden, int heads, float p); /**< p of every dropout in it */
+Block *block_new(Builder *b, int hidden, int heads, float p); /**< p: probability of all its dropouts */
 Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
-/** Balise 7: a class of each text, from the row of [CLS]. */
+/** Balise 7: class scores of each text, from the row of [CLS]. */
 typedef struct Classifier Classifier;
-Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p of dropout */
+Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p: dropout probability */
 Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
 /* ---- Balises 8 and 10: the grid ------------------------------------------------------------------------ */
@@ -193,43 +201,44 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 
 /* ---- Balise 11: data parallelism ----------------------------------------------------------------------- */
 
-/** What becomes of rows that do not fill a round over the replicas. */
+/** What to do with rows that do not fill a round over the replicas. */
 typedef enum Tail {
     EVERY_ROW_ONCE, /**< keep them */
     PAD,            /**< repeat the first ones */
     DROP            /**< drop them */
 } Tail;
 
-/** Which rows of the data this replica reads in an epoch. The arrays are the caller's. */
+/** Selects the rows of the data set that this replica reads in an epoch. The caller owns the
+ *  arrays. */
 typedef struct Sampler {
-    int64_t rows;   /**< of the data */
-    uint64_t seed;  /**< of every epoch's order, see permutation() */
-    Tail tail;      /**< EVERY_ROW_ONCE in evaluation: some replicas then read one row less */
+    int64_t rows;   /**< number of rows in the data set */
+    uint64_t seed;  /**< determines every epoch's order, see permutation() */
+    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read one row fewer */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
-/** Fills mine; returns its length. */
+/** Fills `order` and `mine`; returns the length of `mine`. */
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending; /**< a sum that was started and is not waited for yet */
-/** The gradients of a few neighbouring parameters, one after the other in memory; of a large embedding table, which has a bucket of
- *  its own, the rows that some replica has used. */
+typedef struct Pending Pending; /**< a sum that was started but not waited for yet */
+/** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
+ *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
-    Tensor *gradients; /**< of this rank; what they become in place is what the optimiser reads */
-    Pending *pending;  /**< yours: what start leaves for finish */
+    Tensor *gradients; /**< this rank's; the optimiser reads the result from the same memory */
+    Pending *pending;  /**< for you: bucket_ready() stores it, buckets_finish() waits for it */
 } Bucket;
 Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
-void pending_wait(Pending *pending);        /**< returns when the sum is there; once for each start */
+void pending_wait(Pending *pending);        /**< returns when the sum is complete; once per start */
 
-void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< backward has just filled this bucket */
-void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once before the step */
+void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< called when backward has filled this bucket */
+void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once, before the step */
 
-/** Sums over rows. */
+/** Sums over rows of the data set. */
 typedef struct Metrics {
-    double loss_sum; /**< of the rows' losses */
-    double correct;  /**< rows that were classified right */
-    double count;    /**< rows */
+    double loss_sum; /**< sum of the rows' losses */
+    double correct;  /**< number of rows classified correctly */
+    double count;    /**< number of rows */
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
@@ -266,9 +275,9 @@ void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradie
 
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 
-/** Your own differentiable operation: a pair of plain functions, put on the tape by apply(). backward is given dy alone, so
- * this is for what is linear in x, as sums and joins are: what is not needs x, and an x kept in a static variable is the
- * last layer's. */
+/** Your own differentiable operation: a pair of plain functions, which apply() puts on the tape.
+ * backward gets only dy, so the operation must be linear in x, like sums and joins. (Do not keep x
+ * in a static variable: backward would see the x of the last call.) */
 typedef struct Op {
     const char *name;                                  /**< for messages */
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
@@ -276,21 +285,25 @@ typedef struct Op {
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
-/** x's numbers, row by row, ready to read and write until the next call. What x is (whole, shard, partial) is
- * then yours to know, or to say with placed(). Ids and masks are integers: (int32_t *)tensor_data(ids). */
+/** x's numbers, row by row, to read and write until the next call of the kit. The kit then no
+ * longer knows the placement of x; placed() can declare it. Ids and masks are integers: (int32_t
+ * *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
-Tensor *placed(Tensor *x, Placement placement); /**< x, of which you say what it is; on the tape */
-Tensor *tensor_copy(Tensor *x);        /**< the same numbers in memory of their own; not on the tape */
-int64_t tensor_count(const Tensor *x); /**< how many numbers x has */
+Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you declare; on the tape */
+Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
+int64_t tensor_count(const Tensor *x); /**< the number of elements that this rank holds */
 
-/** To look at x while you search: this rank's shape of it, what it is (whole, shard, ...) and its numbers, of many the first
- * and the last, on stdout; a line begins with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c shows what its ranks have printed. */
+/** For debugging: prints this rank's shape of x, its placement and its numbers (of many, the first
+ * and last) on stdout, each line with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c
+ * shows what the ranks printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
-/* #include "balise_mpi.h" gives MPI_Comm group_comm(const Group *group) for calling MPI yourself. */
+/* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
+ * yourself. */
 
-/* ---- An exercise that is still to do ------------------------------------------------------------------- */
+/* ---- Unfinished exercises -------------------------------------------------------------------------------- */
 
-/** Ends the case: this part of the balise is still to do. TODO(n) calls it with the function that it stands in. */
+/** Ends the case because this part of the balise is still to do. TODO(n) calls it with the name of
+ *  the function. */
 _Noreturn void todo(int balise, const char *function);
-/** Stands where a part of the balise is still to do. */
+/** Marks a part of the balise that is still to do. */
 #define TODO(balise) todo((balise), __func__)

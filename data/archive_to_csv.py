@@ -33,7 +33,7 @@ def read_reviews(archive):
 
 
 def write_csv(path, rows):
-    """Written beside and renamed: a file that is there is whole."""
+    """Writes a temporary file and renames it, so that an existing file is complete."""
     beside = path + ".part"
     with open(beside, "w", encoding="utf-8", newline="") as stream:
         rows = ((text, label) for (_number, label), text in sorted(rows.items()))

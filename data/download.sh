@@ -1,8 +1,9 @@
 #!/bin/sh
-# Downloads the IMDb reviews and the vocabulary of bert-base-uncased, verifies them, and turns the archive into
-# imdb/train.csv and imdb/test.csv. What is there already is kept; a download that broke off goes on.
-#   download.sh [FOLDER]   (the folder of this script)
-# IMDB_URL, IMDB_MD5, VOCABULARY_URL and VOCABULARY_SHA256 may name other files of the same form.
+# Downloads the IMDb reviews and the vocabulary of bert-base-uncased, verifies them, and turns the
+# archive into imdb/train.csv and imdb/test.csv. Keeps existing files; resumes an interrupted
+# download.
+#   download.sh [FOLDER]   (default: the folder of this script)
+# IMDB_URL, IMDB_MD5, VOCABULARY_URL and VOCABULARY_SHA256 may name other files of the same format.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,7 +42,7 @@ fetch() { # url, file, program, sum
     mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be created')" \
         "$(say 'name a writable folder')" "$(dirname "$2")"
     tell 'downloading %s' "$1"
-    # A finished download whose renaming was interrupted must not be asked for more bytes.
+    # If a finished download was interrupted before its renaming, no more bytes must be requested.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
         rm -f "$2.part"

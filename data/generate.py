@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the committed reviews and their vocabulary: generate.py [FOLDER] (data/reviews beside this script).
+"""Writes the committed reviews and their vocabulary: generate.py [FOLDER] (default: reviews beside
+this script).
 
-The films, people and sentences are made up here, so the files may be used for anything. A review has sentences that
-praise, that blame and that do neither. Most of its opinions agree with its label, some are turned round by a
-negation, so counting words goes far and not all the way.
+The films, people and sentences are invented here, so the files may be used for anything. A review
+has positive, negative and neutral sentences. Most of its opinions agree with its label, but some
+are negated, so counting words goes far but not all the way.
 """
 
 import collections
@@ -74,7 +75,7 @@ NEGATED = """The {part} is not {adjective} at all.|I would not call the {part} {
 
 
 class Writer:
-    """Draws by random() alone, whose numbers are the same in every version of Python."""
+    """Draws with random() only, which gives the same numbers in every version of Python."""
 
     def __init__(self, seed):
         self.random = random.Random(seed).random

@@ -1,7 +1,7 @@
 /** @file
- * The flight recorder's record: what a rank has called of MPI in the case being run, and what it held under the name of
- * whole, in two rings in shared memory. The runner writes them, the judge reads them; what is in them could have been
- * written by a lab too, so the judge copies and bounds everything.
+ * The flight recorder's data: the MPI calls that a rank made in the running case, and checksums of
+ * its whole tensors, in two rings in shared memory. The runner writes them, the judge reads them. A
+ * lab could have written them too, so the judge copies everything and checks all bounds.
  */
 #pragma once
 
@@ -11,47 +11,47 @@
 #include "grader/label.h"
 
 enum {
-    MAX_RANKS = 8,      /**< of a launch */
-    RING_CALLS = 4096,  /**< calls that a rank's ring keeps */
-    RING_VALUES = 4096, /**< values that it keeps */
+    MAX_RANKS = 8,      /**< per launch */
+    RING_CALLS = 4096,  /**< capacity of a rank's ring of calls */
+    RING_VALUES = 4096, /**< capacity of its ring of values */
 };
 
-/** What a count of a type stands for (MPI 3.1, 3.3.1: two sides of an exchange match by this, whatever their types are
- *  called). */
+/** What a count of a datatype amounts to. Two sides of an exchange match by this, not by the names
+ *  of their types (MPI 3.1, 3.3.1). */
 typedef struct Signature {
-    int64_t count; /**< basic elements */
-    int32_t basic; /**< what they are: a BasicKind and a size in bytes */
+    int64_t count; /**< number of basic elements */
+    int32_t basic; /**< their type: a BasicKind and a size in bytes */
 } Signature;
 
-/** The kinds of basic types that are told apart. */
+/** The kinds of basic types that the judge distinguishes. */
 typedef enum BasicKind {
     FLOATING = 1, /**< float, double */
-    SIGNED,       /**< integers */
-    UNSIGNED,     /**< integers */
+    SIGNED,       /**< signed integers */
+    UNSIGNED,     /**< unsigned integers */
     CHARACTER,    /**< char, as text */
-    COMPLEX,      /**< of two floating numbers */
+    COMPLEX,      /**< two floating-point numbers */
     LOGICAL,      /**< bool */
-    PAIR,         /**< a number and its place, as for MPI_MAXLOC */
-    BYTES,        /**< MPI_BYTE, and what is none of the others */
+    PAIR,         /**< a number and its location, as for MPI_MAXLOC */
+    BYTES,        /**< MPI_BYTE, and everything else */
 } BasicKind;
 enum {
-    BASIC_SIZE = 256, /**< sizes are below this */
+    BASIC_SIZE = 256, /**< all sizes are below this */
 };
-/** A kind and a size in bytes, as one number. */
+/** A kind and a size in bytes in one number. */
 #define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
 
 /** What the ranks of a group must agree on in a call. */
 typedef enum Rule {
-    LOCAL,     /**< nothing: the end of a request */
-    TOGETHER,  /**< every rank of the group makes it; its arguments may differ */
+    LOCAL,     /**< nothing: the call only completes a request */
+    TOGETHER,  /**< every rank of the group makes it; arguments may differ */
     REDUCTION, /**< `sent`, the operation and the root are the same on every rank */
-    EXCHANGE, /**< what i sends to j is what j expects of i, and the root is the same on every rank */
-    MESSAGE, /**< to one rank, from one rank or both: see `to` and `from` */
+    EXCHANGE, /**< what i sends to j is what j expects from i; the root is the same on every rank */
+    MESSAGE,  /**< to one rank, from one rank, or both: see `to` and `from` */
 } Rule;
 
-/** Operations of MPI_Reduce and its kin. */
+/** The operations of MPI_Reduce and similar calls. */
 typedef enum Reduction {
-    NO_REDUCTION,  /**< of a call that reduces nothing */
+    NO_REDUCTION,  /**< the call reduces nothing */
     SUM_OF,        /**< MPI_SUM */
     MAX_OF,        /**< MPI_MAX */
     MIN_OF,        /**< MPI_MIN */
@@ -64,7 +64,7 @@ typedef enum Reduction {
     BITS_XOR,      /**< MPI_BXOR */
     MAX_AND_PLACE, /**< MPI_MAXLOC */
     MIN_AND_PLACE, /**< MPI_MINLOC */
-    REDUCTIONS,    /**< how many there are */
+    REDUCTIONS,    /**< the number of reductions */
 } Reduction;
 
 enum {
@@ -73,51 +73,51 @@ enum {
     ANY_TAG = -2, /**< MPI_ANY_TAG */
 };
 
-/** What a buffer holds while MPI is to fill it: a number that is none, in single and in double precision. */
+/** The mark in a buffer that MPI is about to fill: NaN in single and in double precision. */
 enum { UNDER_WAY = 0x7ffda5a5 };
 
-/** The communicator of all ranks of the case, by the name of MPI_COMM_WORLD. */
+/** The communicator of the case's ranks, which stands for MPI_COMM_WORLD. */
 enum { THE_WORLD = 1 };
 
-/** A call of MPI. Ranks are those of the launch. */
+/** An MPI call. Ranks are numbered as in the launch. */
 typedef struct Call {
-    char name[40];    /**< "all_reduce", "wait" */
-    Label where;      /**< what the rank was at */
-    int32_t rule;     /**< a Rule */
-    uint64_t group;   /**< the communicator: one number on all of its ranks, and on no others */
-    uint64_t members; /**< bit r: rank r */
-    int64_t number;   /**< which call of the whole group this is, from 1; 0 for LOCAL and MESSAGE */
-    uint64_t made;    /**< the communicator that it made, or 0 */
-    int64_t time;     /**< nanoseconds; one clock for all ranks */
-    int64_t ended;    /**< on that clock: when it returned */
+    char name[40];     /**< "all_reduce", "wait" */
+    Label where;       /**< what the rank was doing */
+    int32_t rule;      /**< a Rule */
+    uint64_t group;    /**< the communicator: one number, the same on all of its ranks */
+    uint64_t members;  /**< bit r: rank r */
+    int64_t number;    /**< the call's number in the group, from 1; 0 for LOCAL and MESSAGE */
+    uint64_t made;     /**< the communicator that it created, or 0 */
+    int64_t time;      /**< in nanoseconds, on a clock that all ranks share */
+    int64_t ended;     /**< on the same clock: when it returned */
     int32_t reduction; /**< a Reduction */
-    int32_t root;      /**< a rank, or NOBODY where the call has none */
-    /** of a MESSAGE; NOBODY where there is none. from_tag: of create_group, too */
+    int32_t root;      /**< a rank, or NOBODY if the call has none */
+    /** of a MESSAGE; otherwise NOBODY. from_tag: of create_group, too */
     int32_t to, to_tag, from, from_tag;
-    Signature sent[MAX_RANKS];     /**< for each rank; of a MESSAGE and most REDUCTIONs one */
-    Signature received[MAX_RANKS]; /**< what is expected of each rank, likewise */
-    int32_t starts; /**< a request: it returns at once, and somebody waits for it later */
-    int32_t probes; /**< waits for a message and leaves it there */
-    int32_t ready;  /**< sends, and its receive must be there before it */
-    int32_t some;   /**< a wait that one request ends; of several */
-    int32_t returned, completed; /**< the rank has left the call; what it began is complete */
-    int64_t waited_by; /**< of a request: the index of the call that waits for it now, or -1 */
-    void *address;     /**< callsite in the student's file, or NULL */
+    Signature sent[MAX_RANKS];     /**< to each rank; for a MESSAGE and most REDUCTIONs only one */
+    Signature received[MAX_RANKS]; /**< expected from each rank; likewise */
+    int32_t starts;                /**< starts a request: returns at once, to be waited for later */
+    int32_t probes;                /**< waits for a message without receiving it */
+    int32_t ready;                 /**< a ready send: its receive must have been posted */
+    int32_t some;                  /**< a wait that any one of its requests ends */
+    int32_t returned, completed;   /**< the rank has left the call; what it started is complete */
+    int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
+    void *address;     /**< call site in the student's file, or NULL */
 } Call;
 
-/** A tensor that every rank of a tp group should hold alike. */
+/** A tensor that should be equal on every rank of a tp group. */
 typedef struct Value {
-    char operation[32]; /**< "linear": what has returned it */
+    char operation[32]; /**< "linear": the function that returned it */
     void *address;      /**< the line of the lab that called it, or NULL */
-    int64_t count;      /**< numbers of the tensor */
-    int32_t gradient;   /**< of what `operation` returned, and not that itself */
-    double sum, size;   /**< weighted, of numbers and of absolute ones: rounding is seen as such */
+    int64_t count;      /**< number of elements */
+    int32_t gradient;   /**< it is the gradient of the function's result, not the result */
+    double sum, size;   /**< weighted sums, of elements and of absolute values */
 } Value;
 
 /** A rank's rings: entry i is at [i % RING_...]. */
 typedef struct Rings {
-    _Atomic int64_t number;        /**< of the case that it is about, as posted */
-    _Atomic int64_t calls, values; /**< how many there have been in it */
+    _Atomic int64_t number;        /**< the posted number of the case */
+    _Atomic int64_t calls, values; /**< how many there were in that case */
     Call call[RING_CALLS];         /**< the last calls */
     Value value[RING_VALUES];      /**< the first values */
 } Rings;

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': a lab's object file. Only the exports stay visible, so that helpers of two labs
-# cannot collide and no function of the kit can be replaced; the code lies in a section of its own, so that a line of the lab
-# can be found on the stack; PMPI_ names lead to MPI_ ones, and what cannot be counted is refused, so that every exchange
-# is seen.
-# On failure OUT.o is empty, and OUT.o.failed says what is wrong; its first word is "refused:" where the lab would build.
+# compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': compiles a lab. Only the exports stay visible, so that
+# helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
+# own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
+# to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded. On
+# failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the lab would
+# compile.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}
@@ -34,7 +35,7 @@ compile() {
         bounded as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
 }
 
-# say_limit STATUS: adds a sentence to the compiler's messages where a limit has ended it.
+# say_limit STATUS: adds a sentence to the compiler's messages if a limit ended it.
 say_limit() {
     if [[ $1 =~ ^(124|137|152)$ ]] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
         say 'the compiler was stopped: it ran for more than 20 seconds, where a lab takes a moment'
@@ -133,7 +134,7 @@ list_object() {
         $4 == "IFUNC" { print "chosen" }' - <(readelf -SW --syms "$object.raw"))
 }
 
-# Code that the system would run before or after the cases, and data beyond all measure.
+# Code that would run before or after the cases, and excessive data.
 check_sections() {
     local name data bss
     for name in "${sections[@]}"; do
@@ -167,7 +168,7 @@ where() {
     echo "$source${line:+:$line}"
 }
 
-# instead_of NAME: what a lab calls instead of this function of MPI.
+# instead_of NAME: what a lab should call instead of this MPI function.
 instead_of() {
     case $1 in
     MPI*_init | MPI_Start*)

@@ -1,4 +1,4 @@
-# Labs as objects and as programs that run them (runners), the judge, and what grades with these. Included by the
+# Labs as objects and as programs that run them (runners), the judge, and grading. Included by the
 # Makefile.
 
 JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)
@@ -12,12 +12,12 @@ START_FILES := $(wildcard grader/start/*/*.c)
 # The start files of labs, compiled by float or double: what stands there before the lab.
 start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n))))
 
-# Whose lab it is in a stack, and the rest that grader/stack.py says of the stack asked for: once, where it matters.
+# Whose labs are in the requested stack, and the rest that grader/stack.py reports about it: asked once, where needed.
 STACKED = $(call answer,STACKED,grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO)))
 stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
 author_of = $(call stack,author-$(1))
 
-# What grader/labs.mk says, for the records in grader/labs.
+# The contents of grader/labs.mk, for the records in grader/labs.
 lab_files = .folder = "$(LAB_$(1)_FOLDER)", .file = "$(LAB_$(1)_FILE)"
 define lab_declarations
 #define LAB_FILES_$(call nn,$(1)) .number = $(1), .part = $(LAB_$(1)_PART), $(lab_files), .needs = "$(LAB_$(1)_NEEDS)"
@@ -53,13 +53,13 @@ $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
 	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) -exec sha256sum {} +) | sort > $@.new
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
-# What goes wrong is written to NN.o.failed, for the judge to say; for a solution it ends make.
+# Errors are written to NN.o.failed, for the judge to report; for a solution, an error ends make.
 $(call lab_objects,student,o): $(LAB_OBJECTS)/student/%.o: $(LAB_OBJECTS)/student/%.sources $(COMPILES_LABS)
 	$(call compile_lab,labs/$(call lab_file,$*)) || true
 $(call lab_objects,solution,o): $(LAB_OBJECTS)/solution/%.o: solutions/$$(call lab_file,$$*) $(COMPILES_LABS)
 	mkdir -p $(@D)
 	$(call compile_lab,$<) || { cat $@.failed; false; }
-# Handed out: an object that came with the kit, or none, which the judge says.
+# In a handout: an object that came with the kit, or none, which the judge reports.
 GIVEN = grader/given/$(shell uname -m)
 $(call lab_objects,given,o): $(LAB_OBJECTS)/given/%.o: $(GIVEN)/%.o
 	mkdir -p $(@D)
@@ -70,7 +70,7 @@ $(call lab_objects,missing,o): $(LAB_OBJECTS)/missing/%.o:
 
 # ---- a lab's runner -------------------------------------------------------------------------------------------------
 
-# What the judge and a runner must have in common to understand each other: records, calls, inputs and their order.
+# What the judge and a runner must share to understand each other: records, calls, inputs and their order.
 PROTOCOL := $(wildcard $(addprefix grader/,protocol.h calls.h label.h labs/*.[ch]) \
                        common/balise.h common/base/philox.[ch])
 $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
@@ -82,16 +82,16 @@ $(call float,grader/labs/stamp.c) $(call double,grader/labs/stamp.c): $(BUILD)/g
 COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) \
                   $(addprefix kernel_attention_,forward backward)
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
-# gold, of the same package, needs half of ld's time, and a student waits for it after each edit.
+# gold, from the same package, needs half of ld's time, and a student waits for it after each edit.
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 # No lab redirects a function of the runner, or has a stack of code (which some objects ask for).
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
                  -Wl,--export-dynamic-symbol=sched_yield
-# Of the scenarios a runner takes that of its lab.
+# A runner has only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
 
-# NN-student and NN-solution stand on the reference, NN-mine on the stack that is asked for.
+# NN-student and NN-solution build on the reference, NN-mine on the requested stack.
 RUNNERS = $(BUILD)/runners$(OF_BACKEND)$(FOR_GDB)
 runner = $(RUNNERS)/$(call nn,$(2))-$(1)
 AUTHORS = student solution $(filter mine,$(STACK))
@@ -110,10 +110,10 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
 
-# All but its main: the gradebook and the hand-in know the labs and their checks by it.
+# Everything but the main program: from it, the gradebook and the hand-in know the labs and their checks.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
-# Operations that mistakes.h replaces by wrong ones.
+# Operations for which mistakes.h has wrong versions.
 REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
 JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
@@ -135,7 +135,7 @@ OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners as-handed-out
 runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
-# SAN=1: lab, kit and runner with sanitizers, in a build of their own. A report does not end a rank: the runner does.
+# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the runner does.
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
 as-handed-out:

@@ -1,5 +1,6 @@
 /** @file
- * What an entry of a stream is about, and what a rank is at: fields, of which the judge makes a sentence when it prints one.
+ * What an entry of a stream is about, and what a rank is doing, as fields. The judge turns them
+ * into a sentence when it prints one.
  */
 #pragma once
 
@@ -8,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/** What of it. */
+/** The aspect of a thing. */
 typedef enum What {
     ITSELF,            /**< the thing as a whole */
     MAKING_OF,         /**< a layer, the groups */
     FORWARD_PASS_OF,   /**< a rank is in it */
     BACKWARD_PASS_OF,  /**< a rank is in it */
-    FORWARD_OF,        /**< what the pass has sent and multiplied */
-    BACKWARD_OF,       /**< what the pass has sent and multiplied */
+    FORWARD_OF,        /**< what the pass sent and multiplied */
+    BACKWARD_OF,       /**< what the pass sent and multiplied */
     INPUT_OF,          /**< x of a layer */
     MASK_OF,           /**< of a layer */
     OUTPUT_OF,         /**< of a layer, an operation, an evaluation */
@@ -30,21 +31,21 @@ typedef enum What {
     EXCHANGE_IN,       /**< a group */
     CALL_OF,           /**< the sampler, the metrics */
     ORDER_OF,          /**< what a sampler left in `order` */
-    OUTSIDE_MINE,      /**< where a sampler wrote outside of `mine` */
+    OUTSIDE_MINE,      /**< where a sampler wrote outside `mine` */
     OUTSIDE_ORDER,     /**< likewise */
-    START_OF,          /**< the exchange of a bucket */
-    END_OF,            /**< the exchange of a round's buckets */
+    START_OF,          /**< the sum of a bucket */
+    END_OF,            /**< the sums of a round's buckets */
 } What;
 
-/** What it is. */
+/** The thing. */
 typedef enum Thing {
     NOTHING,      /**< no label */
     A_NAME,       /**< a parameter or a function: name */
-    A_LAYER,      /**< index 0 or 1; step, from STEPS on an evaluation, or NO_STEP */
-    AN_OPERATION, /**< index: a part of labs/operations.h; step: which call, or NO_STEP: once more */
+    A_LAYER,      /**< index 0 or 1; step: evaluations are numbered from STEPS on; or NO_STEP */
+    AN_OPERATION, /**< index: a part of labs/f_and_g.h; step: which call, or NO_STEP: once more */
     A_PARAMETER,  /**< name; step */
     A_GROUP,      /**< index: 0 tp, 1 dp */
-    THE_GROUPS,   /**< all that are made */
+    THE_GROUPS,   /**< all groups */
     A_DEAL,       /**< index: rows; step: epoch; detail: see labs/replicas.h */
     A_BUCKET,     /**< index; step: the round */
     A_ROUND,      /**< of buckets; step: which */
@@ -55,32 +56,33 @@ typedef enum Thing {
 } Thing;
 
 enum {
-    NO_STEP = -1, /**< a label that is of no step */
-    LAYERS = 2,   /**< of a case of labs 2 to 7 */
-    STEPS = 2,    /**< that a scenario trains; evaluations come behind them */
+    NO_STEP = -1, /**< a label without a step */
+    LAYERS = 2,   /**< per case of labs 2 to 7 */
+    STEPS = 2,    /**< training steps of a scenario; evaluations are numbered after them */
 };
 
-/** What an entry is about: an entry of the judge and that of a rank are the same where all fields are. */
+/** What an entry is about. Entries of the judge and of a rank correspond if all fields are
+ *  equal. */
 typedef struct Label {
     int32_t what, of;            /**< a What, a Thing */
     int32_t index, step, detail; /**< see Thing; from 0 */
     char name[44];               /**< of a parameter or a function */
 } Label;
 
-/** Whether two labels are the same. */
+/** Are two labels equal? */
 static inline bool label_equal(const Label *a, const Label *b)
 {
     return a->what == b->what && a->of == b->of && a->index == b->index && a->step == b->step &&
            a->detail == b->detail && !strncmp(a->name, b->name, sizeof a->name);
 }
 
-/** The label of a thing that has no detail and no name. */
+/** A label without detail and name. */
 static inline Label label_of(What what, Thing of, int index, int step)
 {
     return (Label){.what = what, .of = of, .index = index, .step = step};
 }
 
-/** The label of a name alone. */
+/** A label with only a name. */
 static inline Label label_named(const char *name)
 {
     Label label = {.of = A_NAME};

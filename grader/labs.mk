@@ -48,5 +48,5 @@ TRAINED = 3 4 7 8 10 11
 SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
 FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
-# After these labs the parts fit together, and make train STACK=mine goes on to them.
+# After these labs the parts fit together, and make train STACK=mine can use them.
 STAGES = 5 7 9 11

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# link-runner.sh LAB OUT OBJECTS...: the program that runs a lab's cases. What goes wrong with a lab is written to
-# OUT.failed, for the judge to say; OUT then is empty.
+# link-runner.sh LAB OUT OBJECTS...: links the program that runs a lab's cases. On failure OUT is
+# empty, and OUT.failed says why, for the judge to report.
 set -euo pipefail
 lab=$1 out=$2
 shift 2

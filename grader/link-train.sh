@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# link-train.sh OUT OBJECTS...: the training program of a stack. A lab that does not compile ends it, with what is wrong.
+# link-train.sh OUT OBJECTS...: links a stack's training program. If a lab does not compile, prints
+# why and fails.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$(dirname "$0")/../common/base/say.sh"

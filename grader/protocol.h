@@ -1,11 +1,12 @@
 /** @file
- * What the judge and the ranks of the runner share: for the launch a control block, for each rank a header
- * and a stream of entries. All of it lies in one file that the judge makes, sizes and maps; what a rank has
- * written survives its death.
+ * The data shared by the judge and the runner's ranks: a control block for the launch, and for each
+ * rank a header and a stream of entries. All of it is in one file that the judge creates, sizes and
+ * maps; what a rank has written survives its death.
  *
- * The judge posts one case at a time; the ranks run it and append what they saw. Nothing here is a verdict:
- * entries are numbers that the judge compares with its own after the runner has ended. Of the cases to come nothing is here:
- * the ranks find out about a case when it is posted, and its key says nothing of other keys.
+ * The judge posts one case at a time; the ranks run it and append what they observe. Nothing here
+ * is a verdict: after the runner has ended, the judge compares the entries with its own. Nothing
+ * here reveals future cases: ranks learn of a case when it is posted, and its key says nothing
+ * about other keys.
  */
 #pragma once
 
@@ -16,14 +17,15 @@
 #include "balise.h"
 #include "grader/calls.h"
 
-enum { STREAM_BYTES = 48 << 20 }; /**< of a rank's stream of entries */
+enum { STREAM_BYTES = 48 << 20 }; /**< of a rank's stream */
 
-/** Stands in the judge and in each runner: a checksum of what both must have been built of. */
+/** A checksum of everything that the judge and the runners must have been built from; part of each
+ *  of them. */
 extern const char protocol_stamp[];
-/** What protocol_stamp begins with, so that it is found in a program's file. */
+/** The prefix of protocol_stamp, which makes it findable in a program's file. */
 #define PROTOCOL_STAMP_HEAD "balise protocol "
 
-/** One situation in which a lab is tried. Both sides derive every input from `key`. */
+/** One situation in which a lab is tested. Both sides derive every input from `key`. */
 typedef struct Case {
     int32_t lab;                   /**< its number */
     int32_t kind;                  /**< of the lab's cases */
@@ -46,74 +48,74 @@ typedef struct Case {
     int32_t idle; /**< in the second step weights of the last rank and its part of sums are 0 */
 } Case;
 
-/** What a rank is at. */
+/** What a rank is doing. */
 typedef enum RankState {
-    STARTING, /**< it is not ready for a case yet */
-    IDLE,     /**< it waits for a case */
-    RUNNING,  /**< it computes, in a case */
-    IN_MPI,   /**< within a call of MPI, in a case */
-    GONE,     /**< it has left the launch */
+    STARTING, /**< not ready for a case yet */
+    IDLE,     /**< waiting for a case */
+    RUNNING,  /**< computing, in a case */
+    IN_MPI,   /**< in an MPI call, in a case */
+    GONE,     /**< has left the launch */
 } RankState;
 
-/** What a rank says of itself while it runs. */
+/** What a rank reports while it runs. */
 typedef struct RankHeader {
     _Atomic int32_t state;      /**< a RankState */
-    _Atomic int32_t done_cases; /**< cases that this rank has left, well or not */
+    _Atomic int32_t done_cases; /**< cases that this rank has left, successfully or not */
     _Atomic int64_t events;     /**< MPI calls entered and left: no change means no progress */
-    _Atomic int64_t asked;      /**< how often MPI has looked for what this rank waits for */
-    Label where;                /**< what the rank is at */
-    _Atomic int32_t signal;     /**< what has just ended this rank, or 0 */
-    void *signal_address;       /**< the line of the lab that it came in, or NULL */
-    _Atomic int32_t answered;   /**< SIGUSR1: the line that it found this rank at is there */
+    _Atomic int64_t asked;      /**< number of polls by MPI for what this rank waits for */
+    Label where;                /**< what the rank is doing */
+    _Atomic int32_t signal;     /**< the signal that has just ended this rank, or 0 */
+    void *signal_address;       /**< the line of the lab at which it arrived, or NULL */
+    _Atomic int32_t answered;   /**< in answer to SIGUSR1: the line where the rank is */
     _Atomic int64_t used;       /**< bytes of the stream */
 } RankHeader;
 
 /** What the judge tells the ranks. */
 typedef struct Control {
-    _Atomic int32_t posted; /**< cases so far, each when all had left the one before; -1: leave */
-    int32_t debugged;       /**< somebody looks on with a debugger */
-    Case current;           /**< the case that was posted last */
+    _Atomic int32_t posted; /**< cases posted, one after the other; -1: leave */
+    int32_t debugged;       /**< a debugger is attached */
+    Case current;           /**< the last posted case */
 } Control;
 
-/** What an entry of a stream is about. */
+/** The kinds of entries in a stream. */
 typedef enum EntryKind {
-    CASE,        /**< a case begins */
-    VALUES,      /**< numbers that every rank holds alike unless `dim` says that this is a shard */
-    PARAMETER,   /**< a parameter's full shape, placement and range; its initial numbers */
-    TRAFFIC,     /**< numbers: elements that this rank is charged with, calls */
-    NOTE,        /**< a placement rule that was broken: text */
-    REFUSED,     /**< a function ended the case: text */
+    CASE,      /**< a case begins */
+    VALUES,    /**< numbers that every rank holds in full, unless `dim` says that this is a shard */
+    PARAMETER, /**< a parameter's full shape, placement, range and initial values */
+    TRAFFIC,   /**< the elements charged to this rank, and its calls */
+    NOTE,      /**< a broken placement rule: text */
+    REFUSED,   /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its balise and function */
-    LEFT_OVER, /**< what of MPI was made on a line, more than once, and not given back: its name; how many */
-    FINISHED, /**< the case came to its end */
-    WORK,     /**< what a pass of a layer has multiplied and held: see grader/labs/work.h */
-    DEALT, /**< the rows that a sampler dealt: the returned length, the room, what was written; see labs/replicas.h */
+    LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */
+    FINISHED,  /**< the case is complete */
+    WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
+    DEALT, /**< the rows that a sampler dealt: returned length, capacity, what was written; see labs/replicas.h */
 } EntryKind;
 
-/** A header in a stream; `count` doubles or, for texts, bytes follow, padded to 8 bytes. */
+/** The header of an entry. `count` doubles or, for texts, bytes follow, padded to 8 bytes. */
 typedef struct Entry {
     int32_t kind, check; /**< an EntryKind; the Check that it belongs to */
-    Label label;         /**< what it is about: the judge finds it by that */
-    Shape shape; /**< of the numbers; for a parameter and its gradient that of the undivided one */
-    int32_t placement_kind, placement_dim; /**< what the rank says that it is: a Placement */
-    int32_t called;     /**< by the tape, a PlacementKind: for pictures, never a verdict */
-    int64_t begin, end; /**< the part along placement_dim that is held */
-    int64_t count;      /**< of the doubles or bytes that follow */
+    Label label;         /**< what it is about, by which the judge finds it */
+    Shape shape;         /**< of the numbers; for a parameter and its gradient, the full shape */
+    int32_t placement_kind, placement_dim; /**< the Placement that the rank declares */
+    int32_t called;     /**< the PlacementKind on the tape: for pages only, not for verdicts */
+    int64_t begin, end; /**< this rank's part along placement_dim */
+    int64_t count;      /**< number of doubles or bytes that follow */
     void *address;      /**< the line of the lab that it is about, or NULL */
 } Entry;
 
-/** The beginning of the shared file. */
+/** The start of the shared file. */
 typedef struct Launch {
     Control control;            /**< written by the judge */
-    RankHeader rank[MAX_RANKS]; /**< written by the ranks, each its own */
+    RankHeader rank[MAX_RANKS]; /**< each written by its rank */
 } Launch;
 
-/** In the file: the launch, the streams of all ranks, their rings. */
-enum { LAUNCH_BYTES = 1 << 16 }; /**< room for the launch, a multiple of a page */
-/** How large the shared file is. */
+/** The parts of the file: the launch, the streams of all ranks, their rings. */
+enum { LAUNCH_BYTES = 1 << 16 }; /**< size of the launch, a multiple of a page */
+/** The size of the shared file. */
 #define FILE_BYTES (LAUNCH_BYTES + MAX_RANKS * ((size_t)STREAM_BYTES + sizeof(Rings)))
 
-/** Where the rings of a rank lie in the file that begins with this launch. */
+/** The rings of a rank in the file that begins with this launch. */
 static inline Rings *rings_of(const Launch *launch, int rank)
 {
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;

@@ -3,8 +3,10 @@
 stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
 stack.py missing LAB...: why a lab that stands on these waits. stack.py start LAB: its start file.
 
-STACK is mine, solutions (also where nothing is said) or serial. At stage n a function is that of the last lab up to n that defines it, or
-what stands there before any lab. Without UPTO the stage is the last one whose labs are there: of grader/labs.mk, or, with mine, started."""
+STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
+to n that defines it, or from before the labs. Without UPTO, the stage is the last one whose labs
+exist: in grader/labs.mk or, with mine, started.
+"""
 import os
 import platform
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# start-lab.sh FILE: lays the start file of lab LAB (of LABS). What is there already is kept as FILE.1, FILE.2, ..., unless it is the
-# start file as it was.
+# start-lab.sh FILE: installs the start file of lab LAB (from LABS). Keeps an existing file as
+# FILE.1, FILE.2, ..., unless it is the unchanged start file.
 set -euo pipefail
 file=$1
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh

@@ -1,5 +1,5 @@
-# What the grader's own tests need of make: how a lab is compiled and linked, as variables of a shell. Included by the
-# Makefile.
+# What the grader's own tests need from make: how to compile and link a lab, as shell variables.
+# Included by the Makefile.
 test_objects = $(foreach n,$(LAB_$(1)_NEEDS),$(BUILD)/labs/solution/$(n).o) \
     $(call start_objects,float,$(LAB_$(1)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY)
 GRADING = $(BUILD)/generated/grading$(OF_BACKEND).sh

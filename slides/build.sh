@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # build.sh BUILD     makes BUILD/slides/balise.pdf and balise-notes.pdf (make slides)
-# build.sh --lacks   names what is missing for it
+# build.sh --lacks   prints what is missing for that
 #
-# Whatever LaTeX warns of is an error: boxes that are too full, references and fonts that are not there, characters that a font
-# lacks. The files get their names when all is well.
+# Every LaTeX warning is an error: overfull boxes, missing references and fonts, characters that a
+# font lacks. The files get their names only when they are complete.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/.."
 export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 most_passes=4
 
-# What is not there of the programs and files that the slides need.
+# The programs and files that the slides need and that are missing.
 lacks() {
     local name
     for name in pdflatex kpsewhich; do type -P "$name" > /dev/null || echo "$name"; done
@@ -35,7 +35,7 @@ pass() { # NAME FIRST-LINE
     )
 }
 
-# The first error of a log, as LaTeX says it: file:line: message.
+# The first error in a log, as LaTeX reports it: file:line: message.
 say_error() { # LOG
     local line
     line=$(grep -a -m 1 -E '^[^ :]+:[0-9]+: |^! ' "$1" || true)
@@ -46,13 +46,13 @@ say_error() { # LOG
     give_up "LaTeX: ${line:-it ended without a word}" "the whole log: $1"
 }
 
-# What must not be in the log of the last pass, with the chapter that it is in.
+# What must not appear in the last pass's log, with its chapter.
 warnings() { # LOG
     awk '/^@slides/ { where = substr($0, 2) }
         /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
 }
 
-# What a pass leaves for the next one; pages of notes leave nothing.
+# What a pass leaves for the next one; the notes leave nothing.
 left_behind() { # NAME
     cat "$folder/$1/$1".{aux,nav,out} 2> /dev/null | sha256sum || true
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""compute.py FOLDER START: writes what the slides show of numbers, matrices and code to FOLDER: numbers.tex, matrices.tex, code/.
+"""compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
+matrices.tex, code/.
 
-On a slide, \\N{key} is one of these numbers. No number that follows from a formula stands there as digits.
+On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
 import math
 import pathlib
@@ -13,7 +14,7 @@ import matrices
 from formulas import STATE, WIDTH, cost
 import clusters  # in the folder that formulas has put on the path
 
-SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # what the labs train
+SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
 CLUSTER, RANKS, BATCH, SEQ = "dgx-h100", 64, 512, 512
 
@@ -23,7 +24,7 @@ def grouped(number):
 
 
 def short(number):
-    """Three digits, as people say them: 0.535, 4.46, 44.6, 446."""
+    """Three significant digits, as people say them: 0.535, 4.46, 44.6, 446."""
     return f"{number:.{max(0, 2 - max(0, math.floor(math.log10(number))))}f}" if number else "0"
 
 
@@ -53,12 +54,12 @@ def of_preset(name, model):
 
 
 def whole_activations(model):
-    """Numbers kept for the backward pass that tp does not divide: what is left of them however many ranks there are."""
+    """Numbers kept for the backward pass that tp does not divide: the minimum for any number of ranks."""
     return model.activations(1 << 40, 1)
 
 
 def of_pair():
-    """A feed-forward block out of two column splits, and as a pair, in units of (n-1)N."""
+    """A feed-forward block of two column splits, and as a pair, in units of (n-1)N."""
     letters = {"n": 2, "B": 1, "S": 1, "H": 1, "F": 4, "OUT": 1}
     found = {f"{name}.{key}": formulas.budget(lab, direction, **letters) for name, lab in (("attention", 4), ("columns", 5), ("pair", 6))
              for key, direction in (("forward", "FORWARD"), ("backward", "BACKWARD"))}
@@ -88,7 +89,7 @@ def of_layouts():
 
 
 def of_clusters():
-    """Published figures as the kit's files hold them, and the kit's prediction for a cluster, of which nothing was measured."""
+    """Published figures from the kit's files, and the kit's prediction for a cluster, which was not measured."""
     published = clusters.read("dgx-2h")[0]["published"]
     found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
              "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}

@@ -1,4 +1,4 @@
-"""Functions of start files that stand on slides; none is a solution."""
+"""The functions of start files that slides show; none is a solution."""
 import os
 import re
 
@@ -13,7 +13,7 @@ START = {
 
 
 def function(text, first, path):
-    """From a line that begins so to the closing brace, without the comment above it."""
+    """The text from a line with this prefix to the closing brace, without the comment above it."""
     found = re.search(rf"^{re.escape(first)}\b[^;]*?\n(?:.*\n)*?\}}.*\n", text, re.M)
     if not found:
         raise SystemExit(f"error: {path} has no '{first}' for the slides\n"

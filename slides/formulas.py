@@ -1,6 +1,7 @@
-"""What the slides say of bytes, operations and memory: the kit's own formulas, evaluated.
+"""The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times are those of common/bench/cost.py; what may be sent is the budget in grader/labs, which the grader holds a lab to.
+Sizes and times are those of common/bench/cost.py; traffic is the budget in grader/labs, which the
+grader enforces.
 """
 import functools
 import json
@@ -16,8 +17,8 @@ import model as bench
 from steps import VOCABULARY
 
 CLASSES = 2
-WIDTH = cost.Cluster.width  # bytes of a number
-STATE = cost.Cluster.state  # bytes of a parameter in training
+WIDTH = cost.Cluster.width  # bytes per number
+STATE = cost.Cluster.state  # bytes per parameter in training
 
 
 @functools.cache
@@ -53,7 +54,7 @@ def letters_of(model, tp, dp):
 
 
 def sent_over_tp(model, tp, dp, stage=11):
-    """Bytes of a training step over all ranks, by the budgets of the labs of which the model is built at this stage."""
+    """Bytes of a training step over all ranks, by the budgets of the labs in the model at this stage."""
     letters = letters_of(model, tp, dp)
     if stage >= 7:
         block, head = both(7, **letters), both(7, **{**letters, "PART": 1})
@@ -72,7 +73,7 @@ def memory(model, tp, dp=1):
 
 
 def equal_at(model):
-    """How many positions a batch has where all ranks in tp send as much as all in dp, if dp sums every parameter."""
+    """The number of positions in a batch at which all-tp and all-dp send the same, if dp sums every parameter."""
     letters = {**letters_of(model, 2, 1), "B": 1, "S": 1}
     a_position = (model.layers * both(7, **letters) + both(3, **letters)) / model.hidden
     return 2 * model.parameters(1) / (a_position * model.hidden)

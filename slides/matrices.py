@@ -1,6 +1,6 @@
-"""The small matrices and tables that figures show, computed: what is drawn as a part of a sum or of a whole adds up, or joins, to what is
-drawn as the result. A cell carries the style of who holds it: w everybody, r0 r1 .. a shard of that rank, p0 p1 .. that rank's term of a sum.
-"""
+"""The small matrices and tables in the figures, computed: the parts of a sum or of a whole add up,
+or join, to the drawn result. A cell's style says who holds it: w everybody, r0 r1 .. a shard of
+that rank, p0 p1 .. that rank's term of a sum."""
 import math
 import os
 
@@ -19,7 +19,7 @@ IDS, TABLE_ROWS, TABLE_COLUMNS = [7, 2, 9], 10, 4  # as in lab 3
 ORDER, REPLICAS = [7, 2, 9, 4, 0, 6, 1, 8, 5, 3], 3  # as in lab 11
 COLORS, KEYS = [7, 3, 7, 7, 3, 7], [2, 0, 1, 2, 0, 0]  # as in lab 8
 STAGES, MICRO = 4, 8
-SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and how many of them were right
+SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and the number of right ones
 SENTENCE = "a brilliant film"
 
 
@@ -138,7 +138,7 @@ def collectives():
     for r, row in enumerate(given):
         found[f"given.{r}"] = drawn([row], f"r{r}")
         found[f"term.{r}"] = drawn([row], f"p{r}")
-    # A reduce-scatter cuts the sum, so its vectors have as many parts as there are ranks.
+    # A reduce-scatter splits the sum, so its vectors have as many parts as there are ranks.
     longer = [[r + 1, 2 * r, 3] for r in range(3)]
     total = [sum(column) for column in zip(*longer)]
     found["long.sum"] = drawn([total], "w")
@@ -149,7 +149,7 @@ def collectives():
 
 
 def deals():
-    """Who reads which row: the order, whose each of its rows is, and what the replicas read with each tail."""
+    """Which replica reads which row: the order, the replica of each of its rows, and what the replicas read with each tail."""
     whose = [i % REPLICAS for i in range(len(ORDER))]
     found = {"order": drawn([ORDER], lambda i, j: f"r{whose[j]}"), "whose": drawn([whose], lambda i, j: f"r{whose[j]}")}
     round_up = -(-len(ORDER) // REPLICAS) * REPLICAS
@@ -161,7 +161,7 @@ def deals():
 
 
 def split():
-    """What group_split gives each rank with these colors and keys."""
+    """What group_split returns on each rank for these colors and keys."""
     groups = {color: sorted((rank for rank in range(6) if COLORS[rank] == color), key=lambda rank: (KEYS[rank], rank)) for color in set(COLORS)}
     style = {color: f"r{i}" for i, color in enumerate(sorted(groups, reverse=True))}
     mine = [groups[color] for color in COLORS]

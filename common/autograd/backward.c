@@ -1,4 +1,4 @@
-/* The backward pass, and where gradients are added up. */
+/* The backward pass and the accumulation of gradients. */
 #include "autograd/tape.h"
 #include "base/spans.h"
 
@@ -55,7 +55,7 @@ Tensor *gradient_over(Tensor *dy, Placement placement)
                                        : tape_tensor(dy->tape, REAL, dy->shape, placement);
 }
 
-/* Whoever read the output came later on the tape and is through with it. */
+/* The operations that read the output come later on the tape, so they have finished. */
 static void release_node(Node *node, const Tensor *y)
 {
     if (node->output != y)
@@ -66,10 +66,10 @@ static void release_node(Node *node, const Tensor *y)
     if (node->output->gradient)
         tape_release_value(node->output->gradient);
     node->output->gradient = NULL;
-    node->compute = NULL; /* what it is computed from is gone */
+    node->compute = NULL; /* its inputs' numbers are gone */
 }
 
-/* Tells whoever watches which parameters have got the last of their gradient with this operation. */
+/* Reports the parameters whose gradients this operation completed. */
 static void tell(const Tape *tape, const Node *node)
 {
     const GradientWatch *watch = &tape->watch;
@@ -84,7 +84,7 @@ static void tell(const Tape *tape, const Node *node)
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
 {
     bool recording = tape_record(tape, false);
-    ready(y); /* while what it is computed from is still there */
+    ready(y); /* while its inputs' numbers still exist */
     if (!dy) {
         dy = tape_tensor(tape, REAL, y->shape, y->placement);
         kernel_vector_fill(tensor_count(dy), 1, reals(dy));
@@ -102,7 +102,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         node->backward(node, node->output->gradient);
         backend_range_end();
         span_end(node->name, true);
-        tape_release_since(tape, mark, NULL); /* what it computed by the way; gradients are kept */
+        tape_release_since(tape, mark, NULL); /* keeps gradients, not values computed on the way */
         release_node(node, y);
         tell(tape, node);
     }

@@ -4,7 +4,7 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
-/* saved[0] is the mask, saved[1] [2,B,A,S]: the highest of each row of scores, then the sums. */
+/* saved[0] is the mask, saved[1] [2,B,A,S]: the largest score of each row, then the sums. */
 static void attention_gradient(Node *node, Tensor *dy)
 {
     const AttentionShape *shape = &node->with.attention;

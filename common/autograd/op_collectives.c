@@ -1,12 +1,13 @@
-/* group_all_reduce() and the like: collectives on tensors. Values only, nothing on the tape. */
+/* group_all_reduce() and the like: collectives on tensors, not on the tape. */
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* Over a group of one rank, where every collective gives what it was given: a tensor of its own, without a copy; each is copied should it be
- * written. Not of weights, which keep their place, and of what somebody may write to by a pointer. Returns NULL if not applicable. */
+/* Over a group of one rank, every collective returns its argument: a tensor of its own that shares
+ * the buffer until one of them is written. Weights, which must keep their place, and tensors to
+ * which someone holds a pointer are copied. Returns NULL if not applicable. */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)
@@ -16,7 +17,7 @@ static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
     return y;
 }
 
-/* The tape of a collective, whose arguments must be there. */
+/* The tape of a collective, whose argument must be available. */
 static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
 {
     group_must_exist(group, function);
@@ -35,7 +36,7 @@ Tensor *group_all_reduce(Group *group, Tensor *x)
     return sum;
 }
 
-/* How many blocks along `dim` lie apart from each other, and how many numbers each holds. */
+/* The number of separate blocks along `dim`, and the size of each. */
 static int64_t blocks_before(Shape shape, int dim)
 {
     int64_t rows = 1;
@@ -62,7 +63,7 @@ static void must_divide(const char *function, const Tensor *x, int dim, int64_t 
     if (n < 1 || x->shape.size[dim] % n)
         misuse("if this is the right dimension to split, its size must be a multiple of the number "
                "of ranks",
-               "%s: dimension %d of %s cannot be cut into %lld equal parts", function, dim,
+               "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
                TENSOR_TEXT(x), (long long)n);
 }
 
@@ -105,7 +106,7 @@ Tensor *part(Tensor *x, int dim, int k, int n)
     return y;
 }
 
-/* What is pending is the tensor: it has at most one sum under way. */
+/* The handle is the tensor itself, since a tensor has at most one sum in progress. */
 Pending *group_all_reduce_start(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce_start");

@@ -1,4 +1,4 @@
-/* Lookups in a table, and learned positions. */
+/* Table lookups and learned positions. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -34,7 +34,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         misuse("pass the ids on unchanged", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
-    if (weight->placement.dim == 1) /* parts of the vocabulary may be uneven: they are added */
+    if (weight->placement.dim == 1) /* shards of the vocabulary may be uneven: they are added */
         must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)

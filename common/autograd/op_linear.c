@@ -1,4 +1,4 @@
-/* y = x W^T on the tape; rows of zeros are left out of its backward pass. */
+/* y = x W^T on the tape. The backward pass skips zero rows. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/language.h"
@@ -9,10 +9,11 @@ static int64_t rows_of(const Tensor *x)
     return tensor_count(x) / shape_last(x->shape);
 }
 
-/* Rows of dy that are zeros give nothing: those of padding, and, below the first token, all the others of the last block. */
+/* Zero rows of dy contribute nothing: those of padding and, in the last block, all but the first
+ * token. */
 typedef struct RowsInUse {
-    int64_t rows, count;  /* of dy; of them those that are not left out */
-    const int32_t *index; /* which these are, where some are left out */
+    int64_t rows, count;  /* rows of dy; those not skipped */
+    const int32_t *index; /* indices of the rows in use, if some are skipped */
 } RowsInUse;
 
 static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
@@ -54,7 +55,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = weight->shape.size[1], out = weight->shape.size[0];
-    Tensor *multiplied = ready(node->saved[0]); /* first: it has its own line in a profile */
+    Tensor *multiplied = ready(node->saved[0]); /* first, to get its own line in a profile */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;
@@ -80,11 +81,10 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
         return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
         return N_(
-            "this weight is cut along its inputs: it takes a shard of x, but this x is not cut");
+            "this weight is split along its inputs: it takes a shard of x, but this x is not split");
     if (x_cut && !inputs_cut)
-        return N_(
-            "x is cut along its last dimension: the weight has to be cut along its inputs too, "
-            "shard(1)");
+        return N_("x is split along its last dimension: split the weight along its inputs too, "
+                  "shard(1)");
     return N_("the last dimension of x must be the second one of the weight, [out,in]");
 }
 

@@ -1,4 +1,4 @@
-/* The loss, and tensors of numbers that the caller has. */
+/* The loss, and tensors made from the caller's numbers. */
 #include <string.h>
 
 #include "autograd/operations.h"

@@ -3,7 +3,7 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
-/* The kernel writes all three gradients: that of an argument that needs none goes where nobody reads it. */
+/* The kernel writes all three gradients; one that nobody needs goes to scratch memory. */
 static Tensor *or_unread(Tensor *room, const Tensor *x, Tape *tape)
 {
     return room ? room : tape_tensor(tape, REAL, x->shape, whole());

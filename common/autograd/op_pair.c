@@ -1,4 +1,4 @@
-/* Operations that are pairs of plain functions, on the tape. */
+/* Operations that are pairs of plain functions. */
 #include "autograd/tape.h"
 #include "base/run.h"
 
@@ -25,7 +25,7 @@ static void pair_gradient(Node *node, Tensor *dy)
     gradient_add(x, ready(dx));
 }
 
-/* For a pair that returned its argument. */
+/* For a pair whose forward returned its argument. */
 static void share_argument(Node *node)
 {
     const Tensor *x = ready(node->input[0]);
@@ -36,7 +36,7 @@ static void share_argument(Node *node)
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
-    bool recording = tape_record(tape, false); /* what the pair calls is not part of the model */
+    bool recording = tape_record(tape, false); /* what the pair calls must not be recorded */
     Tensor *value = called(&call, false, ready(x));
     tape_record(tape, recording);
     if (!value)

@@ -1,10 +1,10 @@
-/* Operations on each number by itself: gelu, dropout, add, first_token, scale. */
+/* Element-wise operations: gelu, dropout, add, scale; and first_token. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/language.h"
 #include "base/run.h"
 
-/* ---- gelu: put off until somebody reads it, so that dropout can do both in one pass -------------------- */
+/* ---- gelu: deferred until it is read, so that dropout can do both in one pass --------------------------- */
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {
@@ -43,8 +43,8 @@ static bool is_gelu_not_computed(const Tensor *x)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
-/* saved[0] holds what is kept, a bit an element: it is drawn once, and read again by each pass that drops the same. saved[1] is what goes
- * into GELU, where that is done in the same pass. */
+/* saved[0] holds the mask, one bit per element: drawn once, read by each pass. saved[1] is the
+ * input of GELU, if one pass does both. */
 
 static const uint32_t *kept_of(const Node *node)
 {

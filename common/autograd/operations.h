@@ -1,20 +1,20 @@
 /** @file
- * The differentiable operations below the functions of balise.h that take a layer. Each checks shapes and
- * placements, runs its kernel and puts its backward on the tape. Parameters are passed as tensors; results
- * belong to the tape.
+ * The differentiable operations behind those functions of balise.h that take a layer. Each checks
+ * shapes and placements, runs its kernel and records its backward on the tape. Parameters are
+ * passed as tensors; results belong to the tape.
  */
 #pragma once
 
 #include "autograd/tape.h"
 
-/** y [..,out] = x [..,in] · weight [out,in]^T + bias [out]; bias may be NULL. linear() of balise.h is this
- * without bias. A bias of a weight in shard(1) would be added once a rank: refused. */
+/** y [..,out] = x [..,in] · weight [out,in]^T + bias [out]; bias may be NULL. linear() of balise.h
+ * is this without bias. A bias with a weight in shard(1) is an error: each rank would add it. */
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 
 /** PyTorch's LayerNorm over the last dimension; weight, bias [H]. */
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon);
 
-/** Dropout; its numbers are drawn by (seed, step, name) of the batch and by sample, position and global column. */
+/** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
 /** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s; S must not exceed positions. */
@@ -24,8 +24,8 @@ Tensor *add_positions(Tensor *x, Tensor *table);
  *  `rows_per_step`: B, or more with micro-batches. `losses` receives each row's loss, [B], or is NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
-/** A tensor of the tape with numbers of the caller's. A REAL one may need a gradient. */
+/** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */
 Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers,
                    bool needs_gradient);
-/** The same with integers: ids, labels, a mask. They are placed whole. */
+/** The same for integers: ids, labels, a mask. Their placement is whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);

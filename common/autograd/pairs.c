@@ -1,5 +1,5 @@
-/* f, g and the gather: the pairs of plain functions that the student writes in balise 1 (and 9). Nothing serial calls them,
- * so they are an object file of their own. */
+/* f, g and the gather on the tape: the student writes these pairs in balises 1 and 9. They are in
+ * their own object file because the serial model does not call them. */
 #include "autograd/placement.h"
 
 Tensor *duplication(Tensor *x, const Mesh *mesh)

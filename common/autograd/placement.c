@@ -1,4 +1,4 @@
-/* The rules of placement, and what is said where one is broken. */
+/* The placement rules, and the errors for broken ones. */
 #include "autograd/placement.h"
 
 #include "base/language.h"
@@ -28,12 +28,13 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 {
     int ranks = tape->mesh->tp_degree;
     if (is(weight, SHARD) && weight->undivided % ranks)
-        misuse("if this is the right dimension to split, its size must be a multiple of the number "
-               "of ranks",
-               weight->placement.dim == 0
-                   ? N_("%s: the weight has %lld rows, which cannot be cut into %d equal parts")
-                   : N_("%s: the weight has %lld columns, which cannot be cut into %d equal parts"),
-               function, (long long)weight->undivided, ranks);
+        misuse(
+            "if this is the right dimension to split, its size must be a multiple of the number "
+            "of ranks",
+            weight->placement.dim == 0
+                ? N_("%s: the weight has %lld rows, which cannot be split into %d equal parts")
+                : N_("%s: the weight has %lld columns, which cannot be split into %d equal parts"),
+            function, (long long)weight->undivided, ranks);
 }
 
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
@@ -107,10 +108,9 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
-        misplaced(
-            "sum it first: all_reduce (g)",
-            "%s: x %s: applying this to each addend is not the same as applying it to the sum",
-            function, TENSOR_TEXT(x));
+        misplaced("sum it first: all_reduce (g)",
+                  "%s: x %s: applying this to each term is not the same as applying it to the sum",
+                  function, TENSOR_TEXT(x));
     return x->placement;
 }
 
@@ -169,7 +169,7 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
         misplaced("partial sums are added by all_reduce (g); all_gather joins",
                   "all_gather: x %s is not a shard", TENSOR_TEXT(x));
     else if (is(x, SHARD) && x->placement.dim != dim)
-        misplaced("join the pieces along the dimension that was cut",
+        misplaced("join the pieces along the dimension that was split",
                   "all_gather along dimension %d: x %s", dim, TENSOR_TEXT(x));
     else if (!is(x, SHARD) && !is(x, UNKNOWN))
         misplaced("every rank holds all of it already", "all_gather: x %s is not a shard",

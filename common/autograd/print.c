@@ -1,4 +1,4 @@
-/* tensor_print: what a rank holds of a tensor, in a few lines. */
+/* tensor_print: a rank's part of a tensor in a few lines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 enum { ROWS = 8, COLUMNS = 6 };
 
-/* Of more than `most` the middle is left out: index i of those shown, or -1 for what stands for the rest. */
+/* The i-th index to print. If there are more than `most`, the middle is left out; returns -1 for
+ * the gap. */
 static int64_t shown(int64_t i, int64_t count, int most)
 {
     if (count <= most || i < most / 2)
@@ -17,7 +18,8 @@ static int64_t shown(int64_t i, int64_t count, int most)
     return i == most / 2 ? -1 : count - most + i;
 }
 
-/* "1 [1,0,:]", as wide as the last one: on rank 1, since lines of several ranks may come in turns. */
+/* "1 [1,0,:]", padded to the width of the last label. It begins with the rank, because lines of
+ * several ranks may alternate. */
 static void print_place(FILE *to, int rank, Shape shape, int64_t row)
 {
     fprintf(to, "%d ", rank);
@@ -29,7 +31,7 @@ static void print_place(FILE *to, int rank, Shape shape, int64_t row)
     fprintf(to, shape.rank > 1 ? ":]" : "[:]");
 }
 
-/* numbers: NULL of ids. */
+/* numbers: NULL if x holds ids. */
 static void print_row(FILE *to, const Tensor *x, const real *numbers, int64_t first,
                       int64_t columns)
 {

@@ -1,4 +1,4 @@
-/* What balise.h has beside its operations: own operations, and the numbers themselves. */
+/* Own operations and access to raw numbers, for labs that need more than balise.h's operations. */
 #include <string.h>
 
 #include "autograd/placement.h"
@@ -42,7 +42,7 @@ Tensor *tensor_copy(Tensor *x)
     return y;
 }
 
-/* Numbers that kernels alone reach move to where the host reaches them too, and stay there. */
+/* Moves numbers that only kernels can access to memory that the host can access too, for good. */
 static void bring_to_host(Tensor *x)
 {
     if (backend_on_host(x->data))
@@ -70,6 +70,6 @@ float *tensor_data(Tensor *x)
     bring_to_host(x);
     x->reached = true;
     backend_wait();
-    backend_wait_always(true); /* nobody tells when the pointer is used */
+    backend_wait_always(true); /* uses of the pointer cannot be observed */
     return x->data;
 }

@@ -1,4 +1,4 @@
-/* The tape: its tensors and operations, and how long they live. */
+/* The tape: its tensors and operations, and their lifetime. */
 #include "autograd/tape.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/spans.h"
 #include "base/run.h"
 
-enum { CHUNK = 256 }; /* records that an arena grows by */
+enum { CHUNK = 256 }; /* an arena grows by this many records */
 
 Tape *tape_new(Pool *pool, const Mesh *mesh)
 {
@@ -23,7 +23,7 @@ static Tensor *tensor_at(const Tape *tape, int64_t i)
     return (Tensor *)tape->tensors.chunks[i / CHUNK] + i % CHUNK;
 }
 
-/* What a sum is still written into nobody else gets. */
+/* Keeps the memory of a sum in progress from being reused. */
 void tape_release_value(Tensor *x)
 {
     if (!x->summing)
@@ -50,7 +50,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
 {
     for (int64_t i = 0; i < tape->tensors.count; i++)
         tape_release_value(tensor_at(tape, i));
-    backend_wait_always(false); /* pointers into the tensors end with them */
+    backend_wait_always(false); /* pointers into tensors end with them */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = NULL;
     tape->recording = true;
@@ -139,7 +139,7 @@ Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placeme
     x->dtype = dtype;
     x->buffer = pool_get_for_host(tape->pool, bytes_of(dtype, shape), shape);
     x->data = x->buffer->data;
-    backend_wait(); /* for kernels that read what the buffer held before */
+    backend_wait(); /* kernels may still be reading the buffer's previous contents */
     return x;
 }
 
@@ -257,7 +257,7 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
-void unshare(Tensor *x) /* a gradient: of reals */
+void unshare(Tensor *x) /* gradients hold reals */
 {
     if (x->buffer->references == 1)
         return;

@@ -1,6 +1,6 @@
 /** @file
- * The numbers of an AdamW step, with the corrections of the means taken out of the loop over the weights: for every backend whose kernel
- * computes in single precision.
+ * The factors of an AdamW step, with the bias corrections taken out of the loop over the weights:
+ * for every backend with a single-precision kernel.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "backend/backend.h"
 
-/** What multiplies what in one AdamW step, rounded once. */
+/** The factors of one AdamW step, each rounded once. */
 typedef struct AdamWFactors {
     real beta1, rest1; /**< rest1 = 1 - beta1, rounded once */
     real beta2, rest2; /**< rest2 = 1 - beta2, likewise */

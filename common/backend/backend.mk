@@ -1,7 +1,7 @@
-# BACKEND=cpu (also when nothing is said), BACKEND=cuda: the kernels of common/backend/cuda, by nvcc;
-# BACKEND=emulated: the same kernels on the host, for tests (common/backend/tests/emulated_gpu). TRANSPORT=mpi (also
-# when nothing is said) or, on GPUs, nccl. All else is compiled once: the linker chooses (libbalise-*.a). Included by
-# the Makefile.
+# Selects the kernels. BACKEND=cpu (the default); BACKEND=cuda: those of common/backend/cuda,
+# compiled by nvcc; BACKEND=emulated: the same kernels on the host, for tests
+# (common/backend/tests/emulated_gpu). TRANSPORT=mpi (the default) or, on GPUs, nccl. Everything
+# else is compiled once: the linker selects (libbalise-*.a). Included by the Makefile.
 
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
@@ -51,13 +51,13 @@ $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(
 $(BUILD)/libbalise-emulated.a: $(ON_HOST) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES))
 $(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) \
     $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
-# Lazy: an NCCL at run time that lacks a function is told of in words (common/comm/nccl), before anybody calls it.
+# Lazy: if NCCL at run time lacks a function, common/comm/nccl reports that before anybody calls it.
 LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) \
     -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
-# Before anything is graded: is there a GPU? Otherwise that is said once, and not by each rank of each lab.
+# Before anything is graded: is there a GPU? If not, reports that once, instead of once per rank and lab.
 GPU_OPTION = $(if $(filter cuda,$(BACKEND)),--gpu)
 GPU_PROBE = $(if $(filter cuda,$(BACKEND)),there-is-a-gpu)
 $(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c common/tests/stop_at_misuse.c) $(LIBRARY)
@@ -66,7 +66,7 @@ $(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c commo
 there-is-a-gpu: $(BUILD)/kernels$(OF_BACKEND)
 	$< > /dev/null
 
-# Everything that a GPU can show, in some minutes: for the day when one is there.
+# Everything that can be tested and measured on a GPU, in some minutes.
 REPORT_ON = $(or $(ON_GPU),cuda)
 TESTS_REPORTED = $(TESTS_$(if $(filter cuda,$(REPORT_ON)),CUDA,EMULATED))
 .PHONY: gpu-report

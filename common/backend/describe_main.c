@@ -1,4 +1,4 @@
-/* Says what the kernels run on; or why they do not run, with status 2. */
+/* Prints what the kernels run on; or why they cannot run, with status 2. */
 #include <stdio.h>
 
 #include "backend/backend.h"

@@ -1,4 +1,4 @@
-/* A tensor's numbers for the host; the memory of copies is kept for those that follow. */
+/* Host access to tensors' numbers. Memory of copies is reused. */
 #include "backend/host_view.h"
 
 #include "base/language.h"
@@ -9,8 +9,9 @@ static int64_t bytes_of(const HostView *view)
     return view->count * (int64_t)sizeof(real);
 }
 
-/* A GPU's driver takes longer to give memory that both reach than to copy: what views have ended with is kept, by powers of two, for the
- * views of the next step. The first bytes of what is kept lead to the next. */
+/* A GPU's driver takes longer to allocate memory that both sides can access than to copy. So the
+ * memory of closed views is kept, by powers of two, for the next step's views. The first bytes of
+ * free memory link to the next. */
 typedef struct Kept {
     struct Kept *next;
 } Kept;

@@ -1,25 +1,28 @@
 /** @file
- * A tensor's numbers for the host: in place where the host reaches them, otherwise a copy.
+ * Access to a tensor's numbers from the host: in place if the host can reach them, otherwise
+ * through a copy.
  */
 #pragma once
 
 #include "backend/backend.h"
 
-/** A tensor's numbers as the host sees them, between opening and closing. */
+/** A tensor's numbers on the host, while the view is open. */
 typedef struct HostView {
     real *numbers; /**< [count] */
     int64_t count; /**< of `numbers` */
-    real *memory;  /**< whose they are */
+    real *memory;  /**< the tensor's memory */
 } HostView;
 
-/** Opens a view of `memory` [count], which kernels wrote, once they have ended. Ends the run where a copy finds no memory. */
+/** Waits for kernels and opens a view of `memory` [count] for reading. Ends the run if there is no
+ *  memory for a copy. */
 HostView host_view_read(const real *memory, int64_t count);
 
-/** Opens a view of `memory` [count] whose numbers the host will all set: a copy holds nothing yet. */
+/** Opens a view of `memory` [count] for writing: a copy starts uninitialised, and the host sets all
+ *  its numbers. */
 HostView host_view_write(real *memory, int64_t count);
 
-/** Closes a view that was read only. */
+/** Closes a view that was only read. */
 void host_view_end(const HostView *view);
 
-/** Closes a view; its numbers are those of the memory now. */
+/** Closes a view and stores its numbers in the memory. */
 void host_view_store(const HostView *view);

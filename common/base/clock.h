@@ -1,11 +1,11 @@
 /** @file
- * The clock that all times are taken with: it only runs forward.
+ * The clock for all times. It never runs backwards.
  */
 #pragma once
 
 #include <time.h>
 
-/** Seconds since some moment in the past. */
+/** Seconds since an arbitrary point in the past. */
 static inline double clock_now(void)
 {
     struct timespec t;

@@ -1,14 +1,15 @@
 /** @file
- * For headers of C that kernels in CUDA C read too, which is C++: BEGIN_C and END_C stand around their declarations.
+ * For C headers that CUDA C (that is, C++) includes too: BEGIN_C and END_C enclose their
+ * declarations.
  */
 #pragma once
 
 #ifdef __cplusplus
-/** Begins declarations of C: extern "C" in C++, nothing in C. */
+/** extern "C" in C++, nothing in C. */
 #define BEGIN_C extern "C" {
-/** Ends what BEGIN_C has begun. */
+/** Closes BEGIN_C. */
 #define END_C }
-/** C's word, by its name in C++. */
+/** C's keyword, by its name in C++. */
 #define _Noreturn [[noreturn]]
 #else
 /** Nothing, in C. */
@@ -17,7 +18,7 @@
 #define END_C
 #endif
 
-/** Before a function that runs on a GPU as well as on the host. */
+/** Marks a function that runs on a GPU as well as on the host. */
 #ifdef __CUDACC__
 #define HOST_AND_DEVICE __host__ __device__
 #else

@@ -3,4 +3,4 @@
  */
 #pragma once
 
-enum { NO_ID = -1 }; /**< is looked up nowhere: its row is zeros, and it gives no gradient */
+enum { NO_ID = -1 }; /**< looks up nothing: its row is zeros, and it gets no gradient */

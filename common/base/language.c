@@ -1,4 +1,4 @@
-/* The reader's language, and how wide a text is. */
+/* The reader's language, and the width of texts. */
 #include "base/language.h"
 
 #include <locale.h>
@@ -22,7 +22,8 @@ static const char *asked_for(void)
 void language_begin(void)
 {
     const char *folder = getenv("TEXTDOMAINDIR"), *asked = asked_for();
-    /* gettext looks for no sentence while the locale is "C", and a locale that is not installed leaves it at that. */
+    /* gettext translates nothing while the locale is "C", and setting a locale that is not
+     * installed leaves it there. */
     bool installed = setlocale(LC_MESSAGES, "") != NULL;
     if ((!installed || !asked) && setlocale(LC_MESSAGES, "C.UTF-8") && asked)
         setenv("LANGUAGE", asked, 0);
@@ -38,7 +39,7 @@ int characters_of(const char *text)
 {
     int characters = 0;
     for (; *text; text++)
-        characters += (*text & 0xc0) != 0x80; /* other bytes go on a character */
+        characters += (*text & 0xc0) != 0x80; /* other bytes continue a character */
     return characters;
 }
 

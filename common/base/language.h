@@ -1,7 +1,8 @@
 /** @file
- * Sentences in the language of who reads them, by GNU gettext. Only sentences: numbers, JSON, names of commands and `Score:` are
- * the same everywhere. A sentence stands in the source in English, as `_("...")` where it is used, or as `N_("...")` in a table
- * whose entries are used as `_(table[i])`; common/po/fr.po holds it in French. make words brings that file up to date.
+ * Messages in the reader's language, through GNU gettext. Only messages: numbers, JSON, command
+ * names and `Score:` are the same in every language. The sources have messages in English, as
+ * `_("...")` where they are used, or as `N_("...")` in a table whose entries are used as
+ * `_(table[i])`. common/po/fr.po has the French; make words updates it.
  */
 #pragma once
 
@@ -9,21 +10,24 @@
 
 #include "base/cxx.h"
 
-/** The sentence in the reader's language; the memory is gettext's, and stays. Not for an empty text. */
+/** The message in the reader's language, in gettext's memory, which stays valid. Not for an empty
+ *  text. */
 #define _(sentence) gettext(sentence)
-/** Marks a sentence that is looked up later. */
+/** Marks a message that is translated later. */
 #define N_(sentence) sentence
 
 BEGIN_C
 
-/** To be called once, first in main. The language is that of LC_MESSAGES (so of LANGUAGE, LC_ALL, LC_MESSAGES, LANG, in the way of
- *  gettext); a system on which that locale is not installed will do. The sentences are those below the folder TEXTDOMAINDIR, which
- *  make names; without it they are English. Reads the file at once: a sandbox may hide it soon. */
+/** Call this once, first in main. gettext determines the language from LANGUAGE, LC_ALL,
+ *  LC_MESSAGES and LANG; the locale need not be installed. Messages are read from the folder
+ *  TEXTDOMAINDIR, which make sets; without it they stay in English. Reads the file at once, because
+ *  a sandbox may hide it later. */
 void language_begin(void);
 
-/** How many characters a text of UTF-8 has. */
+/** The number of characters in a UTF-8 text. */
 int characters_of(const char *text);
-/** The width for printf's `%-*s` that fills `columns` characters with the text: printf counts bytes, and an accent has two. */
+/** The width for printf's `%-*s` that pads the text to `columns` characters: printf counts bytes,
+ *  and an accented letter has two. */
 int padded_to(const char *text, int columns);
 
 END_C

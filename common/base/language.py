@@ -1,4 +1,5 @@
-"""Sentences in the reader's language, by the rule of common/base/language.h, in scripts; LANGUAGE is the language's code."""
+"""Messages in the reader's language, for scripts, as in common/base/language.h; LANGUAGE is the
+language's code."""
 import gettext
 import os
 import sys
@@ -21,6 +22,6 @@ def counted(one, many, number):
 
 
 def give_up(what, hint, where=""):
-    """Ends the program as everything in the kit does on bad input."""
+    """Ends the program on bad input, as everywhere in the kit."""
     print(_("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)

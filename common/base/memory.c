@@ -1,4 +1,4 @@
-/* What tensors hold of this process's memory, and the refusal of more. */
+/* Counts the memory of this process's tensors, and reports when no more is available. */
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ void memory_holds_rounded(int64_t bytes)
     rounded += bytes;
 }
 
-/* Below a MB its tenths count. */
+/* Below a MB, shows tenths. */
 static const char *megabytes(int64_t bytes, char text[32])
 {
     const double mb = (double)bytes / 1e6;

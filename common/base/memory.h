@@ -1,5 +1,6 @@
 /** @file
- * What tensors hold of this process's memory, and what is said where there is none for more: on the processor, on a GPU, below MEM.
+ * Counts the memory that this process's tensors hold, and prints the error when no more is
+ * available: in RAM, on a GPU, or below MEM.
  */
 #pragma once
 
@@ -9,27 +10,30 @@
 
 BEGIN_C
 
-/** What a buffer's numbers are, in tables of memory and in refusals. */
+/** What a buffer is used for, in tables of memory and in errors. */
 typedef enum Category {
     WEIGHTS,     /**< parameters, and their copies in 16 bits */
     GRADIENTS,   /**< of parameters */
-    OPTIMISER,   /**< what the optimiser keeps from step to step */
-    ACTIVATIONS, /**< all that lives on a tape, gradients of values included */
-    CATEGORIES,  /**< how many there are */
+    OPTIMISER,   /**< the optimiser's state */
+    ACTIVATIONS, /**< everything on a tape, gradients of values included */
+    CATEGORIES,  /**< the number of categories */
 } Category;
 
-/** Notes that tensors of a category hold so many bytes more, or less. */
+/** Adds `bytes` to the memory that a category's tensors hold; may be negative. */
 void memory_holds(Category category, int64_t bytes);
 
-/** Notes that of the weights so many bytes more, or less, are their copies in 16 bits, which AMP=off does without. */
+/** Adds `bytes` to the part of the weights that is copies in 16 bits, which AMP=off does not need;
+ *  may be negative. */
 void memory_holds_rounded(int64_t bytes);
 
-/** Ends the run: says how much was asked for, what this process's tensors hold, and which settings would help.
- *  @param place what they do not fit in: "the 10 MB that MEM allows", "GPU 0 (..) with 1000 MB, 3 MB of them free"
- *  @param bytes how much was asked for
- *  @param category what it was asked for
- *  @param which which of that ("[8,16,24]", "kernels to work in"), or ""
- *  @param more another setting that would help, beginning with a comma, or "" */
+/** Ends the run with an error: how much was requested, what this process's tensors hold, and which
+ *  settings would help.
+ *  @param place where it does not fit: "the 10 MB that MEM allows", "GPU 0 (..) with 1000 MB, 3 MB
+ *  of them free"
+ *  @param bytes the size of the request
+ *  @param category its category
+ *  @param which what it was for ("[8,16,24]", "kernels to work in"), or ""
+ *  @param more another setting that would help, after a comma, or "" */
 _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category, const char *which,
                              const char *more);
 

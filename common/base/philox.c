@@ -1,9 +1,10 @@
-/* Keys of Philox, and numbers by index. */
+/* Philox keys, and numbers by index. */
 #include "base/philox.h"
 
 #include <math.h>
 
-/* The finaliser of SplitMix64 (Steele et al., 2014): every bit of the input moves every bit of the result. */
+/* The finaliser of SplitMix64 (Steele et al., 2014): every bit of the input affects every bit of
+ * the result. */
 static uint64_t mix(uint64_t x)
 {
     x += 0x9E3779B97F4A7C15u;

@@ -10,12 +10,12 @@
 
 BEGIN_C
 
-/** What a stream of random numbers is drawn by: 64 bits. */
+/** The 64-bit key of a stream of random numbers. */
 typedef struct PhiloxKey {
     uint32_t word[2]; /**< lower word first */
 } PhiloxKey;
 
-/** What one counter gives. */
+/** The four numbers of one counter. */
 typedef struct Philox4 {
     uint32_t word[4]; /**< each uniform in 0..2^32-1 */
 } Philox4;
@@ -38,11 +38,11 @@ HOST_AND_DEVICE static inline Philox4 philox(PhiloxKey key, uint32_t c0, uint32_
     return four;
 }
 
-/** A key for each use of randomness: `seed` of the run, `name` of what is drawn ("block.0.up.weight"), and
- *  `step` where it changes from step to step (0 elsewhere). */
+/** A key for each use of randomness: the run's `seed`, the `name` of what is drawn
+ *  ("block.0.up.weight"), and `step` if it changes from step to step (otherwise 0). */
 PhiloxKey philox_key(uint64_t seed, const char *name, uint64_t step);
 
-/** A number in [0, 1), a multiple of 2^-24, so that it is exact in single precision. */
+/** A number in [0, 1): a multiple of 2^-24, so it is exact in single precision. */
 static inline double philox_uniform(uint32_t word)
 {
     return (word >> 8) * 0x1p-24;

@@ -1,4 +1,4 @@
-/* What went wrong, as three lines. */
+/* Errors, as three lines. */
 #include "base/problem.h"
 
 #include <stdarg.h>

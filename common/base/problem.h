@@ -1,8 +1,8 @@
 /** @file
- * What went wrong, for people: one line what, one line where, one line HINT.
+ * An error for people: one line for what, one for where, one HINT.
  *
- * A function that can fail on bad input takes a `Problem *` last and returns false or NULL after filling it;
- * the program prints it once, on one rank, and exits with 2.
+ * A function that can fail on bad input takes a `Problem *` last, fills it and returns false or
+ * NULL. The program prints it once, on one rank, and exits with 2.
  */
 #pragma once
 
@@ -13,15 +13,16 @@
 
 BEGIN_C
 
-/** One thing that went wrong. Filled by whoever finds it, printed by the program; owns nothing. */
+/** An error. The function that detects it fills it, the program prints it; it owns nothing. */
 typedef struct Problem {
     char what[768];  /**< one sentence: what is wrong, with the numbers in it */
-    char where[256]; /**< file, line or row; empty when there is no such place */
+    char where[256]; /**< file, line or row; empty if there is none */
     char hint[512];  /**< what to do next */
 } Problem;
 
-/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be NULL; `format` and what
- *  follows make the sentence `what`, as in printf; both are said in the reader's language (language.h). Texts that are too long are cut. */
+/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be
+ *  NULL; `format` and its arguments make `what`, as in printf. `hint` and `format` are translated
+ *  (language.h). Texts that are too long are truncated. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

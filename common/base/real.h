@@ -1,6 +1,6 @@
 /** @file
- * The type of a tensor's numbers: single precision in everything that trains and is graded; double precision
- * in the judge and in the tests, which are built with -DBALISE_DOUBLE and the reference backend.
+ * The type of a tensor's numbers: single precision for training and grading; double precision for
+ * the judge and some tests, which are built with -DBALISE_DOUBLE and the reference backend.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Files that come whole or not at all. */
+/* Replaces files atomically. */
 #include "base/replacement.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ Replacement *replacement_begin(const char *path, const char *hint, const char *w
         forget(file);
         return NULL;
     }
-    fchmod(fd, 0644); /* mkostemp's 0600 would keep out other users of the folder */
+    fchmod(fd, 0644); /* mkostemp's 0600 would exclude other users of the folder */
     file->stream = fdopen(fd, "w");
     return file;
 }

@@ -1,5 +1,6 @@
 /** @file
- * A file that comes whole or not at all: it is written beside, and renamed once all of it is on the disk.
+ * Replaces a file atomically: writes a temporary file beside it and renames that once all of it is
+ * on disk.
  */
 #pragma once
 
@@ -8,11 +9,11 @@
 
 #include "base/problem.h"
 
-/** What will stand at a path. */
+/** A file being written. */
 typedef struct Replacement {
-    FILE *stream;        /**< to be written to; an error of the stream is found at the end */
+    FILE *stream;        /**< write to this; replacement_end() detects its errors */
     int error;           /**< the first errno, or 0 */
-    char *path, *beside; /**< where it will stand, and where it is written */
+    char *path, *beside; /**< the final path, and the temporary one */
 } Replacement;
 
 /** Begins a file for `path`. Where it cannot be made, or what is there is no file, `problem` is set: `hint` as in problem_set(), `what` with a %s for the reason.
@@ -20,12 +21,13 @@ typedef struct Replacement {
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem);
 
-/** Appends bytes. What goes wrong is said by replacement_end(). */
+/** Appends bytes. replacement_end() reports errors. */
 void replacement_put(Replacement *file, const void *bytes, size_t count);
 
-/** Waits until the file is on the disk, and gives it its name. On failure, now or before, `problem` is set as in replacement_begin(), what
- * stood at the path stays, and nothing is left beside. */
+/** Waits until the file is on disk, renames it, and frees the record. If that or an earlier write
+ * has failed, sets `problem` as replacement_begin() does, keeps the old file and removes the
+ * temporary one. */
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem);
 
-/** Ends it without a trace. */
+/** Removes the temporary file and frees the record. */
 void replacement_drop(Replacement *file);

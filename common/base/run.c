@@ -1,4 +1,4 @@
-/* What a misused function says, and where in a lab it was called. */
+/* Reports misused functions, and finds the line of the lab that called them. */
 #include "base/run.h"
 
 #include <execinfo.h>
@@ -10,7 +10,7 @@
 #include "balise.h"
 #include "base/language.h"
 
-/* Made by the linker around the section that the Makefile moves every lab's code into. */
+/* The linker defines these around the section into which the Makefile moves every lab's code. */
 extern const char __start_balise_labs[] __attribute__((weak));
 extern const char __stop_balise_labs[] __attribute__((weak));
 
@@ -32,7 +32,7 @@ void callsite_describe(const void *address, char *text, size_t size)
     text[0] = '\0';
     if (!address)
         return;
-    /* A return address is that of the next instruction: one byte before it lies in the call. */
+    /* A return address is that of the next instruction; one byte before it is inside the call. */
     snprintf(command, sizeof command, "addr2line -e /proc/%d/exe 0x%jx 2>/dev/null", (int)getpid(),
              (uintmax_t)((uintptr_t)address - 1));
     FILE *pipe = popen(command, "r");
@@ -40,7 +40,7 @@ void callsite_describe(const void *address, char *text, size_t size)
         return;
     if (fgets(line, sizeof line, pipe) && line[0] != '?') {
         const char *slash = strrchr(line, '/'),
-                   *name = slash ? slash + 1 : line; /* folders may have blanks */
+                   *name = slash ? slash + 1 : line; /* folders may contain blanks */
         snprintf(text, size, "%.*s", (int)strcspn(name, " \n"), name);
     }
     pclose(pipe);
@@ -64,7 +64,7 @@ void misuse_since(void *address, const char *hint, const char *format, ...)
     run_ends(&problem, here ? here : address);
 }
 
-/* In a program that notes nothing. */
+/* For programs without run_noted(). */
 __attribute__((weak)) void run_noted(Problem *problem, void *address)
 {
     run_ends(problem, address);

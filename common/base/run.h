@@ -1,6 +1,6 @@
 /** @file
- * What happens when a lab misuses a function, and who decides it. Functions call misuse() and misplaced(); the
- * program that is linked (training, the grader's runner, a test) provides the three run_... functions.
+ * What happens when a lab misuses a function. Functions call misuse() and misplaced(); the program
+ * (training, the grader's runner, a test) provides the three run_... functions.
  */
 #pragma once
 
@@ -9,32 +9,36 @@
 
 BEGIN_C
 
-/** The innermost return address on the stack that lies in a lab's object file; NULL when there is none.
- *  Labs are linked in sections of their own (see the Makefile), so that their code can be told apart. */
+/** The innermost return address on the stack that is in a lab's object file, or NULL. Labs are
+ *  linked into their own sections (see the Makefile), so their code can be recognised. */
 void *callsite(void);
 
-/** "attention.c:41" for an address of this program, by addr2line; an empty string when unknown. */
+/** "attention.c:41" for an address of this program, by addr2line; empty if unknown. */
 void callsite_describe(const void *address, char *text, size_t size);
 
-/** Ends the run, or in grading the case: a function was called with arguments that make no sense. `hint` says what the student can
- *  do, `format` and what follows what is wrong, with shapes and placements; both are said in the reader's language (language.h). */
+/** Ends the run (in grading, the case) because a function was called with invalid arguments. `hint`
+ *  says what the student can do; `format` and its arguments say what is wrong, with shapes and
+ *  placements. Both are translated (language.h). */
 #define misuse(...) misuse_since(NULL, __VA_ARGS__)
 
-/** The same, for a mistake that was made elsewhere: where no lab is on the stack, `address` is the line that is told. */
+/** The same for a mistake made elsewhere: `address` is the line to report if no lab is on the
+ *  stack. */
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** A placement rule is broken. In training that ends the run; in grading it is noted, and the run goes on. */
+/** Reports a broken placement rule. In training this ends the run; in grading it is noted, and the
+ *  run continues. */
 void misplaced(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 
-/** Ends the run, or in grading the case, because of `problem`, whose `where` is still empty. `address` is the callsite in
- *  the student's file, or NULL. */
+/** Ends the run (in grading, the case) because of `problem`, whose `where` is still empty.
+ *  `address` is the call site in the student's file, or NULL. */
 _Noreturn void run_ends(Problem *problem, void *address);
-/** Notes a broken rule of placement; a program that has no such function ends the run. `address` as in run_ends(). */
+/** Notes a broken placement rule; without this function, the program ends the run. `address` as in
+ *  run_ends(). */
 void run_noted(Problem *problem, void *address);
-/** Ends the run or the case: a TODO of this balise was reached in `function`, called from `address`. */
+/** Ends the run or the case: `function`, called from `address`, reached a TODO of this balise. */
 _Noreturn void run_todo(int balise, const char *function, void *address);
 
 END_C

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced by scripts that speak to people. say SENTENCE: it in the reader's language (see common/base/language.h); English where there is no gettext.
+# Sourced by scripts that print messages. `say SENTENCE` prints it in the reader's language (see
+# common/base/language.h), or in English without gettext.
 say() {
     local asked=${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} languages=${LANGUAGE:-}
     case $asked in C | POSIX) languages=en ;; esac
@@ -12,7 +13,7 @@ padded() {
     printf '%s%*s' "$2" $(($1 > ${#2} ? $1 - ${#2} : 0)) ''
 }
 
-# said FORMAT ARGUMENTS...: a sentence in the reader's language.
+# said FORMAT ARGUMENTS...: prints a message in the reader's language.
 said() {
     local format
     format=$(say "$1")
@@ -21,12 +22,12 @@ said() {
     printf "$format" "$@"
 }
 
-# tell FORMAT ARGUMENTS...: likewise, as a line.
+# tell FORMAT ARGUMENTS...: the same, as a line.
 tell() {
     printf '%s\n' "$(said "$@")"
 }
 
-# complain SENTENCE HINT [WHERE]: an error, on stderr; give_up, with the same: the script's last.
+# complain SENTENCE HINT [WHERE]: prints an error on stderr; give_up, with the same arguments, also ends the script.
 complain() {
     printf '%s%s\n' "$(say 'error: ')" "$1"
     [ -z "${3:-}" ] || tell '  at %s' "$3"

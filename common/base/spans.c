@@ -1,4 +1,4 @@
-/* Spans of time, added up by name. */
+/* Time spans, added up by name. */
 #include "base/spans.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static SpanTotal *total_of(const char *what)
     while (i < spans.count && strcmp(spans.span[i].what, what) != 0)
         i++;
     if (i == MAX_SPANS)
-        i--; /* one more name than there is room for: with the last */
+        i--; /* no room for another name: counts with the last */
     if (i == spans.count)
         spans.span[spans.count++] = (SpanTotal){.what = what};
     return &spans.span[i];

@@ -1,4 +1,4 @@
-"""What the kit is meant to reach."""
+"""The kit's performance targets."""
 
 # Tokens a second, in those of PyTorch 1.13. Newer ones: more than theirs, in every row.
 RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial": 1.6, "6x256 tp2": 2.4, "6x256 dp2": 2,
@@ -8,12 +8,12 @@ MEGABYTES = {"base tp2": 1200}
 SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one
 # On one H200, bf16 being the arithmetic
 MFU = {"large-512 one rank bf16": 45}  # per cent
-GPU_TORCH = 1  # its time in the kit's, eager and compiled
-LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank in that of the model before any lab
+GPU_TORCH = 1  # PyTorch's time divided by the kit's, eager and compiled
+LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to the model before any lab
 IDLE = 5  # per cent of a step
 VERDICT = {"lab 6": 0.6, "all eleven, nothing edited": 12}  # seconds
 ANY_VERDICT = 1
-TOKENIZER = 1.5  # in Hugging Face's speed
+TOKENIZER = 1.5  # relative to Hugging Face's speed
 
 
 def ratio(name, version):
@@ -25,7 +25,7 @@ def judged(reached):
 
 
 def most(figure, aim):
-    """The columns of a figure that is to be `aim` at most."""
+    """The columns of a figure with an upper limit."""
     return [str(aim), judged(figure <= aim)]
 
 

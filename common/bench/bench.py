@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""make bench: kernels, collectives, the whole training step, the tokenizer, the way from an edit to a verdict, on this machine.
+"""make bench: measures kernels, collectives, training steps, the tokenizer, and the time from an edit
+to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
 
-Everything that is compared runs in turns, so that a machine whose speed drifts favours nobody. Not a test: nothing is judged.
+Everything that is compared takes turns, so that a machine with varying speed favours nobody. Not a
+test: there is no verdict.
 """
 import functools
 import os
@@ -45,7 +47,7 @@ def most_of(lines):
 
 
 def show_kernels(title, lines, most):
-    """A row each. @param most the highest rate, by name and unit"""
+    """One row each. @param most the highest rate, by name and unit"""
     def share(name, rate, unit):
         return f"{100 * float(rate) / most(name, unit):.0f} %" if most(name, unit) else "?"
 
@@ -55,7 +57,7 @@ def show_kernels(title, lines, most):
 
 
 def kernels(build):
-    """More than the memory gives is the caches' doing."""
+    """A rate above memory bandwidth is due to caches."""
     lines = kernel_lines(f"{build}/bench-kernels")
     most = most_of(lines)
     return show_kernels("kernels, one thread", lines, lambda _, unit: most[unit])
@@ -86,11 +88,11 @@ def kernels_on_gpu(bench):
 
 
 def collectives_on_gpu(bench):
-    """Two ranks through MPI, which may share a GPU; through NCCL one, and as many as there are GPUs."""
+    """Over MPI, two ranks, which may share a GPU; over NCCL one, and as many as there are GPUs."""
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
         if layout in bench.layouts:
-            # The emulated GPU takes seconds for what is large.
+            # The emulated GPU takes seconds for large sizes.
             program = bench.program(layout).replace("/train-", "/bench-collectives-")
             found += collective_rows(program, ranks, f" through {through}", *(["4096"] if bench.backend == "emulated" else []))
     show(f"collectives on {bench.description}", found)
@@ -110,7 +112,7 @@ def training_steps(build, work, rounds, pythons, cases):
 
 
 def tokenizer(build, work, rounds):
-    """The kit's tokenizer over the reviews, read from a file; Hugging Face's beside it where the tests have installed it."""
+    """The kit's tokenizer on the reviews, read from a file; and Hugging Face's, if the tests have installed it."""
     with open("data/reviews/train.csv", encoding="utf-8") as file:
         texts = [line.strip() for line in file] * 20
     path, size = os.path.join(work, "texts"), sum(len(text.encode()) + 1 for text in texts) / 1e6
@@ -133,13 +135,13 @@ def tokenizer(build, work, rounds):
     if its:
         found.append(Row("tokenizer", "Hugging Face's tokenizers, one thread", "MB/s", its, lower=False))
         times = found[0].median() / found[1].median()
-        found[0].notes = {"times": f"{times:.2f}", "aim": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
-    show("tokenizer", found, "times", "aim", "")
+        found[0].notes = {"times": f"{times:.2f}", "target": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
+    show("tokenizer", found, "times", "target", "")
     return found
 
 
 def verdicts(rounds):
-    """The solution of a lab is touched and graded: compiled, linked, launched, judged."""
+    """Touches a lab's solution and grades it: compiles, links, launches, judges."""
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
     everything = []
@@ -157,8 +159,8 @@ def verdicts(rounds):
     found.append(Row("verdict", "all eleven, nothing edited", "s", everything))
     for row in found:
         aim = aims.VERDICT.get(row.name, aims.ANY_VERDICT)
-        row.notes = {"aim": aim, "": aims.judged(row.median() <= aim)}
-    show("from an edit to a verdict", found, "aim", "")
+        row.notes = {"target": aim, "": aims.judged(row.median() <= aim)}
+    show("from an edit to a verdict", found, "target", "")
     return found
 
 
@@ -225,7 +227,7 @@ def main():
     build, given, backend = sys.argv[1], os.environ.get, steps.backend()
     work = f"{build}/bench-data"
     rounds = rows.whole_number("ROUNDS", 3, "how often each run is repeated")
-    # What is wrong with anything that was asked for is said before minutes of work.
+    # Reports every error in the settings before minutes of work.
     chosen, part = wanted(given("ONLY") or "", SECTIONS if backend == "cpu" else ON_GPU)
     amps = asked_for(given("AMP") or "", steps.AMPS if backend == "cpu" else gpu.AMPS)
     bench, cases_of, why_not = None, steps.wanted, functools.partial(steps.why_no, build, work)

@@ -1,4 +1,4 @@
-"""Files that describe a cluster, and the weak scaling of Megatron-LM's paper on it, on paper."""
+"""Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them."""
 import dataclasses
 import json
 import math
@@ -37,7 +37,7 @@ def published_of(published):
 
 
 def read(name):
-    """What the file says, and the Cluster. @param name of a file, or of one of those that come with the kit"""
+    """The contents of the file, and the Cluster. @param name of a file, or of one that comes with the kit"""
     path = name if name.endswith(".json") else f"{FOLDER}/{name}.json"
     try:
         with open(path, encoding="utf-8") as file:

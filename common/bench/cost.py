@@ -1,7 +1,9 @@
-"""What a training step of the kit's BERT costs a rank, on paper: arithmetic, bytes through memory, bytes over links.
+"""Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
+communication.
 
-Times follow from rates; collectives from a latency and a bandwidth a link, as a ring or as a tree, whichever is faster
-(Thakur, Rabenseifner, Gropp 2005). All counts are of one step of one rank; numbers are `Cluster.width` bytes wide.
+Times follow from rates; those of collectives from a latency and a bandwidth per link, as a ring or
+as a tree, whichever is faster (Thakur, Rabenseifner, Gropp 2005). All counts are for one step of
+one rank; numbers are `Cluster.width` bytes wide.
 """
 import math
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ class Model:
     seq: int
     batch: int  # of all replicas together
     vocabulary: int
-    recompute: bool = False  # activations are computed again in the backward pass
+    recompute: bool = False  # the backward pass recomputes activations
     classifies: bool = False  # by the first position: the last block's other ones have no gradient, nor have rows not looked up.
     # Else every position is multiplied by the whole table, as a language model is
     leaves_out: bool = True  # what has no gradient is not multiplied, nor summed over replicas: on the processor, not on a GPU
@@ -24,7 +26,7 @@ class Model:
         return self.layers, self.hidden, self.heads, self.seq, self.batch
 
     def parameters(self, tp):
-        """Held by a rank: everything is split but the layer norms."""
+        """Parameters held by a rank: all are split except the layer norms."""
         return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \
             + self.layers * 4 * self.hidden
 
@@ -35,7 +37,7 @@ class Model:
         return self.parameters(tp) - left_out * self.hidden / tp
 
     def products(self, passes):
-        """Those of linear layers for a token, in weights of hidden * hidden; and of attention, in blocks forward."""
+        """The multiplications per token: of linear layers, in weights of hidden * hidden; of attention, in forward blocks."""
         if not (self.classifies and self.leaves_out):
             return passes * 12 * self.layers, passes * self.layers
         full = 1 + passes * (self.layers - 1)  # in the last block, backward: those of keys and values
@@ -45,7 +47,7 @@ class Model:
         """Floating-point operations of a step, of products and of attention, those of a recomputation included; a backward pass costs two
         forward passes. As Narayanan et al. 2021, equation 2, where all is multiplied."""
         tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products(4 if self.recompute else 3)
-        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # is not computed again
+        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # is not recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
     def activations(self, tp, dp):
@@ -66,29 +68,29 @@ class Model:
 @dataclass
 class Link:
     latency: float  # seconds
-    bandwidth: float  # bytes a second that a rank sends
+    bandwidth: float  # bytes per second that a rank sends
 
 
 @dataclass
 class Cluster:
     """Rates of a rank; `near` joins the ranks of a node, `far` nodes, with its bandwidth for all ranks of a node together."""
 
-    gemm: float  # floating-point operations a second
+    gemm: float  # floating-point operations per second
     attention: float
-    stream: float  # bytes a second of element-wise operations
-    optimiser: float  # bytes a second of the optimiser
+    stream: float  # bytes per second of element-wise operations
+    optimiser: float  # bytes per second of the optimiser
     near: Link
     far: Link
     node: int = 1 << 30  # ranks
-    cores: int = 1 << 30  # ranks that compute at a time
-    width: int = 4  # bytes of a number in arithmetic and on links
-    state: int = 16  # bytes a parameter: weight, gradient, two moments; with half-precision weights 18
-    hides: float = 0.0  # the part of the backward pass behind which sums over the replicas can run
-    memory: float = field(default=math.inf)  # bytes a rank
+    cores: int = 1 << 30  # ranks that compute simultaneously
+    width: int = 4  # bytes per number, in arithmetic and on links
+    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
+    hides: float = 0.0  # the part of the backward pass that can hide sums over the replicas
+    memory: float = field(default=math.inf)  # bytes per rank
 
 
-ALONE = Link(0.0, math.inf)  # of a rank that sends nothing
-UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # what does not depend on rates
+ALONE = Link(0.0, math.inf)  # for a rank that sends nothing
+UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # for what does not depend on rates
 
 
 def all_reduce(link, ranks, size):
@@ -105,7 +107,7 @@ def all_gather(link, ranks, size):
 
 
 def over_replicas(cluster, tp, dp, size):
-    """First within a node, then among nodes; all groups of a node share its way out."""
+    """First within a node, then among nodes; all groups of a node share its uplink."""
     inside = max(1, min(dp, cluster.node // tp))
     outside = math.ceil(dp / inside)
     share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
@@ -118,14 +120,14 @@ def step(cluster, model, tp, dp):
     passes = 4 if model.recompute else 3
     crowd = max(1.0, tp * dp / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
-    # Norm, sum, and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written a token.
+    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written per token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
-    optimiser = 2 * cluster.state * model.parameters(tp) / cluster.optimiser  # all is read, all but the gradient written
+    optimiser = 2 * cluster.state * model.parameters(tp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * hidden * cluster.width
     sums = 6 if model.recompute else 4
-    # The kit gathers what its embedding gives; a language model's is split by vocabulary, and so is its head: a sum each.
+    # The kit gathers its embedding's result; a language model's embedding is split by vocabulary, and so is its head: a sum each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
     over_tp = layers * sums * all_reduce(link, tp, block) + ends
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
@@ -135,16 +137,16 @@ def step(cluster, model, tp, dp):
 
 
 def memory(cluster, model, tp, dp):
-    """Bytes a rank at most: weights, gradients, two moments of AdamW, activations, and what the last block works with."""
+    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last block's work space."""
     return cluster.state * model.parameters(tp) + cluster.width * (model.activations(tp, dp) + model.working(tp, dp))
 
 
 def rate(cluster, model, tp, dp):
-    """Operations a second and rank."""
+    """Operations per second and rank."""
     return sum(model.work()) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
 
 
 def layouts(ranks, model):
-    """Every tp that divides the ranks and the heads, with a batch that the replicas can share."""
+    """Every tp that divides the ranks and the heads, with a batch that the replicas can split."""
     return [(tp, ranks // tp) for tp in range(1, ranks + 1)
             if ranks % tp == 0 and model.heads % tp == 0 and model.batch % (ranks // tp) == 0]

@@ -1,7 +1,9 @@
-"""The training step on a GPU: each arithmetic, the labs' stack beside the model before any lab, ranks that share the GPU, NCCL, and PyTorch.
+"""Measures the training step on a GPU: each precision, the labs' stack beside the model before any
+lab, ranks that share the GPU, NCCL, and PyTorch.
 
-The share of the peak (MFU) is steps.useful_of() over the time of a step and the data sheet's dense peak of the arithmetic's products: what the
-model needs, and not what is multiplied by zeros or made a second time.
+The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
+sheet's dense peak for the precision of the products. It counts what the model needs, not
+multiplications by zero or recomputation.
 """
 import glob
 import os
@@ -16,7 +18,7 @@ from rows import Row, fail, number, show, table
 
 AMPS = ("off", "tf32", "bf16", "fp16")
 STEPS = 12
-IN_A_ROW = 10  # calls of a kernel (common/backend/bench/bench_main.c)
+IN_A_ROW = 10  # calls of a kernel in a row (common/backend/bench/bench_main.c)
 MODELS = {"base-512": (12, 768, 12, 512, 32), "large-512": (24, 1024, 16, 512, 16)}
 # name: ranks, tp, whose labs, up to which, program
 LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "before the labs": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
@@ -25,7 +27,7 @@ LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "before the labs": (
            "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
 SHARED = "bf16"  # what all layouts but one rank are measured in
 
-# TFLOP/s of dense products: fp32, tf32, 16 bits; of NVIDIA's data sheets, where those with sparsity are twice as many.
+# TFLOP/s of dense products: fp32, tf32, 16 bits; from NVIDIA's data sheets, where those with sparsity are twice as high.
 PEAKS = {"H200": (67, 494.5, 989), "H100 PCIe": (51, 378, 756), "H100 NVL": (60, 417.5, 835.5), "H100": (67, 494.5, 989), "GH200": (67, 494.5, 989),
          "B200": (75, 1125, 2250), "A100": (19.5, 156, 312), "L40S": (91.6, 183, 362), "L4": (30.3, 60, 121), "4090": (82.6, 82.6, 165)}
 
@@ -69,7 +71,7 @@ def peak(description, given):
 
 
 def count_of():
-    """How many GPUs there are for ranks: one at least, or nothing would have begun."""
+    """The number of GPUs for ranks; at least one, or the run would not have begun."""
     if os.environ.get("EMULATED_GPUS"):
         return int(os.environ["EMULATED_GPUS"])
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -77,18 +79,18 @@ def count_of():
 
 
 class Bench:
-    """What is measured on which GPU. @param transport "mpi", "nccl" or, for both, nothing"""
+    """What to measure on which GPU. @param transport "mpi", "nccl" or, for both, nothing"""
 
     def __init__(self, build, work, backend, transport, given):
         self.build, self.work, self.backend = build, work, backend
         self.models = models(given("MODELS") or "", given("STEPS") or "")
         self.description = ""
         self.given_peak = given("PEAK") or ""
-        self.peak = peak("", self.given_peak)  # what is wrong with it is said at once
+        self.peak = peak("", self.given_peak)  # reports errors in it at once
         self.layouts = {name: one for name, one in LAYOUTS.items() if not transport or ("nccl" in one[4]) == (transport == "nccl")}
 
     def find(self, description):
-        """Asks what there is: the GPU, and programs over NCCL."""
+        """Finds out what exists: the GPU, and programs over NCCL."""
         self.description, self.peak = description, peak(description, self.given_peak)
         there = count_of()
         self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
@@ -117,7 +119,7 @@ class Bench:
         return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "bytes": max(rank["peak_bytes"] for rank in lines[-1]["ranks"])}
 
     def why_not(self, amp):
-        """Nothing where a run in this arithmetic trains."""
+        """Returns nothing if a run in this precision trains."""
         layout = next(iter(self.layouts))
         return steps.why_no(self.build, self.work, amp, self.program(layout), LAYOUTS[layout][2:4])
 
@@ -158,7 +160,7 @@ class Bench:
               + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's is not known: PEAK="))
         others = [self.row(cases[name], f"{name}, {who}", runs[who]) for name, runs in found.items() for who in list(runs)[1:]]
         if others:
-            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "aim", ""],
+            table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "target", ""],
                   [self.beside(rows[other.name.partition(", ")[0]], other) for other in others])
         self.show_aims(cases, rows)
         return [*rows.values(), *others]
@@ -180,10 +182,10 @@ class Bench:
             if name in aims.MFU and share is not None:
                 lines.append([f"{name}, MFU, %", f"{share:.1f}", *aims.least(share, aims.MFU[name])])
         if lines:
-            table("aims of the step on a GPU", ["", "measured", "aim", ""], lines)
+            table("targets of the step on a GPU", ["", "measured", "target", ""], lines)
 
     def show_idle(self, cases):
-        """How much of a step no kernel and no copy runs, where Nsight Systems is there to say it."""
+        """The part of a step in which neither kernels nor copies run, if Nsight Systems is installed."""
         alone = {name: case for name, case in cases.items() if case.layout == "one rank"}
         cases = {name: case for name, case in alone.items() if case.amp == SHARED} or alone
         if not cases:
@@ -196,6 +198,6 @@ class Bench:
         for name, case in cases.items():
             seconds = self.run(case, [*program, f"{self.work}/idle"])["seconds"][steps.WARM_UP:]
             found.append(Row("idle", name, "%", [idle.share(program[0], f"{self.work}/idle.nsys-rep", sum(seconds))]))
-        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "aim", ""],
+        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "target", ""],
               [[row.name, f"{row.median():.1f}", *aims.most(row.median(), aims.IDLE)] for row in found])
         return found

@@ -1,4 +1,5 @@
-"""How the cost of a step grows with each size of the model, on one rank: measured, and beside it what the counts of cost.py give."""
+"""Measures how the cost of a step grows with each size of the model, on one rank, and compares it
+with the counts of cost.py."""
 import math
 import os
 import sys
@@ -31,7 +32,7 @@ def calibrated(model, profile):
 
 
 def slope(points, values):
-    """By which power a value grows between neighbours; none for the first."""
+    """The exponent with which a value grows between neighbours; none for the first."""
     return [""] + [f"{math.log(values[i] / values[i - 1]) / math.log(points[i] / points[i - 1]):.2f}" for i in range(1, len(points))]
 
 
@@ -72,7 +73,7 @@ def show(work, axis, middle, runs):
 
 
 def plot(work, axis, lines):
-    """Two pictures side by side, as SVG; the numbers are kept beside them."""
+    """Two pictures side by side, as SVG; stores the numbers beside them."""
     data, picture = f"{work}/growth-{axis}.dat", f"{work}/growth-{axis}.svg"
     with open(data, "w", encoding="utf-8") as file:
         file.write(f"# {axis}, ms at best, median, on paper, MB of tensors, on paper\n")

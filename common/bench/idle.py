@@ -1,4 +1,4 @@
-"""How long a GPU did nothing: from what Nsight Systems (nsys) recorded of a run."""
+"""How long a GPU was idle, from what Nsight Systems (nsys) recorded of a run."""
 import csv
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from rows import fail
 
 
 def nsys():
-    """The words before a command that is to be recorded; behind them comes the file. None where there is no nsys."""
+    """The words before a command to record; the file follows them. None without nsys."""
     program = shutil.which("nsys")
     return [program, "profile", "--trace=cuda", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", "-o"] if program else None
 
@@ -32,7 +32,7 @@ def spans_in(text):
 
 
 def share(program, record, seconds):
-    """Per cent of the last `seconds` of what a run's kernels took in which there was none of them."""
+    """The percentage of a run's last `seconds` in which no kernel ran."""
     done = subprocess.run([program, "stats", "--report", "cuda_gpu_trace", "--format", "csv", "--force-export=true", "--output", "-", record],
                           capture_output=True, text=True, check=False)
     spans = spans_in(done.stdout)

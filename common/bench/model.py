@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""make model: how long would a training step take on N ranks, and which layout is best?
+"""make model: predicts the time of a training step on N ranks, and the best layout.
 
     model.py BUILD     with NTASKS TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the environment
 
-Without CLUSTER this machine is measured first (one rank alone, two at a time, an all-reduce by size), the prediction for 1, 2 and
-4 ranks is set beside the measurement, and then NTASKS ranks of this machine are predicted. BACKEND=cuda measures its GPU. CLUSTER=file.json
-describes another one, as clusters/*.json do; with BACKEND=cuda its links, and the compute of the GPU here. WEAK=1 is the weak scaling of
-Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside what was published) or with the kit's pattern on another.
+Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
+compares predictions and measurements for 1, 2 and 4 ranks, then predicts NTASKS ranks of this
+machine. BACKEND=cuda measures its GPU. CLUSTER=file.json describes another machine, like
+clusters/*.json; with BACKEND=cuda, its links and the compute rate of this GPU. WEAK=1 predicts the
+weak scaling of Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside the published figures)
+or with the kit's communication on another.
 """
 import dataclasses
 import os
@@ -70,7 +72,7 @@ def run(build, work, model, tp=1, dp=1):
 
 
 def rates_here(build, work, model, copies=1):
-    """Those of a rank beside others of its kind: cores share caches, memory and power."""
+    """The rates of a rank beside others of its kind: cores share caches, memory and power."""
     with ThreadPoolExecutor() as pool:
         runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
     return steps.rates(model, runs[0]["profile"])
@@ -141,7 +143,7 @@ def show_layouts(model, ranks, cluster_for, only_tp):
 
 
 def with_compute_of_here(build, work, model, cluster):
-    """Its links and memory, and the rates of the GPU here."""
+    """The cluster's links and memory, with the rates of the GPU here."""
     steps.prepare(work)
     found = rates_here(build, work, model)
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")

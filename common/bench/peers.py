@@ -1,4 +1,5 @@
-"""The PyTorches that the kit's step is measured beside: the distribution's, and the newest, which is kept below the build folder."""
+"""The versions of PyTorch with which the kit's step is compared: the distribution's, and the
+newest, installed below the build folder."""
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ def said_last(done):
 
 
 def version_of(python, first=""):
-    """Of the PyTorch that this Python has, or None; and what was wrong. `first`: what it must be able to do."""
+    """The version of this Python's PyTorch, or None; and the error. `first`: what it must be able to do."""
     try:
         done = subprocess.run([python, "-c", f"import torch; {first} print(torch.__version__)"], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -26,10 +27,10 @@ def version_of(python, first=""):
 
 
 def install(folder):
-    """What went wrong, or nothing. pip shows how far it is."""
+    """Returns the error, or nothing. pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"]), "torch"]
-    # pytorch.org has it without CUDA, a tenth of the size.
+    # pytorch.org offers it without CUDA, at a tenth of the size.
     for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
         for command in attempt:
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
@@ -42,7 +43,7 @@ def install(folder):
 
 
 def newest(build):
-    """The Python of an environment with the PyTorch that was the newest when it was made; and what went wrong."""
+    """The Python of an environment with the PyTorch that was newest when it was made; and the error."""
     folder = f"{build}/venv-torch"
     if not os.path.exists(f"{folder}/complete"):
         print(f"PyTorch   the newest is being installed in {folder}, once: 0.2 GB to download, or 3 GB where pytorch.org "
@@ -93,9 +94,9 @@ def find_on_gpu(given):
 
 
 def step(python, sizes, layout, amp, vocabulary, where="cpu"):
-    """What torch_twin.py prints of one run."""
+    """The output of torch_twin.py for one run."""
     ranks, tp, threads = layout
-    # What makes PyTorch fastest: memory that stays, threads that do not spin.
+    # PyTorch's fastest settings: memory is kept, threads do not spin.
     tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
                  MALLOC_TRIM_THRESHOLD_=str(16 << 30))
     command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp, where]

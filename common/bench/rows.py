@@ -1,4 +1,4 @@
-"""What was measured, as rows: printed as tables, kept in a file, compared with what a file keeps."""
+"""Measurements as rows: printed as tables, stored in a file, compared with stored ones."""
 import json
 import math
 import os
@@ -25,12 +25,12 @@ class Row:
 
 
 def fail(text, hint):
-    """Ends the program as everything in the kit does on bad input."""
+    """Ends the program on bad input, as everywhere in the kit."""
     sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
 
 
 def whole_number(name, default, what="a number from 1 on"):
-    """That of the environment."""
+    """The number of rounds, from the environment."""
     text = os.environ.get(name) or str(default)
     if not text.isdigit() or int(text) < 1:
         fail(f"{name} cannot be '{text}'", f"it is {what}: {name}={default}")
@@ -38,7 +38,7 @@ def whole_number(name, default, what="a number from 1 on"):
 
 
 def said(*command, what=None, **more):
-    """What a command prints. @param what names it where it fails, which ends the program"""
+    """A command's output. @param what its name for the error, which ends the program"""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
@@ -48,14 +48,14 @@ def said(*command, what=None, **more):
 
 
 def number(value):
-    """Four digits that mean something."""
+    """Four significant digits."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}" if value >= 0.001 or value == 0 else f"{value:.2e}"
 
 
 def table(title, heads, lines):
-    """The first column is words, the others are numbers."""
+    """The first column is text, the others are numbers."""
     widths = [max(len(str(line[i])) for line in [heads, *lines]) for i in range(len(heads))]
     print(f"\n{title}")
     for line in [heads, *lines]:
@@ -65,13 +65,13 @@ def table(title, heads, lines):
 
 
 def show(title, rows, *notes):
-    """A table of rows, all of one unit each: the best, the median, and the notes of these names."""
+    """A table of rows with the same unit: the best, the median, and the named notes."""
     table(title, ["", "unit", "best", "median", *notes],
           [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
 
 
 def must_be_writable(path):
-    """Said before minutes of work."""
+    """Reports errors before minutes of work."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         cannot_write(path, "it is a folder")
@@ -84,7 +84,7 @@ def cannot_write(path, why):
 
 
 def save(path, machine, rows):
-    """Writes beside and renames."""
+    """Writes a temporary file and renames it."""
     beside = f"{path}.{os.getpid()}"
     try:
         with open(beside, "w", encoding="utf-8") as file:
@@ -112,7 +112,7 @@ def load(path):
 
 
 def compare(path, machine, rows):
-    """Now against then. Two figures differ when their ranges do not overlap: less than that is noise."""
+    """Compares with an earlier run. Two figures differ if their ranges do not overlap; otherwise the difference is noise."""
     other, before = load(path)
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The whole training step: the kit's, and PyTorch's beside it, in alternating runs."""
+"""Measures training steps: the kit's, alternating with PyTorch's."""
 import json
 import os
 import random
@@ -36,7 +36,7 @@ WAITED = "waiting for other ranks"
 
 
 def kind_of(what):
-    """What a profile's line is to be counted as."""
+    """The category of a line of a profile."""
     if what == WAITED:
         return "waiting"
     return "communication" if what in SENT else KINDS.get(what, "element-wise")
@@ -50,7 +50,7 @@ def backend():
 
 
 def prepare(work):
-    """What a run on this machine needs."""
+    """The environment of a run on this machine."""
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     write_data(work)
@@ -122,7 +122,7 @@ def spent_in(profile):
 
 
 def rates(model, profile):
-    """Those of one rank, for a cost.Cluster, from what its operations took."""
+    """The rates of one rank, for a cost.Cluster, from the times of its operations."""
     seconds = {kind: max(1e-9, ms / 1e3) for kind, ms in spent_in(profile).items()}
     counted, (linear, attention) = cost.step(cost.UNIT, model, 1, 1), model.work()
     return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
@@ -131,7 +131,7 @@ def rates(model, profile):
 
 
 def why_no(build, work, amp, program=None, stack=ALL_LABS):
-    """Nothing where a run with this AMP trains; or else the program's word on it."""
+    """Returns nothing if a run with this AMP trains; otherwise the program's error."""
     command = ["common/train/launch.sh", "1", *stack, program or f"{build}/train", "--cache", f"{build}/cache", "--test", "", "--layers", "1",
                "--hidden-dim", "8", "--heads", "1", "--seq", "8", "--steps", "1", "--amp", amp, *data_in(work)]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
@@ -150,14 +150,14 @@ def names():
 
 
 def called(words):
-    """The rows with all of these words in their names; but those of a layout when it is named in full, such as "2x128 serial"."""
+    """The rows whose names contain all these words; but a layout named in full, such as "2x128 serial", selects only its own rows."""
     layout = " ".join(word for word in words.split() if word not in AMPS)
     return {name for name, case in names().items() if set(words.split()) <= set(name.split()) and
             (layout not in names() or layout == f"{case[0]} {case[1]}")}
 
 
 def wanted(part, amps=AMPS):
-    """What `part` chooses, or one of its parts between commas: {name: (model, layout, AMP)}."""
+    """The rows that `part`, or one of its comma-separated parts, selects: {name: (model, layout, AMP)}."""
     chosen = set().union(*(called(words) for words in part.split(",")))
     found = {name: case for name, case in names().items() if name in chosen and case[2] in amps}
     if not found:
@@ -193,7 +193,7 @@ def useful_of(sizes):
     """Floating-point operations that a step needs, 2 a multiply-add; the table is looked up. Backward takes twice what forward does,
     but in the last block, where the first position of a text alone has a gradient: there keys and values alone have products."""
     layers, hidden, _, seq, batch, _ = sizes
-    block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, a token
+    block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, per token
     return batch * seq * (block * (1 + 3 * (layers - 1)) + 8 * hidden ** 2)
 
 
@@ -214,7 +214,7 @@ def step_row(name, runs, peak):
 
 
 def against_torch(row, runs, version):
-    """A line of the table: times, their ratio, memory, each with its aim."""
+    """A line of the table: times, their ratio, memory, each with its target."""
     other = Row("step", f"{row.name}, PyTorch {version}", "ms", times(runs[version]))
     ratio, aim = other.median() / row.median(), aims.ratio(row.name, version)
     mine, its = megabytes(runs["kit"]), megabytes(runs[version])
@@ -224,7 +224,7 @@ def against_torch(row, runs, version):
 
 
 def show_aims(rows, found, peak):
-    """Those that need no PyTorch, of the rows that were measured. @param rows by name"""
+    """The targets that need no PyTorch, for the measured rows. @param rows by name"""
     lines = [[f"{name}, share of the peak, %", f"{share_of_peak(rows[name], peak):.0f}", *aims.least(share_of_peak(rows[name], peak), aim)]
              for name, aim in aims.PER_CENT_OF_PEAK.items() if name in rows]
     for name, aim in aims.SPEED_UP.items():
@@ -235,18 +235,18 @@ def show_aims(rows, found, peak):
     lines += [[f"{name}, MB a rank", number(megabytes(found[name]["kit"])), *aims.most(megabytes(found[name]["kit"]), aim)]
               for name, aim in aims.MEGABYTES.items() if name in found]
     if lines:
-        table("aims of the step alone", ["", "measured", "aim", ""], lines)
+        table("targets of the step alone", ["", "measured", "target", ""], lines)
 
 
 def show_steps(found, peak):
-    """Prints the tables; returns what is kept: times and memory, the kit's and PyTorch's."""
+    """Prints the tables; returns what to store: times and memory, the kit's and PyTorch's."""
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
     show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s",
          "of the peak", "peak MB a rank", "of tensors")
     compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
     if compared:
         table("against PyTorch, in alternating runs: ms a step, ratios of them, MB a rank",
-              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "aim", "", "its MB", "imported", "the kit's",
+              ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "target", "", "its MB", "imported", "the kit's",
                ""], [line for _, line in compared])
     show_aims(mine, found, peak)
     memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)
@@ -255,7 +255,7 @@ def show_steps(found, peak):
 
 
 def show_profiles(found):
-    """Where the time of rank 0 goes in the fastest run, by kind; and of the reduction over the replicas what was not hidden."""
+    """Where rank 0's time goes in the fastest run, by category; and the part of the reduction that was not hidden."""
     lines = []
     for name, runs in found.items():
         profile = min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The training step of the kit's BERT in PyTorch: the same sizes, layouts and optimiser, for `make bench VS=torch`.
+"""The training step of the kit's BERT in PyTorch, with the same sizes, layouts and optimiser, for
+`make bench VS=torch`.
 
     torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|tf32|bf16|fp16 cpu|cuda-eager|cuda-compiled
 
-prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank, what it was when PyTorch
-had been imported, and on a GPU (one rank) what its tensors took there at most. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f and g around them;
-replicas are DistributedDataParallel's. PyTorch is given what makes it fastest here: foreach or fused AdamW, its own attention
-kernel where it has one (flash attention on a GPU in 16 bits: no mask is given there, since nothing is padding), gradients that live
-in the buckets. bf16 and fp16 are its autocast, fp16 with its gradient scaler.
+Prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank,
+its resident memory after importing PyTorch and, on a GPU (one rank), the peak memory of its
+tensors. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f
+and g around them; replicas are DistributedDataParallel's. PyTorch uses what is fastest here:
+foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in 16 bits,
+without a mask, because nothing is padding), gradients that live in the buckets. bf16 and fp16 are
+its autocast, fp16 with its gradient scaler.
 """
 import json
 import resource
@@ -23,13 +26,13 @@ from torch.nn import functional
 
 
 class Split:
-    """The tensor-parallel group of this rank; with one rank nothing is exchanged."""
+    """This rank's tensor-parallel group; with one rank, nothing is sent."""
 
     def __init__(self, tp, group):
         self.tp, self.group = tp, group
 
     def sum(self, x):
-        """In place. gloo sums bf16 since PyTorch 2 only."""
+        """In place. gloo sums bf16 only since PyTorch 2."""
         if x.dtype == torch.bfloat16 and torch.__version__ < "2":
             wide = x.float()
             dist.all_reduce(wide, group=self.group)
@@ -52,7 +55,7 @@ class Split:
         return x
 
     def gather(self, x):
-        """Concatenates the last dimension over the group; backward keeps the own part."""
+        """Concatenates along the last dimension over the group; backward keeps this rank's part."""
         if self.tp == 1:
             return x
         parts = [torch.empty_like(x) for _ in range(self.tp)]
@@ -134,7 +137,7 @@ def peak_bytes():
 
 
 def gradient_scaler(amp):
-    """Does nothing but for fp16."""
+    """Does nothing except in fp16."""
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 
@@ -146,7 +149,7 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
     torch.backends.cuda.matmul.allow_tf32 = amp == "tf32"
     torch.manual_seed(1)
     tp_groups, dp_groups = [None] * ranks, [None] * ranks
-    if ranks > 1:  # every rank makes all groups
+    if ranks > 1:  # every rank must make all groups
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
         tp_groups = [dist.new_group(list(range(i, i + tp))) for i in range(0, ranks, tp)]
         dp_groups = [dist.new_group(list(range(i, ranks, tp))) for i in range(tp)]

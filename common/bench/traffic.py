@@ -1,4 +1,5 @@
-"""What a step sends, summed over the ranks, beside the formula of lab 11, and the memory of a rank."""
+"""Compares what a step sends, summed over the ranks, with the formula of lab 11; and measures the
+memory of a rank."""
 from rows import Row, table
 from steps import train
 

@@ -1,7 +1,8 @@
 /** @file
- * A checkpoint on the disk, for training and for build/checkpoint alike: nothing here knows MPI or a model.
+ * Checkpoints on disk, for training and for build/checkpoint. This room knows neither MPI nor
+ * models.
  *
- *     SAVE/step-000120/index.json                what was saved, and how it is cut (CheckpointIndex)
+ *     SAVE/step-000120/index.json                what was saved, and how it is split (CheckpointIndex)
  *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's m/NAME,
  *                                                v/NAME; of rank 0 alone also what is whole on every rank
  *         /.step-000130.partial/                 one that is being written, or was when the run was killed
@@ -26,7 +27,8 @@ Checksum checksum_of(const void *bytes, size_t count);
 
 /* ---- safetensors.c: writing ---------------------------------------------------------------------------- */
 
-/** One tensor of a file in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch's world reads:
+/** One tensor of a file in the safetensors format (https://huggingface.co/docs/safetensors), which
+ * PyTorch users read:
  *
  *     8 bytes    N, little-endian
  *     N bytes    JSON: {"__metadata__": {"key": "text", "xxh3:name": "0123456789abcdef", ...},
@@ -39,22 +41,24 @@ Checksum checksum_of(const void *bytes, size_t count);
 typedef struct SafeTensor {
     const char *name; /**< "weight/blocks.0.norm.weight" */
     Shape shape;      /**< of the tensor in this file */
-    int64_t begin;    /**< its place behind the header, in bytes; not looked at in writing */
+    int64_t begin;    /**< its offset after the header, in bytes; ignored in writing */
 } SafeTensor;
 
 /** A file that is being written. */
 typedef struct SafetensorsWriter SafetensorsWriter;
 
-/** Begins a file for `path`, and writes the header.
- *  `tensors` [count] stand in the order in which their numbers will come; `metadata` is key, text, key, text, ..., NULL.
- *  @return NULL with `problem` when it cannot be created; otherwise to be ended with safetensors_end */
+/** Begins a file for `path` and writes the header. `tensors` [count] are in the order in which
+ *  safetensors_put() will write them; `metadata` is key, text, key, text, ..., NULL.
+ *  @return NULL with `problem` if the file cannot be created; otherwise a writer that
+ *  safetensors_end frees */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
                                      const char *const *metadata, Problem *problem);
 
 /** Appends all numbers of the next tensor. What goes wrong is said by safetensors_end. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
-/** Gives the file its name once it is on the disk, and frees the writer. On failure, now or before, what stood at the path stays. */
+/** Renames the file once it is on disk, and frees the writer. If this or an earlier write has
+ *  failed, the old file stays. */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 
 /** Ends it without a trace, and frees the writer. */
@@ -62,13 +66,13 @@ void safetensors_drop(SafetensorsWriter *writer);
 
 /* ---- safetensors.c: reading ---------------------------------------------------------------------------- */
 
-/** An open file, its header checked. */
+/** An open file with a valid header. */
 typedef struct Safetensors {
-    int fd;                /**< of the file, open for reading */
-    char *path;            /**< that it was opened with */
-    int64_t size, data;    /**< of the file, and where the tensors begin */
+    int fd;                /**< open for reading */
+    char *path;            /**< the path of the file */
+    int64_t size, data;    /**< size of the file, and offset of the first tensor */
     struct json_t *header; /**< owns the names */
-    int count;             /**< how many tensors it has */
+    int count;             /**< the number of tensors */
     SafeTensor *tensors;   /**< [count], in the order of their data */
     bool has_checksums;    /**< then each of its tensors has one */
 } Safetensors;
@@ -78,10 +82,10 @@ typedef struct Safetensors {
  * checksum are a problem.
  *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
 Safetensors *safetensors_open(const char *path, Problem *problem);
-/** Closes the file and frees what belongs to it. */
+/** Closes the file and frees everything that belongs to it. */
 void safetensors_close(Safetensors *file);
 
-/** NULL if there is no tensor of this name. It belongs to the file. */
+/** The tensor of this name, which belongs to the file; NULL if there is none. */
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 
 /** The text of this key in __metadata__, or NULL. */
@@ -92,14 +96,15 @@ const char *safetensors_metadata(const Safetensors *file, const char *key);
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem);
 
-/** A shape as JSON has it, [2,3]; the caller's. */
+/** A shape as JSON, [2,3]; the caller owns it. */
 struct json_t *shape_to_json(Shape shape);
-/** Reads one. @return how many numbers it has, or -1: it is no shape, or more than a file can have */
+/** Reads a shape. @return the number of elements, or -1 if it is not a shape or too large for a
+ *  file */
 int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
 
 /* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
 
-/** The whole numbers that must be those of the run that resumes. */
+/** Integers that must equal those of the run that resumes. */
 typedef enum Fitting {
     FIT_LAYERS,     /**< LAYERS */
     FIT_HIDDEN,     /**< HIDDEN_DIM */
@@ -114,49 +119,50 @@ typedef enum Fitting {
     FITTINGS,       /**< how many there are */
 } Fitting;
 
-/** A parameter, as index.json has it. */
+/** A parameter in index.json. */
 typedef struct SavedParameter {
     char *name;          /**< "blocks.0.feed_forward.up.weight" */
-    Shape shape;         /**< of the undivided parameter */
+    Shape shape;         /**< the full shape */
     Placement placement; /**< whole() or shard(dim) */
 } SavedParameter;
 
-enum { DATA_KEY_SIZE = 17 }; /**< bytes of a checksum in hexadecimal digits, and its end */
+enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator */
 
-/** What index.json says: all of a checkpoint but the numbers of its tensors. */
+/** The contents of index.json: a whole checkpoint except its tensors' numbers. */
 typedef struct CheckpointIndex {
-    int64_t step; /**< steps done; with rows and batch this is the sampler's position too */
-    int tp;       /**< into how many parts the shards are cut */
+    int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
+    int tp;       /**< the number of parts that shards are split into */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
-    double loss_scale;              /**< of the gradient scaler; 0 where there is none */
-    int64_t good_steps;             /**< since it was changed */
-    char data_key[DATA_KEY_SIZE];   /**< of the contents of the training data */
-    double loss_sum, correct, seen; /**< of the epoch so far */
-    int count;                      /**< of `parameters` */
+    double loss_scale;              /**< of the gradient scaler; 0 if there is none */
+    int64_t good_steps;             /**< steps since the scale changed */
+    char data_key[DATA_KEY_SIZE];   /**< checksum of the training data */
+    double loss_sum, correct, seen; /**< sums of the epoch so far */
+    int count;                      /**< length of `parameters` */
     SavedParameter *parameters;     /**< [count] */
 } CheckpointIndex;
 
-/** Writes FOLDER/index.json, on the disk when it returns true. */
+/** Writes FOLDER/index.json. When it returns true, the file is on disk. */
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);
 
 /** Fills `index`; on success to be freed with checkpoint_index_clear. One that does not match its checksum is a problem; an
  * older kit has written none. */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
-/** Frees what the index holds, not the record itself. */
+/** Frees what the index holds, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Is everything of `run` as in `saved`, but for step, layout, parameters and sums? Otherwise false. */
+/** Does `run` equal `saved`, apart from step, layout, parameters and sums? Otherwise returns false
+ *  with `problem`. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem);
 
-/** NULL if there is none. */
+/** The parameter of this name, or NULL. */
 const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name);
 
-/* ---- checkpoint_folder.c: folders that come and go whole ----------------------------------------------- */
+/* ---- checkpoint_folder.c: folders that appear and disappear as a whole --------------------------------- */
 
-/** A path, by value; one that was too long is so still, and nothing is found there. */
+/** A path, by value. A path that is too long stays too long, so that nothing is found there. */
 typedef struct Path {
     char text[PATH_MAX + 1]; /**< "" for none */
 } Path;
@@ -170,51 +176,52 @@ Path checkpoint_path(const char *folder, int64_t step, bool partial);
 /** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
 int64_t checkpoint_newest(const char *folder, int64_t limit);
 
-/** The newest checkpoint in FOLDER, or FOLDER itself where it is one, or an empty path. */
+/** The newest checkpoint in FOLDER, FOLDER itself if it is one, or an empty path. */
 Path checkpoint_find(const char *folder);
 
 /** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty path. */
 Path checkpoint_before(const char *checkpoint);
 
-/** Makes FOLDER where it is missing, takes its lock, proves that it can be written, and removes what a killed
- * run left half-written.
+/** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes what a
+ * killed run left half-written.
  *  @return the lock, to be closed at the end of the run; NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 
-/** Makes the empty partial folder of this step. */
+/** Creates the empty partial folder of this step. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Gives the partial folder of this step its name; then removes all complete ones but the newest two. */
+/** Renames the partial folder of this step, then removes all complete ones except the newest
+ *  two. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
-/** Removes the partial folder of this step, if it is there. */
+/** Removes the partial folder of this step, if it exists. */
 void checkpoint_abandon(const char *folder, int64_t step);
 
-/* ---- checkpoint_read.c: parts of tensors, out of the files that hold them ------------------------------ */
+/* ---- checkpoint_read.c: parts of tensors, from the files that hold them -------------------------------- */
 
 /** An open checkpoint. */
 typedef struct SavedModel {
-    CheckpointIndex index; /**< what index.json says */
+    CheckpointIndex index; /**< the contents of index.json */
     Safetensors **file;    /**< [index.tp] */
     char *folder;          /**< that it was opened in */
 } SavedModel;
 
-/** What the names of a parameter's tensors begin with in the files: "weight"; with AdamW there are three. */
+/** The prefixes of a parameter's tensors in the files: "weight"; with AdamW there are three. */
 enum { SAVED_STATES = 3 }; /**< at most */
 /** "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
 
-/** "m/blocks.0.norm.weight", the caller's. */
+/** "m/blocks.0.norm.weight"; the caller frees it. */
 char *saved_name(int state, const char *parameter);
-/** How many states a parameter of this checkpoint has: 1 or 3. */
+/** The number of states per parameter in this checkpoint: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
 /** FOLDER/rank-0-of-2.safetensors. */
 Path shard_path(const char *folder, int rank, int tp);
 
-/** Opens the checkpoint in FOLDER: the index and all files, whose shapes must add up to what the index says.
- *  @return NULL with `problem`, whose hint names an older checkpoint beside it that is whole; otherwise the
- * caller's */
+/** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
+ *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it; otherwise a
+ * record that the caller frees with saved_model_close */
 SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);

@@ -1,4 +1,4 @@
-/* The SAVE folder: its checkpoints, its lock. */
+/* The SAVE folder: its checkpoints and its lock. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ Path checkpoint_path(const char *folder, int64_t step, bool partial)
     return path_in(folder, name);
 }
 
-/* Waits until the names in FOLDER are on the disk. */
+/* Waits until FOLDER's directory entries are on disk. */
 static bool folder_sync(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static bool folder_sync(const char *folder)
     return good;
 }
 
-/* The step that a name in FOLDER stands for, or -1. */
+/* The step in a name in FOLDER, or -1. */
 static int64_t step_of(const char *name, bool partial)
 {
     int64_t step = -1;
@@ -89,7 +89,7 @@ Path checkpoint_before(const char *checkpoint)
     return found;
 }
 
-/* Whatever else somebody put there stays, and the folder with it. */
+/* Leaves other people's files alone, and then the folder too. */
 static bool is_ours(const char *name)
 {
     return !fnmatch("index.json*", name, 0) || !fnmatch("rank-*-of-*.safetensors*", name, 0);
@@ -159,7 +159,8 @@ bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
                        "the checkpoint cannot be written: %s", strerror(errno));
 }
 
-/* A checkpoint loses its name before it loses a file, so that what has a name is complete at any moment. */
+/* Renames a checkpoint before it removes the files, so that named checkpoints are always
+ * complete. */
 static void remove_older(const char *folder)
 {
     int kept = 0;

@@ -1,4 +1,4 @@
-/* index.json: writing, reading, and does a run go on from it? */
+/* index.json: writing, reading, and whether a run can resume from it. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { VERSION = 1 };
 static const char format[] = "balise checkpoint";
 static const char index_name[] = "index.json";
 
-/* Where a number stands in index.json, and what it is called for people. */
+/* The key of a number in index.json, and its name for people. */
 static const struct {
     const char *section, *key, *title;
 } fitting[FITTINGS] = {
@@ -140,7 +140,7 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     const char *found, *optimizer, *data;
     int version;
     json_int_t step, optimizer_steps, good_steps = 0;
-    double loss_scale = 1; /* only a run in fp16 has written one */
+    double loss_scale = 1; /* only a run in fp16 writes it */
     if (json_unpack(
             all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}, s?{s:F, s:I}}",
             "format", &found, "version", &version, "step", &step, "tp", &index->tp, "sampler",
@@ -208,7 +208,7 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
     return NULL;
 }
 
-/* ---- does a run go on from it? ------------------------------------------------------------------------- */
+/* ---- can a run resume from it? ------------------------------------------------------------------------ */
 
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem)

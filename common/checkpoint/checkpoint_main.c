@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* No lab is linked here that could misuse a function; those of tensor.h want to know whom to tell. */
+/* Required by tensor.h; here no lab is linked that could misuse a function. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
@@ -101,7 +101,7 @@ static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem
     return NULL;
 }
 
-/* One undivided parameter at a time, so that no more than the largest is ever in memory. */
+/* One full parameter at a time, so that memory never holds more than the largest. */
 static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)
 {
     for (int i = 0; i < saved->index.count; i++) {
@@ -140,7 +140,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     else if (writer)
         safetensors_drop(writer);
     if (good)
-        printf(_("merged      %s: %d undivided parameters of step %" PRId64 "\n"), out,
+        printf(_("merged      %s: %d full parameters of step %" PRId64 "\n"), out,
                saved->index.count, saved->index.step);
     if (saved)
         saved_model_close(saved);
@@ -149,7 +149,8 @@ static bool merge(const char *folder, const char *out, Problem *problem)
 
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
-/* The largest difference of two states of one parameter; -1 with `problem` where they cannot be compared. */
+/* The largest difference between two states of one parameter; -1 with `problem` if they cannot be
+ * compared. */
 static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p,
                     Problem *problem)
 {
@@ -162,14 +163,14 @@ static double apart(const SavedModel *a, const SavedModel *b, const SavedParamet
     real *x = undivided(a, p, problem), *y = x ? undivided(b, other, problem) : NULL;
     double largest = y ? 0 : -1;
     for (int64_t i = 0, count = shape_count(p->shape); y && i < count; i++)
-        if (!(fabs((double)x[i] - (double)y[i]) <= largest)) /* written so that NaN is seen */
+        if (!(fabs((double)x[i] - (double)y[i]) <= largest)) /* detects NaN too */
             largest = fabs((double)x[i] - (double)y[i]);
     free(x);
     free(y);
     return largest;
 }
 
-/* Prints the largest difference of any weight, whatever the layouts of the two. */
+/* Prints the largest difference of any weight. The two checkpoints may have different layouts. */
 static bool compare(const char *folder_a, const char *folder_b, Problem *problem)
 {
     SavedModel *a = open_newest(folder_a, problem), *b = a ? open_newest(folder_b, problem) : NULL;
@@ -193,7 +194,7 @@ int main(int argc, char **argv)
     language_begin();
     Problem problem = {0};
     bool good;
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
     if (argc == 3 && !strcmp(argv[1], "info"))
         good = info(argv[2], &problem);
     else if (argc == 4 && !strcmp(argv[1], "merge"))

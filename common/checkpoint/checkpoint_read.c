@@ -1,4 +1,4 @@
-/* Opening a checkpoint, and reading parts of its tensors. */
+/* Opens a checkpoint, and reads parts of its tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ static int holders(const CheckpointIndex *index, const SavedParameter *p)
     return p->placement.kind == SHARD ? index->tp : 1;
 }
 
-/* This rank's part of a parameter; it begins where that of the rank before ends. NULL if it is missing. */
+/* This rank's part of a parameter, which must begin where the previous rank's ends. NULL if it is
+ * missing. */
 static const SafeTensor *part_in(const SavedModel *saved, int rank, int state,
                                  const SavedParameter *p)
 {
@@ -201,7 +202,7 @@ bool saved_model_has_checksums(const SavedModel *saved)
 
 enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
 
-/* Where a part lies in the undivided tensor, by dimension; one of fewer has others of size 1 before its own. */
+/* The range of a part in the full tensor, by dimension; missing leading dimensions have size 1. */
 typedef struct Box {
     Range range[DIMS];
 } Box;
@@ -224,7 +225,7 @@ static int64_t extent(const Box *box, int from)
     return count;
 }
 
-/* Copies what two boxes have in common, from their dimension i on. */
+/* Copies the intersection of two boxes, from dimension i on. */
 static void copy_common(const Box *from, const real *x, const Box *to, real *y, int i)
 {
     Range a = from->range[i], b = to->range[i];

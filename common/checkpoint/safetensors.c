@@ -1,4 +1,4 @@
-/* Writing, and reading: nothing that a file says is believed before it was held against the file's size. */
+/* Writes and reads safetensors. Checks everything in a file against the file's size before use. */
 #include "checkpoint/checkpoint.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/language.h"
 
-/* The header's key of what is no tensor, and the format's name for `real`. */
+/* The header's key that is not a tensor, and the format's name for `real`. */
 #define METADATA "__metadata__"
 #define DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
 /* Before a tensor's name: the key of its checksum among the metadata. */
@@ -236,14 +236,14 @@ static int by_place(const void *a, const void *b)
 {
     const SafeTensor *x = a, *y = b;
     int64_t p = x->begin, q = y->begin;
-    if (p == q) { /* one of no numbers comes first */
+    if (p == q) { /* tensors without elements come first */
         p = shape_count(x->shape);
         q = shape_count(y->shape);
     }
     return (p > q) - (p < q);
 }
 
-/* One after the other, without gaps, to the end of the file. */
+/* Consecutive, without gaps, to the end of the file. */
 static bool check_places(const Safetensors *file, Problem *problem)
 {
     int64_t end = 0, there = file->size - file->data;

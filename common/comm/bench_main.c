@@ -1,6 +1,7 @@
-/* build/bench-collectives, under mpirun: what a collective of the kit takes, by size. A line each on rank 0: its name, the
- * bytes that each rank brings, and the microseconds of several samples, each the mean of many calls and the slowest rank's.
- * An argument: the most bytes. Not a test: nothing is compared. */
+/* build/bench-collectives, under mpirun: measures the kit's collectives by size. Rank 0 prints a
+ * line for each: its name, the bytes that each rank contributes, and the microseconds of several
+ * samples. Each sample is the mean of many calls, on the slowest rank. The argument is the largest
+ * size in bytes. Not a test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ static void measure(Group *group, const char *name,
     calls = calls > 200 ? 200 : calls;
     if (group_rank(group) == 0)
         printf("%s %lld", name, (long long)bytes);
-    for (int sample = -1; sample < SAMPLES; sample++) { /* the first one touches the memory */
+    for (int sample = -1; sample < SAMPLES; sample++) { /* the first call touches the memory */
         backend_wait();
         MPI_Barrier(group_comm(group));
         double begin = clock_now();

@@ -1,5 +1,5 @@
 /** @file
- * What a group is made of, and what a transport does for it. For this room alone.
+ * The members of a group, and what a transport does for it. Private to this room.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 BEGIN_C
 #include "comm/comm.h"
 
-/** How a group exchanges numbers: the functions behind those of comm.h, which count and measure. */
+/** How a group communicates: the functions behind those of comm.h, which count and measure. */
 typedef struct Transport {
     /** see comm_all_reduce() */
     void (*all_reduce)(Group *group, const real *x, real *result, int64_t count);
@@ -20,35 +20,35 @@ typedef struct Transport {
     void (*broadcast)(Group *group, real *x, int64_t count, int root); /**< see comm_broadcast() */
     void (*send)(Group *group, const real *x, int64_t count, int to);  /**< see comm_send() */
     void (*receive)(Group *group, real *x, int64_t count, int from);   /**< see comm_receive() */
-    /** see comm_all_reduce_start(); the request is the transport's to allocate */
+    /** see comm_all_reduce_start(); the transport allocates the request */
     CommRequest *(*all_reduce_start)(Group *group, real *x, int64_t count);
-    void (*wait)(CommRequest *request); /**< and frees it */
+    void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
-    void (*leave)(Group *group);        /**< gives back what joining has taken */
+    void (*leave)(Group *group);        /**< releases what joining has acquired */
 } Transport;
 
-/** A group of ranks, one communicator of MPI. Belongs to the group that it was split from. */
+/** A group of ranks with one MPI communicator. Belongs to the group that it was split from. */
 struct Group {
-    MPI_Comm comm;                     /**< a duplicate, the group's own */
-    int rank, size;                    /**< this rank's place in it, and how many there are */
+    MPI_Comm comm;                     /**< a duplicate, owned by the group */
+    int rank, size;                    /**< this rank's number in it, and the number of ranks */
     char name[32];                     /**< "tp", for tables and messages */
     Counter counter[OPERATIONS];       /**< by operation */
-    Group *first_child, *next_sibling; /**< the groups that were split from it, as a list */
-    const Transport *transport;        /**< how it exchanges numbers */
-    void *link;                        /**< the transport's own */
+    Group *first_child, *next_sibling; /**< the list of groups split from it */
+    const Transport *transport;        /**< how it communicates */
+    void *link;                        /**< the transport's own data */
 };
 
-/** The first member of each transport's own. */
+/** The first member of each transport's request. */
 struct CommRequest {
-    Group *group; /**< whose sum it is */
+    Group *group; /**< the group that sums */
 };
 
-/** Through MPI. Also of a group that NCCL cannot serve, since ranks of it share a GPU. */
+/** The transport over MPI. Also serves groups that NCCL cannot, because their ranks share a GPU. */
 extern const Transport over_mpi;
 
-/** Chooses the group's transport and joins it. Collective; the linker chooses whose this is: that of common/comm/only_mpi, or that of
- *  common/comm/nccl.
- *  `parent` is the group that this one was split from with `color` and `key`, or NULL. */
+/** Selects the group's transport and joins it. Collective. The linker selects the implementation:
+ *  common/comm/only_mpi or common/comm/nccl. `parent` is the group from which this one was split
+ *  with `color` and `key`, or NULL. */
 void transport_join(Group *group, Group *parent, int color, int key);
 
 END_C

@@ -1,4 +1,5 @@
-/* Groups: how they come about, what they are called, what they have counted; and what goes through MPI whatever the transport. */
+/* Groups: how they are made, their names and counters, and what goes through MPI with any
+ * transport. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,7 +75,7 @@ Group *group_split(Group *group, int color, int key)
 {
     MPI_Comm comm;
     group_must_exist(group, "group_split");
-    /* The others shall not wait. */
+    /* The other ranks must not be left waiting. */
     MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (color < 0)
         misuse("every rank belongs to a group: use a color of 0 or more",

@@ -1,4 +1,4 @@
-/* What is counted and measured of each exchange; the group's transport does it. */
+/* Counts and measures communication; the group's transport does the work. */
 #include <stdlib.h>
 
 #include "backend/backend.h"
@@ -12,14 +12,15 @@ static void count(Group *group, Operation operation, int64_t numbers, double beg
     counter->seconds += MPI_Wtime() - begin;
 }
 
-/* This rank's share of the 2(n-1)N numbers that an all-reduce of N costs its group of n; shares add up. */
+/* This rank's share of the 2(n-1)N elements that an all-reduce of N costs a group of n. The shares
+ * add up to that. */
 static int64_t share_of_sum(const Group *group, int64_t numbers)
 {
     int64_t all = 2 * (group->size - 1) * numbers;
     return all * (group->rank + 1) / group->size - all * group->rank / group->size;
 }
 
-/* A group of one rank has everything: nothing goes through a transport, which on a GPU may lead through the host. */
+/* A group of one rank has everything already; a transport on a GPU would go through the host. */
 static bool is_alone(const Group *group)
 {
     return group->size == 1;
@@ -110,7 +111,7 @@ void comm_poke(Group *group)
         group->transport->poke(group);
 }
 
-/* ---- of the host's memory: through MPI, whatever the transport ---- */
+/* ---- host memory: through MPI, with any transport ---- */
 
 void comm_any(Group *group, uint8_t *bits, int64_t bytes)
 {

@@ -1,4 +1,4 @@
-/* Exchanges through MPI, in the memory of the host: where only kernels reach a tensor, through a copy of it. */
+/* Communication through MPI, in host memory; through a copy if only kernels can access a tensor. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #define MPI_REAL_TYPE MPI_FLOAT
 #endif
 
-/* MPI counts are ints; and in pieces of 2 MiB, which stay in the caches of the ranks that copy them, Open MPI sums 64 MiB in half
- * the time that it takes in pieces of 16 MiB. */
+/* MPI counts are ints. Pieces of 2 MiB stay in the caches of the ranks that copy them: Open MPI
+ * sums 64 MiB in half the time that pieces of 16 MiB take. */
 enum { PIECE = 1 << 19 };
 
 typedef struct MpiRequest {
@@ -41,7 +41,7 @@ static void mpi_all_reduce(Group *group, const real *x, real *result, int64_t nu
     host_view_store(&to);
 }
 
-/* A matrix within a wider one, which MPI reads and writes in place, whatever its size. */
+/* A matrix inside a wider one, which MPI reads and writes in place, whatever its size. */
 static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 {
     if (rows > INT_MAX || columns > INT_MAX)
@@ -71,7 +71,7 @@ static void mpi_all_gather(Group *group, const real *x, real *result, int64_t ro
     host_view_store(&to);
 }
 
-/* MPI sums no derived type: the columns of each rank are brought together first. */
+/* MPI does not sum derived types, so each rank's columns are first copied together. */
 static real *blocks_of(const real *x, int64_t rows, int64_t columns, int size)
 {
     real *blocks = malloc((size_t)(rows * columns * size) * sizeof(real) + 1);

@@ -17,17 +17,17 @@
 typedef struct Header {
     char magic[8];
     uint64_t format;
-    XXH128_hash_t key; /* of all that the tokens depend on */
+    XXH128_hash_t key; /* checksum of everything that the tokens depend on */
     int64_t rows, tokens;
     int64_t seq, vocabulary, pad;
     int64_t unused;         /* keeps begin at a multiple of 16 */
-    XXH128_hash_t checksum; /* of the header before it and of all that follows */
+    XXH128_hash_t checksum; /* checksum of the header before it and of all that follows */
 } Header;
 
 static const char MAGIC[8] = "BALISE\r\n";
-enum { FORMAT = 1 }; /* to be raised whenever the file or the tokenizer changes */
+enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
 
-/* Makes `folder` and the folders above it. */
+/* Creates `folder` and the folders above it. */
 static bool folder_make(const char *folder, Problem *problem)
 {
     char *path = strcpy(allocate(strlen(folder) + 1), folder);
@@ -35,7 +35,7 @@ static bool folder_make(const char *folder, Problem *problem)
         if (*at != '/' || at == path)
             continue;
         *at = '\0';
-        mkdir(path, 0777); /* the last one's result says it all */
+        mkdir(path, 0777); /* the last result decides */
         *at = '/';
     }
     free(path);
@@ -49,7 +49,7 @@ static bool folder_make(const char *folder, Problem *problem)
                        "the cache folder cannot be created: %s", strerror(error));
 }
 
-/* All that the tokens depend on. */
+/* A checksum of everything that the tokens depend on. */
 typedef struct Sources {
     const char *csv_path, *vocabulary_path;
     FileBytes csv, vocabulary;
@@ -79,7 +79,7 @@ static XXH128_hash_t checksum_of(const Header *header, const struct iovec *parts
     return sum;
 }
 
-/* Whether the mapped bytes are the whole, undamaged cache file for `key`. */
+/* Are the mapped bytes a complete, undamaged cache file for `key`? */
 static bool is_intact(void *map, size_t size, XXH128_hash_t key)
 {
     const Header *header = map;
@@ -110,7 +110,7 @@ static ReviewSet *set_over(void *map, size_t size)
     return set;
 }
 
-/* @return NULL when there is no such file, or no intact one */
+/* @return NULL if there is no such file, or it is damaged */
 static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
 {
     ReviewSet *set = NULL;
@@ -131,7 +131,7 @@ static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
     return set;
 }
 
-/* Tokens of all rows; `begin` is [rows+1]. @return the ids, the caller's */
+/* Tokenises all rows; `begin` is [rows+1]. @return the ids; the caller frees them */
 static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, int64_t seq,
                             int64_t *begin)
 {
@@ -190,7 +190,7 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
 static bool cache_build(const char *path, XXH128_hash_t key, Sources *from, Problem *problem)
 {
     Tokenizer *tokenizer = tokenizer_parse(from->vocabulary_path, from->vocabulary, problem);
-    from->vocabulary.bytes = NULL; /* they are the tokenizer's now */
+    from->vocabulary.bytes = NULL; /* the tokenizer owns them now */
     Reviews *reviews =
         tokenizer ? reviews_parse(from->csv_path, from->csv.bytes, from->csv.length, problem)
                   : NULL;

@@ -1,4 +1,4 @@
-/* The reviews of a CSV file, by libcsv. */
+/* Reads the reviews of a CSV file, with libcsv. */
 #include "data/internal.h"
 
 #include <csv.h>
@@ -7,23 +7,23 @@
 
 #define QUOTE_HINT "put the review in quotes, and double each quote within it (\"\")"
 
-/* What the callbacks of libcsv share. */
+/* The state shared by libcsv's callbacks. */
 typedef struct Parse {
     const char *path;
     Problem *problem;
     bool failed;
     Reviews *reviews;
-    int64_t capacity;  /* rows there is room for */
-    int64_t line;      /* being fed to libcsv, from 1 */
-    int64_t row_line;  /* where the row at hand began */
-    int64_t row_count; /* rows that ended, with the header */
-    int64_t fields;    /* of the row at hand */
-    size_t length;   /* of the review at hand, which stands behind the last row in reviews->text */
-    char second[16]; /* the second field, its beginning where it is longer than any label */
+    int64_t capacity;  /* capacity in rows */
+    int64_t line;      /* the line being parsed, from 1 */
+    int64_t row_line;  /* the line where the current row began */
+    int64_t row_count; /* rows completed, including the header */
+    int64_t fields;    /* of the current row */
+    size_t length;     /* of the current review, which follows the last row in reviews->text */
+    char second[16];   /* the second field, truncated if longer than any label */
     size_t second_length;
 } Parse;
 
-/* Row 0 is the header, which has a line only. */
+/* Row 0 is the header; it is reported by its line only. */
 static void fail(Parse *parse, const char *hint, const char *sentence)
 {
     char place[PLACE_SIZE];
@@ -133,7 +133,8 @@ static void on_row_end(int terminator, void *context)
     parse->fields = 0;
 }
 
-/* Feeds line by line: libcsv tells no line numbers, and a quoted field may hold line breaks. */
+/* Feeds line by line, because libcsv does not report line numbers and a quoted field may contain
+ * line breaks. */
 static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t length)
 {
     bool within_row = false;

@@ -1,4 +1,4 @@
-/* Memory, whole files, and places in them. */
+/* Memory, whole files, and locations in them. */
 #include "data/internal.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* The order of an epoch. */
+/* The order of the rows in an epoch. */
 #include "balise.h"
 #include "base/philox.h"
 
-/* An unbiased number in [0, count): those above the last whole multiple of count are drawn again. */
+/* An unbiased number in [0, count): draws again above the last whole multiple of count. */
 static uint64_t draw_below(PhiloxKey key, uint64_t index, uint64_t count)
 {
     uint64_t reject = (UINT64_MAX % count + 1) % count; /* 2^64 mod count */

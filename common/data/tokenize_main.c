@@ -1,4 +1,4 @@
-/* tokenize: the ids of each line of the standard input. */
+/* tokenize: prints the ids of each line of standard input. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -118,9 +118,10 @@ int main(int argc, char **argv)
     Tokenizer *tokenizer = NULL;
     bool ok = parse_options(argc, argv, &options, &problem);
     if (ok && options.help) {
-        printf("%s\n\n%s\n", _(USAGE),
-               _("Prints the ids of each line, including [CLS] and [SEP], cut to N (512) and not "
-                 "padded."));
+        printf(
+            "%s\n\n%s\n", _(USAGE),
+            _("Prints the ids of each line, including [CLS] and [SEP], truncated to N (512) and not "
+              "padded."));
         return 0;
     }
     if (ok)

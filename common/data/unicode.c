@@ -1,4 +1,4 @@
-/* Unicode as BERT's tokenizer knows it, by utf8proc. */
+/* Unicode as in BERT's tokenizer, with utf8proc. */
 #include "data/internal.h"
 
 #include <ctype.h>
@@ -9,8 +9,9 @@ typedef struct Range {
     int32_t first, last;
 } Range;
 
-/* Hugging Face's categories are those of Unicode 8, its decompositions those of Unicode 9. Later accents,
- * punctuation, format characters and compositions lie in these ranges, and are plain letters there. */
+/* Hugging Face uses the categories of Unicode 8 and the decompositions of Unicode 9. Later accents,
+ * punctuation, format characters and compositions are in these ranges, and count as plain letters
+ * there. */
 static const Range plain[] = {
     {0x5C8, 0x5C9},     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},
     {0x9FD, 0x9FE},     {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB53, 0xB55},
@@ -24,13 +25,13 @@ static const Range plain[] = {
     {0x1182F, 0x11FFF}, {0x12FF1, 0x1612F}, {0x16D68, 0x16F4F}, {0x16FE2, 0x16FE4},
     {0x1CF00, 0x1D128}, {0x1D25B, 0x1D25C}, {0x1E000, 0x1E6F5}, {0x1E944, 0x1E95F}};
 
-/* The same for combining classes: letters in these ranges have none. */
+/* The same for combining classes: characters in these ranges have none. */
 static const Range plain_combining[] = {{0x5C8, 0x8D3},     {0x9FE, 0x1AF0},    {0x1DF6, 0x1DFA},
                                         {0xA82C, 0xA82C},   {0x10D24, 0x11070}, {0x1133B, 0x1133B},
                                         {0x113CE, 0x113D0}, {0x1145E, 0x1145E}, {0x11839, 0x11A99},
                                         {0x11D42, 0x1D128}, {0x1D250, 0x1D281}, {0x1E08F, 0x1E6F5}};
 
-/* BERT's "Chinese characters": the blocks of CJK ideographs, in its own list. */
+/* BERT's own list of "Chinese characters": the blocks of CJK ideographs. */
 static const Range ideographs[] = {
     {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},   {0x20000, 0x2A6DF},
     {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F},
@@ -62,7 +63,7 @@ static CharacterClass class_of_category(int32_t c)
         return SPACE;
     if (!strcmp(category, "Mn"))
         return ACCENT;
-    /* All other visible ASCII is punctuation to BERT: $ + < = > ^ ` | ~ */
+    /* BERT treats all other visible ASCII as punctuation: $ + < = > ^ ` | ~ */
     const bool other = c < 0x80 && !isalnum(c);
     return category[0] == 'P' || other ? PUNCTUATION : LETTER;
 }
@@ -72,7 +73,7 @@ CharacterClass character_class(int32_t c)
     switch (c) {
     case 0xFFFD: /* the replacement character */
         return REMOVED;
-    case 0x166D: /* these four changed their category after Unicode 8 */
+    case 0x166D: /* these four changed category after Unicode 8 */
     case 0x111C9:
         return PUNCTUATION;
     case 0x1734:
@@ -99,7 +100,7 @@ int character_decompose(int32_t c, int32_t *parts)
 
 int32_t character_lower(int32_t c)
 {
-    /* Rust's standard library, on the other hand, knows Unicode 17. */
+    /* Rust's standard library, however, uses Unicode 17. */
     static const struct {
         int32_t upper, lower;
     } late[] = {{0x1C89, 0x1C8A}, {0xA7CB, 0x264},  {0xA7CC, 0xA7CD}, {0xA7CE, 0xA7CF},
@@ -120,7 +121,7 @@ int character_combining(int32_t c)
     return combining != 0 && character_class(c) == LETTER && IN(plain_combining, c) ? 0 : combining;
 }
 
-/* Eight bytes at once: most text is ASCII. */
+/* Eight bytes at once, because most text is ASCII. */
 static size_t ascii_length(const char *text, size_t length)
 {
     size_t at = 0;

@@ -48,7 +48,7 @@ static bool add_token(Vocabulary *vocabulary, const char *path, const char *toke
 {
     int64_t id = vocabulary->size;
     while (length > 0 && strchr(" \t\v\f\r", token[length - 1]) && token[length - 1] != '\0')
-        length--; /* Hugging Face does so too, and no word ends with a blank */
+        length--; /* as Hugging Face does; no word ends with a blank */
     if (length == 0)
         return bad_line(path, id, "the vocabulary has an empty line", problem);
     if (utf8_valid_length(token, length) < length)
@@ -87,7 +87,7 @@ static bool find_specials(Vocabulary *vocabulary, const char *path, Problem *pro
     return true;
 }
 
-/* At most half of the slots are taken. */
+/* At most half of the slots are used. */
 static void make_slots(Vocabulary *vocabulary, const char *bytes, size_t length)
 {
     size_t lines = 1;

@@ -1,18 +1,18 @@
-/* WordPiece: from text to ids. */
+/* WordPiece: turns text into ids. */
 #include "data/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
-/* The ids written so far, and the word that is being gathered. */
+/* The ids written so far, and the current word. */
 typedef struct Writer {
     const Tokenizer *tokenizer;
     int32_t *ids;
     int64_t count, limit;
-    int characters; /* of the word; counted on beyond WORD_CHARACTERS, where its bytes no longer matter */
+    int characters; /* of the word; continues beyond WORD_CHARACTERS, where the bytes no longer matter */
     int length;  /* bytes of the word */
-    int barrier; /* no combining mark moves before this byte */
+    int barrier; /* combining marks do not move before this byte */
     char word[WORD_BYTES];
 } Writer;
 
@@ -23,7 +23,8 @@ static void put(Writer *writer, int32_t id)
     writer->count++;
 }
 
-/* The longest piece of the vocabulary that the word has at `from`. @return its bytes, 0 when none fits */
+/* The longest piece of the vocabulary at position `from` of the word. @return its length in bytes,
+ * or 0 */
 static int longest_piece(const Writer *writer, int from, int32_t *id)
 {
     const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
@@ -42,7 +43,8 @@ static int longest_piece(const Writer *writer, int from, int32_t *id)
     return 0;
 }
 
-/* WordPiece: the longest piece first, again and again; a word with a rest that no piece begins is [UNK]. */
+/* WordPiece: takes the longest piece, repeatedly. If no piece matches somewhere, the word is
+ * [UNK]. */
 static void end_word(Writer *writer)
 {
     int64_t count = writer->count;
@@ -65,7 +67,7 @@ static void end_word(Writer *writer)
     writer->characters = writer->length = writer->barrier = 0;
 }
 
-/* Canonical order (NFD): a mark stands after the marks of lower or equal combining class. */
+/* Canonical order (NFD): a mark comes after marks with a lower or equal combining class. */
 static int place_of_mark(const Writer *writer, int combining)
 {
     int place = writer->length;
@@ -94,7 +96,7 @@ static void add_to_word(Writer *writer, int32_t c, int combining)
     writer->length += (int)size;
 }
 
-/* Punctuation is a word of its own. */
+/* A punctuation character is a word. */
 static void add_punctuation(Writer *writer, int32_t c)
 {
     end_word(writer);
@@ -132,7 +134,7 @@ static void add_character(Writer *writer, int32_t c)
         end_word(writer);
 }
 
-/* @return the bytes of the special token that `text` begins with, 0 when there is none */
+/* @return the length in bytes of the special token at the start of `text`, or 0 */
 static int add_special(Writer *writer, const char *text, const char *end)
 {
     for (int special = 0; special < SPECIALS; special++) {
@@ -148,7 +150,8 @@ static int add_special(Writer *writer, const char *text, const char *end)
     return 0;
 }
 
-/* The letters and digits that `text` begins with, lower-cased, by table. @return how many bytes */
+/* Lower-cases the letters and digits at the start of `text`, by table. @return their length in
+ * bytes */
 static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 {
     const Tokenizer *tokenizer = writer->tokenizer;
@@ -161,7 +164,7 @@ static int add_ascii_letters(Writer *writer, const char *text, const char *end)
     return (int)(at - text);
 }
 
-/* @return how many bytes were taken */
+/* @return the number of bytes consumed */
 static int add_ascii(Writer *writer, const char *text, const char *end)
 {
     switch ((CharacterClass)writer->tokenizer->ascii_class[(int)*text]) {

@@ -10,11 +10,11 @@
  *  `tp` times `pp` must divide the size of the world; before balise 8, `tp` is the size of a stage. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp);
 
-/** The ranks that split one model: before balise 8 all do. */
+/** The ranks that split one model: the world before balise 8. */
 static inline Group *mesh_tp_group(const Mesh *mesh)
 {
     return mesh->tp ? mesh->tp : mesh->world;
 }
 
-/** Can `ranks` ranks be cut into groups of `tp`? Otherwise false with `problem`. */
+/** Can `ranks` ranks be split into groups of `tp`? Otherwise returns false with `problem`. */
 bool mesh_check(int ranks, int tp, Problem *problem);

@@ -1,4 +1,4 @@
-/* The lab's BERT, assembled. */
+/* Assembles the labs' BERT. */
 #include "model/bert.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /** @file
- * The lab's BERT: token embedding, N pre-LN residual blocks (Devlin et al., arXiv:1810.04805; pre-LN as
- * Megatron-LM), and a classifier on [CLS]. Assembled from whatever the slots provide: plain layers, the
- * reference's, the student's.
+ * The labs' BERT: token embedding, N pre-LN residual blocks (Devlin et al., arXiv:1810.04805;
+ * pre-LN as in Megatron-LM), and a classifier on [CLS]. Assembled from the layers in the slots:
+ * plain layers, the reference's, or the student's.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 
 /** The sizes of a BERT. */
 typedef struct BertConfig {
-    int vocabulary, hidden, layers, heads, classes; /**< V, H, blocks, A, classes of the answer */
-    int positions;  /**< rows of learned positions; 0 for none, as in the lab */
+    int vocabulary, hidden, layers, heads, classes; /**< V, H, blocks, A, number of classes */
+    int positions;  /**< rows of learned positions; 0 for none, as in the labs */
     double dropout; /**< probability, in [0, 1) */
 } BertConfig;
 
-/** The layers of a BERT, and what they are assembled from. Belongs to the builder's model. */
+/** A BERT's layers. Belongs to the builder's model. */
 typedef struct Bert Bert;
 
 /** Which layers of a BERT a rank holds: all of them, or those of a stage of a pipeline. */

@@ -1,12 +1,12 @@
-/* The builder: names, layers and parameters, while a model is being made. */
+/* The builder: names, layers and parameters while a model is made. */
 #include <string.h>
 
 #include "base/run.h"
 #include "model/model.h"
 
-/* What stands behind the Builder of balise.h. */
+/* The record behind balise.h's Builder. */
 typedef struct NamedBuilder {
-    Builder builder; /* first, so that a Builder * is a NamedBuilder * */
+    Builder builder; /* must be first: a Builder * points to a NamedBuilder */
     Model *model;
     const char *path;
     Initial initial;
@@ -24,7 +24,7 @@ Builder *model_new_builder(Model *model, const char *path, Initial initial)
     return &b->builder;
 }
 
-/* What a builder makes lives as long as the model: in a forward pass it would grow with every step. */
+/* A builder's products live as long as the model: made in a forward pass, they would accumulate. */
 static void must_be_making(const Model *model, const char *what, const char *name)
 {
     if (model->weights)
@@ -76,8 +76,8 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
                "parameter %s: a parameter cannot have this placement", name);
     for (int i = 0; i < shape.rank; i++)
         if (shape.size[i] < 1)
-            misuse("give the shape of the undivided parameter", "parameter %s: its shape is %s",
-                   name, SHAPE_TEXT(shape));
+            misuse("give the full shape of the parameter", "parameter %s: its shape is %s", name,
+                   SHAPE_TEXT(shape));
     for (const Parameter *p = model->parameters; p; p = p->next)
         if (!strcmp(p->name, name))
             misuse("use within(b, \"...\") for each of several layers",

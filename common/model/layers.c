@@ -1,4 +1,4 @@
-/* The layers that are given: whole on every rank, no communication. */
+/* The given layers: whole on every rank, without communication. */
 #include "autograd/operations.h"
 #include "model/model.h"
 

@@ -9,10 +9,10 @@
 
 enum { PADDING = 16 };
 
-/* A layer, a name or a builder: what is made with the builder and freed with the model. */
+/* Memory for a layer, a name or a builder, freed with the model. */
 typedef struct Piece {
     struct Piece *next;        /* of the same model, or NULL */
-    _Alignas(16) char bytes[]; /* as many as were asked for, zeroed */
+    _Alignas(16) char bytes[]; /* the requested bytes, zeroed */
 } Piece;
 
 void *model_piece(Model *model, size_t bytes)
@@ -67,7 +67,7 @@ int64_t parameter_global_index(const Parameter *p, int64_t local)
     return (outer * p->shape.size[dim] + p->held.begin + at) * inner + rest;
 }
 
-/* Four neighbours come out of one call of the generator. */
+/* One call of the generator gives four neighbouring numbers. */
 static void draw_uniform(const Parameter *p, PhiloxKey key, double bound, real *values)
 {
     int64_t count = tensor_count(p->value);
@@ -99,7 +99,7 @@ static void draw_normal(const Parameter *p, PhiloxKey key, double deviation, rea
 static void draw_initial(const Parameter *p, uint64_t seed)
 {
     if (p->initial == ZEROS)
-        return; /* the arena is zero from the start */
+        return; /* the arena starts as zeros */
     PhiloxKey key = philox_key(seed, p->name, 0);
     int64_t count = tensor_count(p->value);
     HostView view = host_view_write(reals(p->value), count);

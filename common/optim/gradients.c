@@ -1,4 +1,5 @@
-/* What happens to gradients before the step: clipping, and the scaler of fp16. And the rate of the step. */
+/* What happens to gradients before the step: clipping, and the scaler for fp16. Also the learning
+ * rate. */
 #include <math.h>
 
 #include "mesh/mesh.h"
@@ -6,7 +7,8 @@
 
 /* ---- clipping ---- */
 
-/* Of parameters that lie side by side: on a GPU each sum is waited for. What lies between two of them is zeros. */
+/* Sums over adjacent parameters together, because on a GPU each sum requires a wait. The padding
+ * between them is zero. */
 typedef struct Run {
     const real *begin, *end;
 } Run;
@@ -26,7 +28,7 @@ double gradient_norm(Model *model)
         if (p->placement.kind == SHARD || mesh->tp_rank == 0) {
             run.begin = run.begin ? run.begin : gradient;
             run.end = gradient + tensor_count(p->value);
-        } else { /* counted by rank 0 alone */
+        } else { /* only rank 0 counts it */
             sum += square_sum(run);
             run = (Run){NULL, NULL};
         }
@@ -46,7 +48,8 @@ void clip_gradients(Model *model, double norm, double most)
 
 /* ---- the scaler ---- */
 
-/* A sum of squares in double precision is finite if all are: a float's square does not overflow it. */
+/* A sum of squares in double precision is finite if all numbers are: the square of a float does not
+ * overflow. */
 static bool are_finite(Model *model)
 {
     double others = !isfinite(kernel_vector_square_sum(model->arena_size, model_gradients(model)));

@@ -1,4 +1,4 @@
-/* The optimisers: one pass over the arena of the weights. */
+/* The optimisers: one pass over the arena of weights. */
 #include "optim/optim.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gr
     }
 }
 
-/* Of a large table most rows never have a gradient: the others are cleared here, and the next one is added to zeros. */
+/* Most rows of a large table never have a gradient. The others are cleared here, so the next
+ * gradient is added to zeros. */
 static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);

@@ -1,5 +1,7 @@
-// Block pictures: who holds which part of a matrix, drawn as rows by columns (what has more dimensions has all but its last as rows).
-// A sheet is {title, rows, columns, blocks: [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told: [[element, text]]}.
+// Block pictures: which rank holds which part of a matrix, drawn as rows by columns (tensors with
+// more dimensions have all but the last as rows). A sheet is {title, rows, columns, blocks:
+// [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told:
+// [[element, text]]}.
 const RANK_STYLES = [["sky", "plain"], ["orange", "rising"], ["green", "upright"], ["pink", "falling"], ["yellow", "dots"], ["blue", "level"], ["grey", "rising"], ["sky", "falling"]];
 const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [say("rank {0}", r), ...RANK_STYLES[r % RANK_STYLES.length]]);
 const ranksText = ranks => (ranks.length > 1 ? say("ranks {0}", ranks.join(", ")) : say("rank {0}", ranks[0]));
@@ -53,7 +55,7 @@ const sheetOf = (sheet, id, ranks) => {
 const blocks = data => {
     const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
     const copied = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [copies()] : [];
-    // Ranks that hold the same are one block, in the colour of the first: others have none, unless they hold something else elsewhere.
+    // Ranks that hold the same form one block, in the first rank's colour; the others have none, unless they hold something else elsewhere.
     const holders = data.matrices.flat(2).flatMap(sheet => sheet.blocks).filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
     const kinds = rankKinds(data.ranks).flatMap((kind, r) => {
         const texts = new Set(holders.filter(block => block.ranks[0] === r).map(block => ranksText(block.ranks)));

@@ -1,4 +1,4 @@
-// Memory over time, stacked, in the stretch of time that the timeline shows; and the loss.
+// Memory over time, stacked, for the interval that the timeline shows; and the loss.
 const svgFills = (id, kinds) => make("defs", {}, ...kinds.map(([, colour, hatching], i) => {
     const tile = make("pattern", {id: `${id}-${i}`, width: 8, height: 8, patternUnits: "userSpaceOnUse"}, make("rect", {width: 8, height: 8, fill: `var(--${colour})`}));
     for (const [x1, y1, x2, y2] of HATCHINGS[hatching]) tile.append(make("line", {x1, y1, x2, y2, stroke: "var(--hatch)"}));

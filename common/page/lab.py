@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""lab.py begin OUT: may the page be written there?  lab.py PICTURE OUT: the page of one case of a lab, out of what build/grade --report has written."""
+"""lab.py begin OUT: can the page be written there?  lab.py PICTURE OUT: makes the page of one case
+of a lab from the output of build/grade --report."""
 import json
 import sys
 from itertools import groupby
@@ -12,15 +13,15 @@ KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("mes
          "stuck": [_("call that did not return"), "yellow", "dots"]}
 ENDINGS = {"complete": _("The case ran to completion."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for something that never comes."),
            "looped": _("A rank computes for ever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
-# A dimension of a matrix, of what has one dimension or more than two: cut by it, a part of it, an empty part.
-ROWS = _("cut by rows"), _("rows {begin} to {last}"), _("none of the rows")
-COLUMNS = _("cut by columns"), _("columns {begin} to {last}"), _("none of the columns")
-ELEMENTS = _("cut by elements"), _("elements {begin} to {last}"), _("none of the elements")
-OF_MORE = _("cut by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
+# For a dimension of a matrix, of a vector, or of a tensor with more than two: split along it, a part of it, an empty part.
+ROWS = _("split by rows"), _("rows {begin} to {last}"), _("none of the rows")
+COLUMNS = _("split by columns"), _("columns {begin} to {last}"), _("none of the columns")
+ELEMENTS = _("split by elements"), _("elements {begin} to {last}"), _("none of the elements")
+OF_MORE = _("split by elements of dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
 
 
 def rectangles_of(part):
-    """Of a matrix of which a rank holds begin..end along one dimension: rows of what has more dimensions are all but the last."""
+    """The rectangle of a part begin..end along one dimension; rows of a tensor with more dimensions are all but the last."""
     sizes, dim, begin, end = part["undivided"] or [1], part["dim"], part["begin"], part["end"]
     rows, columns = prod(sizes[:-1]), sizes[-1]
     if part["placement"] != "shard":
@@ -49,7 +50,7 @@ def is_partial(part):
 
 
 def sheet(title, parts):
-    """Parts of one matrix on one sheet; those of several ranks that hold the same are one block."""
+    """Puts the parts of a matrix on one sheet; ranks that hold the same part share a block."""
     sizes = parts[0]["undivided"] or [1]
     blocks = []
     key = lambda part: (part["dim"], part["begin"], part["end"]) if part["placement"] == "shard" else ()
@@ -80,7 +81,7 @@ def sheets_of(one, alike):
         by_dimension = [list(group) for _, group in groupby(sorted(cut, key=lambda p: p["dim"]), lambda p: p["dim"])]
         return [sheet(dimension_words(group[0])[0].format(dim=group[0]["dim"]), group) for group in by_dimension] + [sheet(_("whole on rank {rank}").format(rank=p["rank"]), [p]) for p in full]
     if any(map(is_partial, parts)):
-        return [{**sheet((_("rank {rank}: an addend of a sum") if is_partial(part) else _("rank {rank}")).format(rank=part["rank"]), [part]),
+        return [{**sheet((_("rank {rank}: a term of a sum") if is_partial(part) else _("rank {rank}")).format(rank=part["rank"]), [part]),
                  "stack": len(parts) if is_partial(part) else 0} for part in parts]
     if alike and len(parts) == len(one["parts"]) and not any(part["wrong"] for part in parts):
         return [sheet(_("a copy") if len(parts) == 1 else _("a copy on each rank"), parts)]
@@ -99,7 +100,7 @@ def held_text(part):
         return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
-    return _("a partial sum, one addend of it") if is_partial(part) else _("all of it")
+    return _("a partial sum, one term of it") if is_partial(part) else _("all of it")
 
 
 def state_text(one):
@@ -120,7 +121,7 @@ def lacking_text(one):
 
 
 def counts_text(members):
-    """Of some matrices: how many are wrong, not reached, right."""
+    """For several matrices: how many are wrong, not reached, right."""
     wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
     words = ['<span class="bad">✗ ' + _("{n} of {all} with errors").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
     if lacking:
@@ -147,7 +148,7 @@ def capitalised(text):
 
 
 def matrices_text(found):
-    """A section a check: those with something wrong are open, or else the first."""
+    """One section per check; those with errors are open, or else the first."""
     sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}

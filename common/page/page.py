@@ -1,4 +1,5 @@
-"""A page of a run in one file: what it is drawn with stands in it, nothing is loaded. Names of files and operations are escaped."""
+"""A page in a single file: it contains everything that it needs and loads nothing. Names of files
+and operations are escaped."""
 import html
 import json
 import os
@@ -24,7 +25,7 @@ def is_page(path):
 
 
 def make_room(path):
-    """Before the run: can the page be written? An earlier page goes, so that none stands for a run that failed; anything else stays."""
+    """Before the run: can the page be written? Removes an earlier page, so that none remains after a failed run; keeps anything else."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
@@ -47,12 +48,12 @@ def refuse_to_write(path, error):
 
 
 def words_of(scripts):
-    """What the scripts say, as say("SENTENCE", ...), in the reader's language where that is another one."""
+    """The scripts' messages, marked as say("SENTENCE", ...), in the reader's language if that is not English."""
     return {sentence: _(sentence) for sentence in re.findall(r'\bsay\("([^"]+)"', scripts) if _(sentence) != sentence}
 
 
 def spaced(text):
-    """No line begins with a sign before which French has a blank."""
+    """Prevents line breaks before punctuation that French separates by a blank."""
     return re.sub(" (?=[:;?!»])|(?<=«) ", "\u00a0", text) if LANGUAGE == "fr" else text
 
 
@@ -77,7 +78,7 @@ def paragraph(text, kind=""):
 
 
 def table(caption, head, rows, texts=()):
-    """Cells are texts; the first of a row names it. `texts`: columns that are words."""
+    """Cells are texts; the first names the row. `texts`: columns that hold words."""
     kind = [' class="text"' if i in texts or i == 0 else "" for i in range(len(head))]
     lines = ['<div class="scrolls" tabindex="0"><table class="list">', f"<caption>{escape(caption)}</caption>",
              "<thead><tr>" + "".join(f'<th scope="col"{k}>{escape(h)}</th>' for h, k in zip(head, kind)) + "</tr></thead><tbody>"]
@@ -94,7 +95,7 @@ def size_text(amount):
 
 
 def matrix(caption, amounts):
-    """Who sends to whom: amounts[from][to] in bytes, with a bar as long as its share of the largest."""
+    """Who sends to whom: amounts[from][to] in bytes, each with a bar relative to the largest."""
     most = max(map(max, amounts)) or 1
     ranks, corner, to_rank, rank = range(len(amounts)), _("from, to rank"), _("to {rank}"), _("rank {rank}")
     lines = ['<div class="scrolls" tabindex="0"><table class="matrix-of-ranks">', f"<caption>{escape(caption)}</caption>",

@@ -1,4 +1,4 @@
-// Starts what the page has: draws it, and draws it again when the window or the colours change.
+// Draws the parts of a page, and redraws them when the window or the colours change.
 window.addEventListener("error", event => { document.body.dataset.error = event.message; });
 const data = JSON.parse(document.getElementById("data").textContent);
 for (const note of document.querySelectorAll(".needs-script")) note.remove();

@@ -1,6 +1,7 @@
 "use strict";
-// The timeline, on a canvas: a row a rank. data.timeline: kinds [[name, colour, hatching]], names, marks [[begin, end, text]] and rows
-// [{label, spans: [[begin, length, kind, name, bytes or text]]}]; times in microseconds.
+// The timeline, on a canvas: one row per rank. data.timeline: kinds [[name, colour, hatching]],
+// names, marks [[begin, end, text]] and rows [{label, spans: [[begin, length, kind, name, bytes or
+// text]]}]; times in microseconds.
 const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const make = (tag, attributes = {}, ...children) => {
     const svg = ["svg", "rect", "path", "line", "text", "g", "title", "defs", "pattern"].includes(tag);
@@ -9,7 +10,7 @@ const make = (tag, attributes = {}, ...children) => {
     node.append(...children);
     return node;
 };
-// A sentence in the reader's language (data.words), with values for {0}, {1}, ...
+// A message in the reader's language (data.words), with values for {0}, {1}, ...
 const say = (sentence, ...values) => values.reduce((text, value, i) => text.replaceAll(`{${i}}`, value), data.words[sentence] || sentence);
 const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 const timeText = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1000 ? (us / 1000).toFixed(us >= 1e5 ? 1 : 3) + " ms" : us.toFixed(us >= 100 ? 0 : 1) + " µs";
@@ -19,7 +20,7 @@ const niceStep = (span, parts) => {
     return power * [1, 2, 5, 10].find(x => x * power >= raw);
 };
 
-// Lines of the hatchings, in a tile of 8 by 8.
+// The lines of each hatching, in a tile of 8 by 8.
 const HATCHINGS = {plain: [], rising: [[0, 8, 8, 0], [-1, 1, 1, -1], [7, 9, 9, 7]], falling: [[0, 0, 8, 8], [-1, 7, 1, 9], [7, -1, 9, 1]],
     level: [[0, 2, 8, 2], [0, 6, 8, 6]], upright: [[2, 0, 2, 8], [6, 0, 6, 8]], dots: [[1, 2, 3, 2], [5, 6, 7, 6]], empty: [[3, 4, 5, 4]]};
 const canvasFill = (context, colour, hatching) => {

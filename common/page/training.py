@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""training.py begin OUT: before a run, may its page be written there?  training.py TRACE METRICS OUT: the page of a run that has ended, out of
-what make train TRACE= and METRICS= have written."""
+"""training.py begin OUT: before a run, can its page be written there?  training.py TRACE METRICS
+OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
 
@@ -12,7 +12,7 @@ KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), 
          "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
 CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
               "activations": [_("activations"), "sky", "dots"]}
-# Spans that are no call of an operation.
+# Spans that are not operations.
 WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 

@@ -1,4 +1,4 @@
-"""Pictures by gnuplot: the whole picture or none."""
+"""Pictures by gnuplot, written atomically."""
 import os
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ def run(program):
 
 
 def draw(picture, program, width=900, height=360):
-    """Writes a picture, .svg or .png by its name: beside it first, so that none is left half-written."""
+    """Writes a picture, .svg or .png by its name, atomically."""
     terminal = TERMINALS[os.path.splitext(picture)[1]].format(width=width, height=height)
     beside = f"{picture}.{os.getpid()}"
     try:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of runs, one beside the other; in the terminal, or
-as .svg or .png. A point is a step; the line is the mean of those around it; a large mark is an evaluation."""
+"""make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of several
+runs, in the terminal or as .svg or .png. A point is a step, the line a moving average, a large mark
+an evaluation."""
 import json
 import os
 import shlex
@@ -16,7 +17,7 @@ MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
 
 
 def read(path):
-    """The steps of a run, and its evaluations, each with the step that it came after."""
+    """The steps of a run, and its evaluations, each with the step before it."""
     steps, evaluations = [], []
     if os.path.exists(path) and not os.path.isfile(path):
         give_up(_("{path} is not a file").format(path=path), _("make train METRICS=run.jsonl writes one"))
@@ -39,7 +40,7 @@ def read(path):
 
 
 def mean_around(values, reach):
-    """Each value's mean with those up to `reach` places before and after it."""
+    """A moving average over `reach` values on either side."""
     return [sum(values[max(0, i - reach):i + reach + 1]) / len(values[max(0, i - reach):i + reach + 1]) for i in range(len(values))]
 
 
@@ -57,7 +58,7 @@ def curves_of(runs, field, terminal):
             known = sorted(key for key, value in steps[0].items() if isinstance(value, (int, float)) and key not in ("step", "epoch"))
             give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y is some of: {fields}").format(fields=" ".join(known)))
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
-        width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # of runs that agree, as layouts do, each is seen under the next
+        width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # if runs agree, as layouts do, each is visible under the next
         name, quoted = f"{field}{i}", title.replace('"', "'")
         data += block(f"{name}points", points) + block(f"{name}line", line) + block(f"{name}marks", marks)
         if not terminal:
@@ -77,7 +78,7 @@ def program_of(runs, fields, terminal):
 
 
 def titles_of(paths):
-    """Names of files, or as much of their paths as tells them apart."""
+    """The file names, with as much of their paths as distinguishes them."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in paths]
     return short if len(set(short)) == len(short) else paths
 

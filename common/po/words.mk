@@ -1,5 +1,5 @@
-# Sentences in the reader's language (common/base/language.h): from common/po/LANGUAGE.po into a catalogue that
-# gettext reads, in C, Python and the shell alike. Without msgfmt they are English. Included by the Makefile.
+# Compiles common/po/LANGUAGE.po into the catalogue that gettext reads, for C, Python and shell
+# alike (common/base/language.h). Without msgfmt, messages are in English. Included by the Makefile.
 LANGUAGES = fr
 export TEXTDOMAIN := balise
 export TEXTDOMAINDIR := $(abspath $(BUILD))/locale
@@ -18,8 +18,8 @@ SAID_IN_PAGES = $(wildcard common/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard $(addsuffix /*.sh, \
                   grader grader/handout data $(addprefix common/,base train slurm setup))))
 GATHER = xgettext --from-code=UTF-8 --no-location
-# What packages are for and where a cluster has them; whoever prints them looks them up.
-# What was run on a GPU (doctor_gpu.sh), and what scripts of pages say.
+# The purposes of packages and their modules on clusters; the scripts that print them translate them.
+# What was run on a GPU (doctor_gpu.sh), and messages of the pages' scripts.
 $(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_PAGES)
 	mkdir -p $(@D)
 	sed -nE 's/^[a-z]+\?? +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | \
@@ -27,7 +27,7 @@ $(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md
 	awk 'NR > 1 && NF { text = text blank $$0; blank = " " } NR > 1 && !NF && text { exit } \
 	    END { print "N_(\"" text "\")" }' common/backend/cuda/RESULTS.md >> $@
 	grep -ho '\bsay("[^"]*"' $(SAID_IN_PAGES) | sed 's/^say(\(.*\)/N_(\1)/' >> $@
-# Functions that look up what they are passed: which of their arguments is a hint, and which the sentence.
+# Functions that translate their arguments: which argument is a hint, and which the sentence.
 HINTS_OF = -kproblem_set:3 -kmisuse:1 -kmisuse_since:2 -kmisplaced:1
 SENTENCE_IN = problem_set:4 misuse:2 misuse_since:3 misplaced:2
 SENTENCES_OF = $(SENTENCE_IN:%=-k%) $(SENTENCE_IN:%=--flag=%:c-format)
@@ -42,7 +42,7 @@ $(BUILD)/generated/balise.pot: common/po/words.mk $(BUILD)/generated/lists.h $(S
 	$(GATHER) -L Shell -ksay -ksaid -ktell -o $@.sh.pot $(SAID_IN_SHELL)
 	for part in hints c py sh; do [ ! -e $@.$$part.pot ] || sed -i 's/charset=CHARSET/charset=UTF-8/' $@.$$part.pot; done
 	msgcat --use-first --sort-output $$(find $@.* -name '*.pot') -o $@
-# New sentences come into the files of the languages, untranslated; those that are said no more leave them.
+# Adds new sentences to the languages' files, untranslated, and removes unused ones.
 .PHONY: words
 words: $(BUILD)/generated/balise.pot
 	for file in $(LANGUAGES:%=common/po/%.po); do \

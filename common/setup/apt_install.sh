@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it, once, through sudo where it must)
+# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if necessary)
 #
-# Each package is a name or name/alternative/...: the first that apt has is installed. Package lists are fetched
-# only when a required package is unknown or there are none at all. Optional packages never make it fail.
+# Each package is a name or name/alternative/...: the first that apt knows is installed. Fetches
+# package lists only if a required package is unknown or there are no lists. Optional packages never
+# make it fail.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 
@@ -21,7 +22,7 @@ update() {
     apt update || tell 'setup: apt-get update did not reach every server' >&2
 }
 
-# choose PACKAGE/ALTERNATIVE...: the first name that apt could install.
+# choose PACKAGE/ALTERNATIVE...: the first name that apt can install.
 choose() {
     local name
     for name in ${1//\// }; do
@@ -86,7 +87,7 @@ install_optional() {
     done
 }
 
-# Packages that bring services start them, unless this file says no; the kit starts what it needs itself.
+# Packages that bring services would start them without this file; the kit itself starts what it needs.
 leave_services_alone() {
     local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
     [[ ! -e $policy && -w ${policy%/*} ]] || return 0

@@ -30,14 +30,14 @@ lacks() {
     stop "$1" "$(say 'make setup installs what is missing, make doctor lists it')"
 }
 
-# goal NAME...: is one of these asked for?
+# goal NAME...: is one of these requested?
 goal() {
     local name
     for name; do [[ " ${GOALS:-all} " != *" $name "* ]] || return 0; done
     return 1
 }
 
-# What was built of an older handout may be newer than files of the one unpacked over it.
+# Files built from an older handout may be newer than those of one unpacked over it.
 forget_other_handout() {
     mkdir -p "$BUILD" 2> /dev/null && ! cmp -s grader/kit.sums "$BUILD/kit.sums" || return
     (cd "$BUILD" && rm -rf float double labs runners generated locale libbalise*.a grade hand-in train stacks checked)
@@ -53,7 +53,7 @@ check_handout() {
     done
 }
 
-# What is asked before anything is installed must work; for all else one sentence is better than a compiler's first error.
+# Commands that work before anything is installed must not be refused; for all others, one sentence is better than a compiler's first error.
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
@@ -71,7 +71,7 @@ check_machine() {
         "$(say 'unset TMPDIR, or create that folder')"
 }
 
-# A setting is what the help lists, and what a makefile asks for: NAME=, $(NAME), ${NAME}, $(if NAME ...
+# A setting is what the help lists and what a makefile reads: NAME=, $(NAME), ${NAME}, $(if NAME ...
 unknown_settings() {
     local name files
     shopt -s nullglob
@@ -79,7 +79,7 @@ unknown_settings() {
     for name; do
         case $name in
         *[a-z]*) echo "$name" && continue ;;
-        # of tests, the environment, a site.mk
+        # settings of tests, of the environment, of site.mk
         BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
             continue
             ;;
@@ -89,7 +89,7 @@ unknown_settings() {
     done
 }
 
-# The setting of the help that is written much like NAME.
+# The setting in the help that is most similar to NAME.
 nearest_setting() {
     grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u |
         python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.stdin.read().split(), 1))' "$1"

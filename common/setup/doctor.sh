@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # doctor.sh   (make doctor)
 #
-# Shows what this machine has of what Balise needs, whether MPI really starts, and what would slow things down.
-# Exit status: 0 the labs can be done here, 2 they cannot.
+# Shows which of Balise's requirements this machine meets, whether MPI really starts, and what would
+# slow things down.
+# Exit status: 0 if the labs can be done here, 2 if not.
 set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
@@ -21,7 +22,7 @@ use_colour() {
     fi
 }
 
-# row MARK NAME VALUE TEXT: one line of the table; the mark is good, bad, absent or note.
+# row MARK NAME VALUE TEXT: a line of the table; the mark is good, bad, absent or note.
 row() {
     local mark
     case $1 in
@@ -36,7 +37,7 @@ row() {
     printf '  %s %s\n' "$mark" "${line%"${line##*[! ]}"}"
 }
 
-# under TEXT: under a row, folded to the width of the table.
+# under TEXT: text below a row, wrapped to the width of the table.
 under() {
     fold -s -w 72 <<<"$1" | sed 's/^/      /; s/ *$//'
 }
@@ -68,7 +69,7 @@ except importlib.metadata.PackageNotFoundError:
     print(platform.python_version())' "$1" 2>/dev/null || true
 }
 
-# What the package manager knows of things that do not tell their version.
+# The package manager's version of things that do not report their own.
 packaged_version() {
     local text
     type -P dpkg-query >/dev/null || return 0
@@ -76,7 +77,7 @@ packaged_version() {
     first_number "${text#*:}"
 }
 
-# version_of INDEX: by its first probe.
+# version_of INDEX: according to its first probe.
 version_of() {
     local first=${probe[$1]%%,*} version=''
     local name=${first#*:}

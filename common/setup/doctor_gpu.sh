@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# GPUs: toolkit, driver, NCCL, which rank takes which GPU, and what was ever run on one. Part of doctor.sh, whose row, under and hint it uses.
+# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and what has been run on one. Part of
+# doctor.sh; uses its row, under and hint.
 
 nvcc_path() {
     local nvcc
@@ -14,7 +15,7 @@ ask_driver() {
     if [[ -n $smi ]]; then timeout 10 "$smi" "$@" 2>/dev/null || true; fi
 }
 
-# list_gpus: a line a GPU that the driver knows: index, uuid, name, MiB in all, MiB free, driver, with ", " between.
+# list_gpus: a line per GPU that the driver knows: index, uuid, name, MiB in total, MiB free, driver, separated by ", ".
 list_gpus() {
     ask_driver --query-gpu=index,uuid,name,memory.total,memory.free,driver_version --format=csv,noheader,nounits |
         grep -E '^[0-9]+, [^,]+, ' || true
@@ -64,7 +65,7 @@ toolkit_rows() {
     nccl_row "${nvcc%/bin/nvcc}"
 }
 
-# Of the header that the kit is built with; the library may be another one.
+# From the header with which the kit is built; the library may differ.
 nccl_row() {
     local header folder=$1 version='' library
     for header in ${folder:+"$folder/include/nccl.h"} /usr/include/nccl.h; do
@@ -100,7 +101,7 @@ gpu_text() {
     said '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
 }
 
-# Local rank r takes the r-th GPU that it sees, and begins again after the last; NTASKS says how many ranks are asked about.
+# Local rank r uses the r-th visible GPU, cyclically; NTASKS says for how many ranks to show this.
 map_rows() {
     local gpus ranks=${NTASKS:-} rank fields
     mapfile -t gpus <<<"$1"
@@ -130,7 +131,7 @@ map_rows() {
     fi
 }
 
-# Of each pair of the visible GPUs, where the driver says: how are they connected?
+# How each pair of visible GPUs is connected, if the driver reports it.
 link_row() {
     local pairs
     (($(wc -l <<<"$1") > 1)) || return 0
@@ -152,7 +153,7 @@ link_row() {
     esac
 }
 
-# The first paragraph of what was run on a GPU; README says the same.
+# The first paragraph of RESULTS.md; the README says the same.
 gpu_status() {
     awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "${setup_folder:?}/../backend/cuda/RESULTS.md" | tr '\n' ' ' | sed 's/ *$//'
 }

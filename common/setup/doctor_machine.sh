@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The machine itself: cores, memory, environment. Part of doctor.sh, whose row, under and hint it uses.
+# The machine itself: cores, memory, environment. Part of doctor.sh; uses its row, under and hint.
 
 gib() {
     said '%d.%d GiB' $(($1 / 1048576)) $(($1 % 1048576 * 10 / 1048576))
@@ -16,7 +16,7 @@ memory_limit() {
     if [[ $limit =~ ^[0-9]+$ ]]; then printf '%s' $((limit / 1024)); fi
 }
 
-# nproc by itself repeats OMP_NUM_THREADS.
+# nproc would repeat OMP_NUM_THREADS.
 cores() {
     env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
 }
@@ -39,7 +39,7 @@ machine_table() {
     system_rows
 }
 
-# Without such instructions oneDNN imitates them, or does without bf16.
+# Without such instructions, oneDNN emulates bf16 or does without.
 bf16_row() {
     local found
     found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)
@@ -61,7 +61,7 @@ shared_memory_row() {
     fi
 }
 
-# What grader/judge/launch/sandbox.c asks of the system: namespaces, and mounts that can be made read-only with all below them.
+# What grader/judge/launch/sandbox.c needs from the system: namespaces, and mounts that can be made read-only recursively.
 sandbox_row() {
     local kernel
     kernel=$(uname -r)

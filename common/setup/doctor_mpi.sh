@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Does Open MPI really start ranks here? Part of doctor.sh, whose row, under, hint and problems it uses.
+# Does Open MPI really start ranks here? Part of doctor.sh; uses its row, under, hint and problems.
 
 mpi_fails() {
     row bad "$(say 'MPI, 2 ranks')" "$(say 'fails')" "$1"
@@ -32,7 +32,7 @@ say_what_mpi_said() {
     grep -v -e '^-*$' "$1" | head -n 4 | while read -r line; do under "$line"; done || true
 }
 
-# Two ranks are compiled, started and made to talk; mpirun alone proves little.
+# Compiles and starts two ranks that communicate, because mpirun alone proves little.
 check_mpi() {
     local folder=$1 status=0 start seconds
     if ! type -P mpicc >/dev/null || ! type -P mpirun >/dev/null; then

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Is there a Slurm, and do its nodes start ranks that talk? Part of doctor.sh, whose row, hint and write_hello it uses. PARTITION and
-# ACCOUNT of site.mk come as JOB_PARTITION and JOB_ACCOUNT.
+# Is Slurm available, and do its nodes start ranks that can communicate? Part of doctor.sh; uses its
+# row, hint and write_hello. site.mk's PARTITION and ACCOUNT arrive as JOB_PARTITION and
+# JOB_ACCOUNT.
 
 check_slurm() {
     local version partitions
@@ -19,7 +20,7 @@ check_slurm() {
     check_srun "$1"
 }
 
-# Two ranks on the nodes, if these are free within ten seconds. The nodes see the kit's folder, and not /tmp.
+# Starts two ranks on nodes, if some are free within ten seconds. The nodes see the kit's folder, but not /tmp.
 check_srun() {
     local program=$setup_folder/../../build/doctor-hello.$$ status=0
     if ! srun --mpi=list 2>&1 | grep -qw pmix; then

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Reads `packages` and finds what this machine has of it. Sourced by setup.sh and doctor.sh.
+# Reads `packages` and finds out what this machine has of them. Sourced by setup.sh and doctor.sh.
 
 setup_folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
@@ -48,7 +48,7 @@ sys.exit(not importlib.util.find_spec(sys.argv[1]))' "$2"
     esac
 } >/dev/null 2>&1
 
-# probe_all: looks for everything that read_packages found. May be called again after an installation.
+# probe_all: probes everything that read_packages found. May be called again after an installation.
 probe_all() {
     local single probes=${probe[*]}
     hash -r
@@ -58,7 +58,7 @@ probe_all() {
     done
 }
 
-# is_present INDEX: do all probes of that line hold?
+# is_present INDEX: do all probes of that line succeed?
 is_present() {
     local single
     for single in ${probe[$1]//,/ }; do
@@ -66,7 +66,7 @@ is_present() {
     done
 }
 
-# missing required|optional: the indices of what is not there, one a line.
+# missing required|optional: the indices of missing packages, one per line.
 missing() {
     local i kind
     for i in "${!package[@]}"; do
@@ -75,7 +75,7 @@ missing() {
     done
 }
 
-# cluster_line INDEX...: one `module load` line for these, each module once; nothing where no module gives them.
+# cluster_line INDEX...: one `module load` line for these, each module once; nothing if no module provides them.
 cluster_line() {
     local i module line=''
     for i; do

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# setup.sh [core|data|test|slurm|docs ...]   (make setup; without a group: core)
+# setup.sh [core|data|test|slurm|docs ...]   (make setup; default: core)
 #
-# Installs what is missing of these groups of `packages`, by apt: as root, or through sudo where that asks at most
-# once. Elsewhere it says what is missing, and how a cluster gives it. Of groups that are named it is silent when nothing is missing.
-# Exit status: 0 all is there, 2 something is still missing.
+# Installs what is missing of these groups of `packages`, with apt: as root, or through sudo, which
+# asks at most once. On other systems, prints what is missing and how to get it on a cluster. If
+# groups are named and nothing is missing, prints nothing.
+# Exit status: 0 if everything is installed, 2 if something is still missing.
 set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
@@ -33,8 +34,8 @@ check_groups() {
     done
 }
 
-# How packages can be installed here: root, sudo (asks nothing), ask (sudo on a terminal, once), no-root or no-apt.
-# An optional package is not worth a question.
+# How packages can be installed here: root, sudo (without a password), ask (sudo on a terminal, once), no-root or no-apt.
+# For an optional package alone, sudo is not asked.
 way_to_install() {
     if ! type -P apt-get >/dev/null; then
         echo no-apt
@@ -51,7 +52,7 @@ way_to_install() {
     fi
 }
 
-# All in one command, so that sudo asks once whatever its time limit is.
+# All in one command, so that sudo asks only once, whatever its time limit.
 install_missing() {
     local i names=()
     for i in "${required[@]}"; do names+=("${package[i]}"); done

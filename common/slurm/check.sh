@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What can be known to be wrong before a job is in the queue. Part of submit.sh, whose settings (JOB_*) and give_up it uses.
+# Detects settings that cannot work before a job is queued. Part of submit.sh; uses its settings
+# (JOB_*) and give_up.
 
 check_slurm() {
     command -v sbatch > /dev/null || give_up "$(say 'there is no Slurm here: no sbatch on PATH')" \
@@ -9,7 +10,7 @@ check_slurm() {
         give_up "$(said 'Slurm does not answer: %s' "$(tail -n 1 <<< "$answer")")" "$(say 'is its controller up? sinfo shows it')"
 }
 
-# A name becomes a file's and a job's.
+# The name becomes that of a file and of a job.
 check_name() {
     local other
     # shellcheck disable=SC2153 # JOB_NAME is submit.sh's
@@ -45,13 +46,13 @@ check_partition() {
         give_up "$(said "there is no partition '%s'" "$JOB_PARTITION")" "$(said 'those that you may use: %s' "$known")"
 }
 
-# nodes_of_partition: the cores of each node, one a line.
+# nodes_of_partition: the number of cores of each node, one per line.
 nodes_of_partition() {
     local partition=${JOB_PARTITION:-$(sinfo --noheader --format %P | sed -n 's/\*$//p')}
     sinfo --noheader --Node ${partition:+--partition "$partition"} --format '%N %c' | sort -u | awk '{ print $2 }'
 }
 
-# check_room TASKS CORES NODES TASKS-A-NODE: the last two may be empty.
+# check_room TASKS CORES NODES TASKS-PER-NODE: the last two may be empty.
 check_room() {
     local room nodes where hint
     if [ -n "$JOB_PARTITION" ]; then where=$(said 'partition %s' "$JOB_PARTITION"); else where=$(say 'the partition'); fi

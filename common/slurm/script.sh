@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Writes batch scripts. Part of submit.sh, whose settings (JOB_*, SITE_*) it uses.
+# Writes batch scripts. Part of submit.sh; uses its settings (JOB_*, SITE_*).
 
 option() {
     [ -z "$2" ] || printf '#SBATCH --%s=%s\n' "$1" "$(words "$2" | cut -c 2-)"
@@ -29,7 +29,7 @@ write_site() {
     [ -z "$SITE_SETUP" ] || printf '%s\n' "$SITE_SETUP"
 }
 
-# Each word as a shell reads it; those that need no quotes get none.
+# Quotes each word for a shell, if it needs quotes.
 words() {
     local word
     for word; do
@@ -49,7 +49,7 @@ END
 write_signals() {
     cat << 'END'
 
-# A minute before the time is over Slurm sends USR1; TERM is somebody's wish to end it. Both let the ranks end their step and save.
+# A minute before the time limit, Slurm sends USR1; TERM is a request to end the job. On both, the ranks finish their step and save.
 ranks='' reason=''
 ask_to_end() {
     reason=$1
@@ -74,12 +74,12 @@ fi
 END
 }
 
-# Each rank on cores of its own, where Slurm can bind.
+# Each rank on its own cores, if Slurm can bind.
 binding() {
     if scontrol show config | grep -q '^TaskPlugin .*\(affinity\|cgroup\)'; then printf ' --cpu-bind=cores'; fi
 }
 
-# By srun where Slurm speaks PMIx, which Open MPI understands; else Open MPI's own mpirun, which asks Slurm for the nodes.
+# With srun if Slurm supports PMIx, which Open MPI understands; otherwise with Open MPI's mpirun, which asks Slurm for the nodes.
 start_command() {
     # shellcheck disable=SC2153 # JOB_CPUS is submit.sh's
     if [ "$JOB_START" = srun ]; then
@@ -102,7 +102,7 @@ status=$?
 END
 }
 
-# What follows depends on whether the same job can go on from what it saved.
+# The rest depends on whether the same job can resume from what it saved.
 write_end() {
     if [ -n "$1" ]; then
         cat << END
@@ -155,7 +155,7 @@ write_train() {
     write_end "$again"
 }
 
-# write_grade COMMAND...: one process, which starts the ranks itself, on its node.
+# write_grade COMMAND...: one process, which itself starts the ranks on its node.
 write_grade() {
     write_head "make grade ON=slurm" --nodes=1 --ntasks=1 --cpus-per-task="$JOB_CPUS" --no-requeue
     write_site

@@ -12,13 +12,13 @@ CPUS = 4
 # Loaded at the head of each script: those that the kit was built with.
 MODULES = gcc/12 openmpi/4.1 openblas
 
-# Further lines of #SBATCH, separated by blanks.
+# Additional #SBATCH options, separated by blanks.
 SBATCH = --hint=nomultithread --exclusive
 
-# Lines of shell for each script.
+# Shell commands for each script.
 define SETUP
 export OMPI_MCA_btl_tcp_if_include=ib0
 endef
 
-# How ranks start, where the choice of make sbatch does not work here: srun or mpirun.
+# How to start ranks, if the default of make sbatch does not work here: srun or mpirun.
 # START = mpirun

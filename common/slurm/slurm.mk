@@ -1,6 +1,6 @@
-# Clusters: make sbatch, make grade ON=slurm. What is said of a job comes from the command line, or from site.mk, a
-# file of the user's own beside the Makefile (site-example.mk here shows one), and not from the environment, where
-# NAME and TIME mean other things.
+# Clusters: make sbatch, make grade ON=slurm. Settings of a job come from the command line or from
+# site.mk, the user's own file beside the Makefile (see site-example.mk), but not from the
+# environment, where NAME and TIME have other meanings.
 -include $(SITE)
 
 # Where scripts and what jobs print lie.

@@ -3,9 +3,10 @@
 # submit.sh grade COMMAND...                              (make grade ON=slurm)
 # submit.sh wait JOB                                      (make sbatch JOB=n)
 #
-# Writes a batch script into $JOB_FOLDER, submits it, and waits for the job as wait.sh says. Within an allocation a lab is graded
-# there, as a step of it. Settings come as JOB_NAME, JOB_PARTITION and so on, those of the site as SITE_* (slurm.mk).
-# Exit status: that of the job; 2 where it could not be submitted or cannot start.
+# Writes a batch script into $JOB_FOLDER, submits it, and waits for the job (wait.sh). Inside an
+# allocation, grades as a step of it. Settings arrive as JOB_NAME, JOB_PARTITION and so on, those of
+# the site as SITE_* (slurm.mk).
+# Exit status: that of the job; 2 if it could not be submitted or cannot start.
 set -euo pipefail
 
 here=$(dirname -- "${BASH_SOURCE[0]}")
@@ -20,7 +21,7 @@ for word in NAME PARTITION ACCOUNT TIME QOS CONSTRAINT GPUS NODES CPUS START TAS
 done
 SITE_MODULES=${SITE_MODULES:-} SITE_SETUP=${SITE_SETUP:-} SITE_SBATCH=${SITE_SBATCH:-}
 
-# How ranks are started: what speaks PMIx to Open MPI is best, since it ends and counts them itself.
+# How to start ranks: a launcher that supports PMIx is best, because it counts and ends them itself.
 choose_start() {
     case $JOB_START in
     srun | mpirun) ;;
@@ -29,7 +30,7 @@ choose_start() {
     esac
 }
 
-# NODES and ranks a node, from what is given; a rank takes one GPU, so GPUS of a node are its ranks.
+# NODES and ranks per node, from what is given; each rank uses one GPU, so GPUS per node is its number of ranks.
 choose_layout() {
     local tasks=$1
     if [[ $PROGRAM == *-cuda* ]] && [ -z "$JOB_GPUS" ]; then
@@ -54,7 +55,7 @@ hint_on_refusal() {
     esac
 }
 
-# What is set in the environment for sbatch would go before the script's own lines.
+# sbatch settings in the environment would override the script's own lines.
 submit() {
     local answer word mine
     for word in PARTITION ACCOUNT TIME QOS CONSTRAINT; do
@@ -79,7 +80,7 @@ begin() {
     SCRIPT=$FOLDER/$JOB_NAME.sbatch
 }
 
-# Whole, also where the same is submitted twice at once.
+# Atomically, even if the same job is submitted twice at once.
 as_script() {
     cat > "$SCRIPT.$$"
     mv -f -- "$SCRIPT.$$" "$SCRIPT"
@@ -95,7 +96,7 @@ train() {
     PROGRAM=$program
     choose_layout "$tasks"
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
-    # A copy: the job runs what was built when it was submitted, whatever is edited while it waits.
+    # A copy, so that the job runs what was built when it was submitted, even if sources change while it waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
     cp -- "$program" "$PROGRAM.$$"
     mv -f -- "$PROGRAM.$$" "$PROGRAM"

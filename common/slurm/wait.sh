@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Waits for a job: shows the queue's state, then what the job prints. Ctrl-C asks; a second one within five seconds ends the job.
-# Part of submit.sh, whose give_up it uses.
+# Waits for a job: shows the queue's state, then the job's output. The first Ctrl-C asks; a second
+# one within five seconds cancels the job. Part of submit.sh; uses its give_up.
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 
@@ -20,7 +20,7 @@ leave_status() {
     status_line=''
 }
 
-# Asks Slurm about the job. A controller that is busy is asked again; one that does not know the job ends this.
+# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the job.
 ask_slurm() {
     local answer
     if answer=$(scontrol show job --oneliner "$job" 2>&1); then
@@ -40,7 +40,7 @@ field() {
     printf '%s' "${rest%% *}"
 }
 
-# Slurm's one word, with what it means where that is not plain.
+# Slurm's reason, explained if it is not obvious.
 reason_in_words() {
     case $1 in
     None | '') say 'Slurm has not considered it yet' ;;
@@ -53,7 +53,7 @@ reason_in_words() {
     esac
 }
 
-# What a job in the nodes does, of which few are seen long.
+# A job's state while it runs; most states are brief.
 state_in_words() {
     case $(field JobState) in
     RUNNING) say 'running' ;;
@@ -67,12 +67,12 @@ show_files() {
     tell 'job %s  output  %s' "$job" "$(shown_path "$(field StdOut)")"
 }
 
-# As the user would write it.
+# The path as the user would write it.
 shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Reasons that no waiting changes.
+# Reasons that waiting does not change.
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \
@@ -107,13 +107,13 @@ show_output() {
     shown=$size
 }
 
-# A folder that only this machine sees: the job had nowhere to write to.
+# A folder that only this machine sees: the job could not write its output there.
 never_began() {
     give_up "$(said 'node %s does not see %s: the job could not write its output there' "$(field BatchHost)" "$(field WorkDir)")" \
         "$(say 'keep the kit in a folder that all nodes share')"
 }
 
-# The status of the job that is over.
+# The exit status of the finished job.
 end_status() {
     local state code
     state=$(field JobState) code=$(field ExitCode)
@@ -132,7 +132,7 @@ end_status() {
     return 1
 }
 
-# The batch script's TERM lets the ranks save, whatever started them.
+# On TERM, the batch script makes the ranks save, whatever started them.
 end_job() {
     if [ "$(field JobState)" = RUNNING ]; then
         tell 'job %s was asked to stop (training saves first); press Ctrl-C again to end it at once' "$job"
@@ -156,14 +156,14 @@ on_interrupt() {
     fi
 }
 
-# leave STATUS: this command ends, the job does not.
+# leave STATUS: ends this command, but not the job.
 leave() {
     leave_status
     tell 'job %s continues. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
     exit "$1"
 }
 
-# A controller that serves thousands is asked every second at first, later every five.
+# Asks the controller, which serves thousands, every second at first, later every five.
 wait_for_job() {
     local asked=-5
     job=$1

@@ -8,7 +8,7 @@
 #include "base/language.h"
 #include "tensor/tensor.h"
 
-enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; GUARD: before and behind a buffer that is watched */
+enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; GUARD: before and after a watched buffer */
 
 typedef struct SizeClass {
     int64_t bytes;
@@ -18,10 +18,10 @@ typedef struct SizeClass {
 } SizeClass;
 
 struct Pool {
-    int64_t limit, held, reserved; /* held by tensors; taken from the system */
+    int64_t limit, held, reserved; /* held by tensors; allocated from the system */
     bool watched;
-    int64_t damaged; /* bytes of a buffer that was released with a damaged guard */
-    Buffer *lent;    /* of a pool that is watched: those that somebody holds */
+    int64_t damaged; /* size of a released buffer with a damaged guard */
+    Buffer *lent;    /* of a watched pool: the buffers in use */
     SizeClass *classes;
     PoolUse use;
 };
@@ -41,7 +41,7 @@ Pool *pool_new(int64_t limit, bool watched)
 
 static void drop_free_buffers(Pool *pool)
 {
-    backend_wait(); /* kernels may still be at work on what was released */
+    backend_wait(); /* kernels may still use what was released */
     for (SizeClass *class = pool->classes; class; class = class->next)
         while (class->free) {
             Buffer *buffer = class->free;
@@ -87,7 +87,7 @@ static SizeClass *class_of(Pool *pool, int64_t bytes, MemoryKind kind)
     return *link;
 }
 
-/* What a buffer is for: an activation's shape is told. */
+/* The use of a buffer; for an activation, messages show its shape. */
 typedef struct Need {
     int64_t bytes;
     Category category;
@@ -109,7 +109,7 @@ static bool is_over_limit(const Pool *pool, const Need *need)
     return pool->limit && pool->reserved + need->bytes > pool->limit;
 }
 
-/* What lies free in other sizes goes back to the system before anything is refused. */
+/* Returns free buffers of other sizes to the system before refusing a request. */
 static Buffer *take_from_system(Pool *pool, const Need *need)
 {
     if (is_over_limit(pool, need))
@@ -146,16 +146,17 @@ static void count(Pool *pool, Category category, int64_t bytes)
     }
 }
 
-/* ---- guards: what stands before a buffer that is watched, and behind the bytes that were asked for ---------- */
+/* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
 
-/* A signalling NaN of this place: arithmetic makes a quiet one of it, and a copy from elsewhere is another one. */
+/* A signalling NaN that depends on the position: arithmetic would make it quiet, and one copied
+ * from elsewhere differs. */
 static uint32_t guard_word(const uint32_t *place)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
     return 0x7f800001u | (uint32_t)(mixed >> 42);
 }
 
-/* The words from `first` to `end`: written, or compared with what was written. */
+/* Writes the words from `first` to `end`, or compares them with what was written. */
 __attribute__((no_sanitize("address"))) static bool
 words_are_guards(uint32_t *first, const uint32_t *end, bool write)
 {
@@ -180,9 +181,9 @@ static bool guards(const Buffer *buffer, bool write)
 static void watch(Pool *pool, Buffer *buffer)
 {
     ASAN_UNPOISON_MEMORY_REGION(buffer->data, (size_t)buffer->bytes);
-    /* all bits set is a NaN, in single and in double precision */
+    /* all bits set is NaN, in single and in double precision */
     backend_set_bytes(buffer->data, 0xff, buffer->asked);
-    backend_wait(); /* what the last holder called may still write to more of it */
+    backend_wait(); /* kernels called by the last holder may still write to it */
     guards(buffer, true);
     ASAN_POISON_MEMORY_REGION((char *)buffer->data - GUARD, GUARD);
     ASAN_POISON_MEMORY_REGION((char *)buffer->data + buffer->asked,

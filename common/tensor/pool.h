@@ -1,7 +1,7 @@
 /** @file
- * The memory of tensors. A pool hands out buffers with a reference count and keeps what is released for the
- * next request of the same size: a training step repeats the sizes of the step before, so that nothing is
- * allocated after the first. It counts bytes by what they hold, and refuses to exceed a limit.
+ * The memory of tensors. A pool hands out reference-counted buffers and keeps released ones for the
+ * next request of the same size: a training step repeats the sizes of the step before, so only the
+ * first step allocates. The pool counts bytes by category and enforces a limit.
  */
 #pragma once
 
@@ -9,53 +9,56 @@
 #include "balise.h"
 #include "base/memory.h"
 
-/** Free buffers by size, what is held, and the limit. One a process, as a rule; not for several threads. */
+/** Free buffers by size, the bytes held, and the limit. Usually one per process. Not
+ *  thread-safe. */
 typedef struct Pool Pool;
 
-/** A piece of a pool's memory, with a count of those who hold it. */
+/** A reference-counted piece of a pool's memory. */
 typedef struct Buffer {
     void *data;          /**< 64-byte aligned */
     int64_t bytes;       /**< of `data`, a multiple of 64 */
-    int64_t asked;       /**< how many of them were asked for */
-    int references;      /**< at 0 it goes back to the pool */
-    Category category;   /**< what it was asked for */
+    int64_t asked;       /**< the bytes requested */
+    int references;      /**< at 0 it returns to the pool */
+    Category category;   /**< its use */
     MemoryKind kind;     /**< a GPU's memory or the host's */
-    Pool *pool;          /**< whose it is */
-    struct Buffer *next; /**< in the pool's list of free buffers, or of those that it watches */
+    Pool *pool;          /**< the pool that owns it */
+    struct Buffer *next; /**< in the pool's list of free or watched buffers */
 } Buffer;
 
 /** What a pool has counted, in bytes. */
 typedef struct PoolUse {
-    int64_t now[CATEGORIES];  /**< bytes in buffers that somebody holds */
-    int64_t peak[CATEGORIES]; /**< of each category, at the moment of the highest total */
-    int64_t peak_total;       /**< the highest total of held bytes */
-    int64_t allocations;      /**< how often memory was taken from the system */
+    int64_t now[CATEGORIES];  /**< bytes in buffers in use */
+    int64_t peak[CATEGORIES]; /**< by category, at the moment of the highest total */
+    int64_t peak_total;       /**< the highest total of bytes in use */
+    int64_t allocations;      /**< number of allocations from the system */
 } PoolUse;
 
-/** An empty pool; the caller's, to be freed with pool_free().
+/** Makes an empty pool. The caller frees it with pool_free().
  *  @param limit bytes, 0 for none
  *  @param watched somebody looks at all numbers (grading, tests): the host reaches every buffer, and each that is handed out is
  *         filled with NaN, so that unset memory is seen, and stands between guards */
 Pool *pool_new(int64_t limit, bool watched);
-/** Frees the pool and its free buffers. No buffer of it may be held any more. */
+/** Frees the pool and its free buffers. No buffer of it may be in use. */
 void pool_free(Pool *pool);
-/** Was anything written before or behind a buffer of a watched pool? The bytes of that buffer then, or else 0. */
+/** Returns the size in bytes of a watched pool's buffer before or after which something was
+ *  written, or 0. */
 int64_t pool_damaged(Pool *pool);
-/** What it holds now, and the peaks since pool_begin_peak() or its beginning. */
+/** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
 PoolUse pool_use(const Pool *pool);
 
-/** From now on the peaks are those of what is held now and of what comes. */
+/** Restarts the measurement of peaks from the bytes now in use. */
 void pool_begin_peak(Pool *pool);
 
-/** A buffer with one reference, its contents unset. Ends the run with what is held and what was asked for
- * when the pool's limit or the machine's memory does not suffice. */
+/** Returns an uninitialised buffer with one reference. If the pool's limit or the machine's memory
+ * does not suffice, ends the run and reports the request and the bytes in use. */
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
 
-/** The same for an activation, whose shape is told where there is no memory for it. */
+/** The same for an activation; the error then shows its shape. */
 Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
 
-/** And for one that the host writes or reads. Kernels that were called before may still read what it held last. */
+/** The same for a buffer that the host writes or reads. Kernels called before may still be reading
+ *  its previous contents. */
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
-Buffer *buffer_hold(Buffer *buffer); /**< one reference more; returns its argument */
-void buffer_release(Buffer *buffer); /**< one less; the last gives it back. NULL is allowed. */
+Buffer *buffer_hold(Buffer *buffer); /**< adds a reference; returns its argument */
+void buffer_release(Buffer *buffer); /**< removes one; the last frees it. NULL is allowed */

@@ -1,4 +1,4 @@
-/* Shapes, placements, and how they are written. */
+/* Shapes, placements, and their text forms. */
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ const char *placement_text(Placement placement, char text[32])
     return text;
 }
 
-/* A lab that takes x for its numbers writes over what stands here. */
+/* A lab that takes x for its numbers overwrites this record. */
 static bool is_intact(const Tensor *x)
 {
     const int kind = (int)x->placement.kind;

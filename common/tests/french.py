@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The kit in French: every sentence that it says and every text of the labs is there, and what programs read is the same in each language.
-"""
+"""The kit in French: every message and every lab text is translated, and what programs read is the
+same in each language."""
 import ast
 import glob
 import html

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# run.sh fast|slow|gpu [NAME]: runs the tests whose path has NAME in it (gpu: those that a GPU can run, with BACKEND), two at a time,
-# and those that mostly wait beside them, and
-# reports them: a line a test with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats the failures
-# and lists the ten slowest tests. What a test printed stays in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME (gpu: those that can run on a
+# GPU, with BACKEND), two at a time, plus those that mostly wait, and reports them: a line per test
+# with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats
+# the failures and lists the ten slowest tests. The output of each test stays in $BUILD/tests/log,
+# the report in $BUILD/tests/summary.txt.
 #
-# A test that fails runs once more, alone, after the others. One that fails again is a failure; one that passes is unsteady, and the end
-# shows both outputs. Exit status: 0 if no test failed and at most two are unsteady.
+# A test that fails runs once more, alone, after the others. If it fails again, it is a failure; if
+# it passes, it is flaky, and the end shows both outputs. Exit status: 0 if no test failed and at
+# most two are flaky.
 #
-# A test is a program (build/tests/<path of its source>, plain and again with sanitizers, of kernels if the tests are slow ones; *_ranksN under
-# mpirun; those in ON_GPU and OVER_NCCL on the emulated GPU too, and with sanitizers there if the tests are slow ones or a GPU's) or a script. On a real GPU (BACKEND=cuda) compute-sanitizer's tools named by
-# SANITIZER look at the first launches of the tests of kernels, or with SANITIZER=all at all of them; with SANITIZER=off none does.
-# Both print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. One that dies or
-# says nothing has failed.
+# A test is a script or a program (build/tests/<path of its source>). Programs run plain and with
+# sanitizers (tests of kernels with sanitizers only if slow ones run); *_ranksN run under mpirun;
+# those in ON_GPU and OVER_NCCL also run on the emulated GPU, there with sanitizers only if slow or
+# GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER check the
+# first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off none. Both
+# kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with
+# its plan, 1..N. A test that dies or prints nothing has failed.
 set -uo pipefail
 
 speed=${1:-fast} name=${2:-}
@@ -204,7 +208,7 @@ print_details() {
     grep '^skip' "$log" | sed 's/^/    /'
 }
 
-total_passed=0 total_failed=0 total_skipped=0 failures='' unsteady='' unsteady_tests=0 failed_once=() times=()
+total_passed=0 total_failed=0 total_skipped=0 failures='' flaky='' flaky_tests=0 failed_once=() times=()
 # report KIND PATH [again]: prints how a test went. A first failure counts nothing: the test runs again.
 report() {
     local passed failed skipped status seconds cpu mark=✓ title=$2 lines
@@ -237,8 +241,8 @@ report() {
     if ((failed != 0)); then
         failures+=$lines$'\n'
     elif [[ ${3:-} == again ]]; then
-        unsteady_tests=$((unsteady_tests + 1))
-        unsteady+=$(cat "$logs/$1/$2.log.first" && echo "  run again:" && printf '%s\n' "$lines" && tail -n 25 "$logs/$1/$2.log" | sed 's/^/    | /')$'\n'
+        flaky_tests=$((flaky_tests + 1))
+        flaky+=$(cat "$logs/$1/$2.log.first" && echo "  run again:" && printf '%s\n' "$lines" && tail -n 25 "$logs/$1/$2.log" | sed 's/^/    | /')$'\n'
     fi
 }
 
@@ -335,8 +339,8 @@ main() {
         # shellcheck disable=SC2086 # two words
         run_again $test
     done
-    ((unsteady_tests <= 2)) || total_failed=$((total_failed + unsteady_tests))
-    [[ -z $unsteady ]] || printf '\nUnsteady, failed and then passed alone (a run with three or more is red):\n%s' "$unsteady"
+    ((flaky_tests <= 2)) || total_failed=$((total_failed + flaky_tests))
+    [[ -z $flaky ]] || printf '\nFlaky, failed and then passed alone (a run with three or more is red):\n%s' "$flaky"
     [[ -z $failures ]] || printf '\nWhat failed:\n%s' "$failures"
     if ((${#times[@]} > 10)); then
         printf '\n seconds      CPU  the ten slowest tests\n'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make test BACKEND=cuda, with a program and a compute-sanitizer that are made up: which tools look at which tests, and what they find fails.
+# make test BACKEND=cuda with fake programs and a fake compute-sanitizer: which tools check which
+# tests, and that their findings are failures.
 set -uo pipefail
 cd "$ROOT" || exit 2
 work=$(mktemp -d)

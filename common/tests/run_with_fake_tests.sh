@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh with fake tests, in a folder of its own: what a failure, an unsteady test and the closing lines look like.
+# run.sh with fake tests, in its own folder: what a failure, a flaky test and the final lines look
+# like.
 # shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
 set -uo pipefail
 cd "$ROOT" || exit 2
@@ -24,7 +25,7 @@ fake() {
     printf '#!/bin/bash\nran=%q\nagain=; [ ! -e "$ran" ] || again=1; : > "$ran"\necho "$$" >> "$ran"\n%s\n' "$work/$1.ran" "$2" > "$path"
     chmod +x "$path"
 }
-unsteady='[ "$again" ] && echo "ok - holds now" || { echo "not ok - holds"; echo "    a reason"; exit 1; }'
+flaky='[ "$again" ] && echo "ok - holds now" || { echo "not ok - holds"; echo "    a reason"; exit 1; }'
 # runs: all fakes; the words in $work/said, the status in $status.
 runs() {
     rm -f "$work"/*.ran
@@ -57,29 +58,29 @@ check "a longer run lists its ten slowest tests before the closing line" \
 check "the slowest stands first, with the CPU seconds that it needed" \
     eval "tail -n 11 '$work/said' | head -n 1 | grep -qE '^ +[0-9.]+ +(0\.[1-9]|[1-9][0-9.]+)  common/base/tests/slow\.sh'"
 
-fake unsteady1 "$unsteady"
-fake unsteady2 "$unsteady"
-fake zlast 'sleep 0.5; [ "$(cat "${ran%/*}"/unsteady1.ran | wc -l)" = 1 ] && echo "ok - the others run first"'
+fake flaky1 "$flaky"
+fake flaky2 "$flaky"
+fake zlast 'sleep 0.5; [ "$(cat "${ran%/*}"/flaky1.ran | wc -l)" = 1 ] && echo "ok - the others run first"'
 runs
 check "two tests that fail once leave the run green, with no failure" closes "3 passed, 0 failed, 0 skipped" 0
-check "they are listed as unsteady" says '^Unsteady'
+check "they are listed as flaky" says '^Flaky'
 for n in 1 2; do
-    check "with what the first run of number $n printed" [ "$(line "^✗ common/base/tests/unsteady$n.sh")" -gt "$(line '^Unsteady')" ]
-    check "and with its second run" [ "$(line "^✓ common/base/tests/unsteady$n.sh")" -gt "$(line "^✗ common/base/tests/unsteady$n.sh")" ]
+    check "with what the first run of number $n printed" [ "$(line "^✗ common/base/tests/flaky$n.sh")" -gt "$(line '^Flaky')" ]
+    check "and with its second run" [ "$(line "^✓ common/base/tests/flaky$n.sh")" -gt "$(line "^✗ common/base/tests/flaky$n.sh")" ]
 done
 check "both outputs are shown" eval 'says "^    not ok - holds$" && says "^        a reason$" && says "^    \\| ok - holds now$"'
 
-for n in 1 2 3; do fake "unsteady$n" "$unsteady"; done
+for n in 1 2 3; do fake "flaky$n" "$flaky"; done
 fake good 'echo "ok - one"'
 runs
-check "from three unsteady tests on the run is red" closes "4 passed, 3 failed, 0 skipped" 1
+check "from three flaky tests on the run is red" closes "4 passed, 3 failed, 0 skipped" 1
 
 fake bad 'echo "ok - one"; echo "not ok - two"; echo "    a reason"; exit 1'
 runs
 check "a test that fails twice is red" closes "1 passed, 1 failed, 0 skipped" 1
 check "it runs twice, and no more" [ "$(grep -c '^✗' "$work/said")" = 3 ]
 check "what failed stands at the end" [ "$(line '^    not ok - two$')" -gt "$(line '^What failed:$')" ]
-check "it is not unsteady" eval '! says "^Unsteady"'
+check "it is not flaky" eval '! says "^Flaky"'
 
 fake silent ':'
 fake dies 'echo "ok - one"; kill -SEGV $$'

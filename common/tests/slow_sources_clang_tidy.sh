@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clang-tidy finds nothing in the sources of the kit, with the checks of .clang-tidy.
+# clang-tidy finds nothing in the kit's sources, with the checks of .clang-tidy.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="clang-tidy finds nothing in the sources"

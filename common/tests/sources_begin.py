@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every file of code begins with a comment: what it is."""
+"""Every source file begins with a comment that says what it is."""
 import os
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every file of C, C++ and CUDA is laid out as .clang-format says, but for what is laid out by hand for its readers: balise.h, the labs, their
-# start files and their solutions.
+# Every file of C, C++ and CUDA is formatted as .clang-format says, except those formatted by hand:
+# balise.h, the labs, their start files and their solutions.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="files of C, C++ and CUDA are laid out as clang-format does"

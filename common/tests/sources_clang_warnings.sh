@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Clang too reads every C file, in every precision that it is built in, without a warning. It makes no objects, so that it reads all of them
-# each time.
+# clang also compiles every C file, in every precision in which it is built, without a warning. It
+# makes no objects, so it reads all files each time.
 set -euo pipefail
 cd -- "${ROOT:?}"
 sentence="clang compiles everything without a warning"

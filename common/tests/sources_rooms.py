@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Rooms, from the bottom up: a file includes what lies in its own room or in one below it. The map in CONTRIBUTING.md is made from this
-table: sources_rooms.py map prints it."""
+"""Rooms, from the bottom up: a file includes only headers of its own room or of one below it.
+CONTRIBUTING.md's map is made from this table: sources_rooms.py map prints it."""
 import glob
 import os
 import re
 import sys
 
 ROOMS = (
-    ("common/base", "errors, languages, clocks, random numbers, files that are replaced when complete"),
+    ("common/base", "errors, languages, clocks, random numbers, files that replace the old ones once complete"),
     ("common", "balise.h: the functions that a lab is written in"),
     ("common/data", "CSV, WordPiece, the token cache, batches"),
     ("common/backend", "the kernels' one header; products and copies"),
@@ -35,7 +35,7 @@ ROOMS = (
     ("common/po", "translations: every message in French"),
     ("common/tests", "make test: the runner of the tests, and tests of the sources' form"),
     ("grader", "what the judge and the runner share: cases, entries, calls"),
-    ("grader/labs", "all that the grader knows of a lab"),
+    ("grader/labs", "everything that the grader knows about a lab"),
     ("grader/runner", "a rank: the student's lab, its calls recorded and guarded"),
     ("grader/judge/mpi", "recorded calls: matching, mismatches, deadlocks"),
     ("grader/judge/compare", "expected values and their tolerances"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh runs what is executable: a script among the tests that begins with #! and is not would never be run.
+# run.sh runs executable files: a test script that begins with #! but is not executable would never
+# run.
 set -uo pipefail
 cd -- "${ROOT:?}" || exit 2
 sentence="every script among the tests that begins with #! is executable, and so is run"

@@ -1,4 +1,4 @@
-/* What the ranks of a run compare with each other: outcomes, devices, weights, and who sits where. */
+/* What the ranks of a run compare: outcomes, devices, weights, and nodes. */
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -38,12 +38,12 @@ bool agree_on_device(Group *group, Problem *problem)
 
 bool is_same_over(Group *group, uint64_t x)
 {
-    uint64_t least[] = {x, ~x}; /* the least complement is that of the largest */
+    uint64_t least[] = {x, ~x}; /* the minimum of complements gives the maximum */
     MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, group_comm(group));
     return least[0] == ~least[1];
 }
 
-/* Continues a checksum over the parameter's numbers. */
+/* Continues a checksum over a parameter's numbers. */
 static uint64_t add_to(uint64_t checksum, const Parameter *p)
 {
     HostView view = host_view_read(reals(p->value), tensor_count(p->value));
@@ -52,7 +52,7 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
     return checksum;
 }
 
-/* Is the parameter (all of them where it is NULL) the same wherever it should be? */
+/* Is the parameter (all parameters, if NULL) the same wherever it should be? */
 static bool is_equal(Model *model, const Parameter *only)
 {
     const Mesh *mesh = model->mesh;
@@ -86,9 +86,9 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
         (long long)step, p->name);
 }
 
-/* ---- who sits where ------------------------------------------------------------------------------------ */
+/* ---- where ranks run ----------------------------------------------------------------------------------- */
 
-/* One rank's place. */
+/* The node of one rank. */
 typedef struct Seat {
     char node[MPI_MAX_PROCESSOR_NAME];
     int tp_rank, dp_rank;

@@ -1,4 +1,4 @@
-/* Gradients in buckets: when each is full, and what is done with it. */
+/* Gradients in buckets: when each is complete, and what happens then. */
 #include "train/buckets.h"
 
 #include <stdlib.h>
@@ -7,18 +7,18 @@
 #include "base/run.h"
 #include "train/profile.h"
 
-/* ---- of a table the rows in use ------------------------------------------------------------------------- */
+/* ---- rows of a table in use ----------------------------------------------------------------------------- */
 
 enum {
     WORTH_IT = 1 << 20
-}; /* numbers: below, asking the others takes as long as sending them all */
+}; /* numbers: in smaller tables, asking the others takes as long as sending all rows */
 
 struct TableRows {
     Tensor *gradient;
     int64_t rows, columns;
-    int32_t *index; /* [rows] of the rows in use, in order */
+    int32_t *index; /* [rows] indices of the rows in use, in order */
     int64_t count;
-    uint8_t *used; /* a bit a row */
+    uint8_t *used; /* one bit per row */
     bool packed;
 };
 
@@ -84,7 +84,7 @@ int64_t table_rows_pack(TableRows *t, Group *group)
         if (is_used(t, row))
             t->index[t->count++] = (int32_t)row;
     t->packed = 2 * t->count < t->rows;
-    /* A row moves to the front, over one that has moved. */
+    /* A row moves to the front, over one that has already moved. */
     for (int64_t i = 0; t->packed && i < t->count; i++)
         if (t->index[i] != i)
             memcpy(row_at(t, i), row_at(t, t->index[i]), row_bytes(t));
@@ -104,19 +104,19 @@ void table_rows_unpack(TableRows *t)
 
 /* ---- buckets ------------------------------------------------------------------------------------------- */
 
-/* What is known of a bucket beside what balise 11 sees of it. */
+/* Data about a bucket that balise 11 does not see. */
 typedef struct Filling {
     Tensor gradients; /* a range of the arena, or the front of it */
     int64_t range;    /* numbers */
     int parameters, missing;
-    TableRows *table; /* where the bucket is a large table: which rows are given out */
+    TableRows *table; /* if the bucket is a large table: its rows in use */
 } Filling;
 
 struct BucketSet {
     Model *model;
     int count;
-    Bucket *bucket;   /* in the order in which they are full: the last parameters' first */
-    Filling *filling; /* in the order of the parameters: of bucket i it is filling[count - 1 - i] */
+    Bucket *bucket;   /* in order of completion: the last parameters first */
+    Filling *filling; /* in the order of the parameters; for bucket i, filling[count - 1 - i] */
 };
 
 static int filling_of(const BucketSet *set, const Tensor *parameter)

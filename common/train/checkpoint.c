@@ -1,4 +1,4 @@
-/* Saving and resuming a run. */
+/* Saves and resumes a run. */
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -21,7 +21,8 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A run that does not go on from the newest checkpoint in its SAVE folder would mix two runs there. */
+/* A run that does not resume from the newest checkpoint in its SAVE folder would mix two runs
+ * there. */
 static bool check_save_folder(const Trainer *t, Problem *problem)
 {
     const char *save = t->config->save;
@@ -59,7 +60,7 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
                find_checkpoint(t, problem);
     if (!agree(t->world, good, problem))
         return false;
-    /* The others take what rank 0 has found, even where a newer one comes up meanwhile. */
+    /* The others use what rank 0 has found, even if a newer one appears meanwhile. */
     MPI_Bcast(t->resumed.text, sizeof t->resumed.text, MPI_CHAR, 0, group_comm(t->world));
     return true;
 }
@@ -89,7 +90,7 @@ static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }
 
-/* What this run would write now. Parameter names belong to the model. */
+/* What this run would write now. The model owns the parameter names. */
 static CheckpointIndex index_of(const Trainer *t)
 {
     const TrainConfig *c = t->config;
@@ -124,7 +125,7 @@ static CheckpointIndex index_of(const Trainer *t)
     return index;
 }
 
-/* The numbers of a parameter's state on this rank. */
+/* This rank's numbers of a parameter's state. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
     const Buffer *arena = state == 0   ? t->model->weights
@@ -135,7 +136,7 @@ static real *state_of(const Trainer *t, const Parameter *p, int state)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
-/* A shard is written by the lowest rank that holds it, whatever the grid says of replicas. */
+/* The lowest rank that holds a shard writes it, whatever the mesh says about replicas. */
 static bool writes_shard(const Trainer *t)
 {
     MPI_Comm holders;
@@ -146,7 +147,7 @@ static bool writes_shard(const Trainer *t)
     return rank == 0;
 }
 
-/* What is whole on every rank is written once. */
+/* Tensors that are whole on every rank are written once. */
 static bool is_written(const Trainer *t, const Parameter *p)
 {
     return p->placement.kind == SHARD || t->mesh.tp_rank == 0;

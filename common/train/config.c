@@ -1,4 +1,4 @@
-/* The options of a run: reading them, and whether they fit together. */
+/* The options of a run: parsing, and whether they fit together. */
 #include "train/config.h"
 
 #include <ctype.h>
@@ -20,12 +20,12 @@ typedef struct Known {
     const char *name;
     Kind kind;
     void *target;
-    double low, high; /* what a number may be */
+    double low, high; /* the allowed range of a number */
 } Known;
 
 static bool refuse(Problem *problem, const char *name, const char *value, const char *expected)
 {
-    char hint[256], setting[64]; /* make train HIDDEN_DIM=..., which is --hidden-dim */
+    char hint[256], setting[64]; /* make train HIDDEN_DIM=... means --hidden-dim */
     size_t length = 0;
     for (; name[length] && length < sizeof setting - 1; length++)
         setting[length] = name[length] == '-' ? '_' : (char)toupper((unsigned char)name[length]);
@@ -237,7 +237,7 @@ static bool check_saving(const TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* A replica takes BATCH_SIZE/dp rows a step, in ACCUMULATE micro-batches. */
+/* A replica takes BATCH_SIZE/dp rows per step, in ACCUMULATE micro-batches. */
 static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
 {
     int dp = ranks / config->tp;
@@ -258,7 +258,8 @@ static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
     return true;
 }
 
-/* A program whose MPI is not that of what starts it runs as often as there are ranks, each of them alone. */
+/* If the program's MPI differs from the launcher's, the program runs once per rank, each time
+ * alone. */
 static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (!config->ranks || config->ranks == ranks)

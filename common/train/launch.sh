@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts the training program on NTASKS ranks.
-# Ctrl-C asks the ranks to end after the step they are in; a second one ends them at once.
+# Ctrl-C asks the ranks to end after the current step; a second one ends them at once.
 set -euo pipefail
 # A make that is killed must not leave the ranks behind: this script then stops them as Ctrl-C does.
 dies_with_parent=()
@@ -26,12 +26,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
 [ ! -t 1 ] || export BALISE_PROGRESS=1
 
-# Sums that are started: Open MPI's own choice takes two to four times as long as one that waits, this one as long.
+# For nonblocking sums, Open MPI's own choice takes two to four times as long as a blocking sum; this one takes as long.
 bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# Within an allocation of Slurm's ranks stay here, where they share memory; make sbatch is for nodes.
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
-# mpirun removes the folder of all its runs when it is empty, and another that begins would lose it.
+# mpirun removes the folder of all its runs when it is empty; a run that starts at that moment would lose it.
 session=$(mktemp -d)
 # What the ranks share goes with the run, however they end; 8 MB a rank, in memory where there is room.
 shared=
@@ -51,7 +51,7 @@ without_banners() {
         !banner && !/^mpirun: / { print; fflush() }' >&2
 }
 
-# In a process group of its own, so that Ctrl-C reaches this script alone.
+# In its own process group, so that Ctrl-C reaches only this script.
 set -m
 exec 3> >(without_banners)
 filter=$!
@@ -62,7 +62,7 @@ exec 3>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-# A signal ends a wait before the job has ended; the status of a job that has ended is kept for the last one.
+# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last `wait`.
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# layouts.sh BUILD: one model at nine layouts, as a table: loss at the last step, the largest difference of a loss and of a
-# weight to one rank, memory, bytes and time. How large a difference rounding may make is measured: 8 times that of serial
-# runs whose initial weights are moved by one unit in the last place. Exit status 1 where a layout is further apart.
-# OPTIONS replaces the sizes; DATA, TEST and VOCAB are those of make train.
+# layouts.sh BUILD: trains one model at nine layouts and prints a table: last loss, the largest
+# difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
+# difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
+# unit in the last place. Exit status 1 if a layout differs by more. OPTIONS replaces the sizes;
+# DATA, TEST and VOCAB are those of make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1

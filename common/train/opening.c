@@ -1,11 +1,11 @@
-/* The beginning and the end of a run: data, model, report. */
+/* Opens and closes a run: data, model, report. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "backend/host_view.h"
 #include "train/trainer.h"
 
-/* Rank 0 makes the token cache if need be; the others then find it, and a problem is everybody's. */
+/* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
 static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
 {
     const TrainConfig *c = t->config;
@@ -57,7 +57,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     return true;
 }
 
-/* For the tests of layout invariance: how far do runs drift apart that began one rounding apart? */
+/* For tests of layout invariance: how far apart do runs drift that start one rounding apart? */
 static void perturb(Trainer *t)
 {
     for (Parameter *p = t->model->parameters; p; p = p->next) {
@@ -72,7 +72,8 @@ static void perturb(Trainer *t)
     model_weights_changed(t->model);
 }
 
-/* DDP's 25 MB, but a small model too has several buckets, so that the reduction begins before the backward pass ends. */
+/* DDP's 25 MB, but a small model has several buckets too, so that the reduction begins before the
+ * backward pass ends. */
 static int64_t bucket_bytes(const Model *model)
 {
     const int64_t most = 25 << 20;

@@ -1,4 +1,4 @@
-/* Spans by name, and the waiting within exchanges. */
+/* Spans by name, and waiting within exchanges. */
 #include "train/profile.h"
 
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "train/trainer.h"
 
-enum { MOST = 1 << 14 }; /* exchanges of a step that are looked at */
+enum { MOST = 1 << 14 }; /* exchanges per step to record */
 
-/* Of one step, over the ranks that split a model or over the replicas. */
+/* One step's exchanges, over the ranks that split a model or over the replicas. */
 typedef struct Exchanges {
     int count;
     const char *what[MOST];
@@ -46,7 +46,8 @@ void waiting_begin(void)
 
 bool waiting_of(Group *group, const double *seconds, int count, double *waited)
 {
-    if (!is_same_over(group, (uint64_t)count)) /* a student's ranks may have made other numbers */
+    /* a student's ranks may have made different numbers of them */
+    if (!is_same_over(group, (uint64_t)count))
         return false;
     MPI_Allreduce(seconds, waited, count, MPI_DOUBLE, MPI_MIN, group_comm(group));
     for (int i = 0; i < count; i++)

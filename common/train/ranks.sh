@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What must hold of NTASKS and TP before ranks are started, here or on a cluster. Sourced by launch.sh and slurm/sbatch.sh.
+# Checks NTASKS and TP before ranks are started, here or on a cluster. Sourced by launch.sh and
+# slurm/submit.sh.
 
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 

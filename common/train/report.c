@@ -1,4 +1,4 @@
-/* What rank 0 shows of a run, and the metrics file. */
+/* What rank 0 prints during a run, and the metrics file. */
 #include "train/report.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct Report {
     int64_t first, steps;
     double begin, last_line;
     bool lost;     /* a line of the metrics file could not be written */
-    bool bar_open; /* the cursor stands behind a progress bar */
+    bool bar_open; /* the cursor is after a progress bar */
 };
 
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
@@ -29,8 +29,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->amp = precision_name(config->amp);
     report->first = first;
     report->steps = steps;
-    report->terminal =
-        getenv("BALISE_PROGRESS"); /* mpirun gives every rank a terminal of its own */
+    report->terminal = getenv("BALISE_PROGRESS"); /* mpirun gives every rank its own terminal */
     report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
         problem_set(problem, config->metrics, "name a writable file",
@@ -50,7 +49,7 @@ static void close_bar(Report *report)
 
 void report_close(Report *report)
 {
-    close_bar(report); /* an error ended the run: it is not to stand behind the bar */
+    close_bar(report); /* an error that ends the run must not follow the bar on its line */
     fflush(stdout);
     if (report->metrics)
         fclose(report->metrics);
@@ -87,13 +86,13 @@ void report_configuration(const TrainConfig *config, int ranks, int64_t paramete
     fflush(stdout);
 }
 
-/* JSON knows no NaN and no infinity: what has diverged is null. */
+/* JSON has neither NaN nor infinity: diverged numbers are null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* What cannot be written is said at once; the run goes on, and its exit status tells. */
+/* Reports at once that a line cannot be written. The run continues; its exit status shows it. */
 static void lose(Report *report)
 {
     if (!report->lost)
@@ -114,7 +113,7 @@ void report_sync(Report *report)
 {
     if (!report->metrics || report->lost || fsync(fileno(report->metrics)) == 0)
         return;
-    if (errno != EINVAL && errno != EROFS) /* a pipe and a terminal are on no disk */
+    if (errno != EINVAL && errno != EROFS) /* pipes and terminals are not on disk */
         lose(report);
 }
 
@@ -225,14 +224,14 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
     json_decref(lines);
 }
 
-/* Two tables, which an ordinary terminal of 80 columns has room for. */
+/* Two tables, because a terminal has 80 columns. */
 static void print_run(const RankReport *ranks, int count)
 {
     puts(_("\n                    parameters     step     MB sent         comm not hidden\n"
            "rank   loss accuracy    held M       ms      tp     dp        s         ms"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        char wait[32] = "-"; /* one replica has nothing to wait for */
+        char wait[32] = "-"; /* one replica waits for no other */
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
         printf("%4d %6.4f   %6.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss, r->accuracy,
@@ -271,7 +270,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
 
 /* ---- a run that resumes ---- */
 
-/* The evaluation after the epoch in which `step` lies, or ends, is done again. */
+/* The evaluation after the epoch that contains or ends with `step` is repeated. */
 static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
 {
     json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);

@@ -1,6 +1,6 @@
 /** @file
- * What a run shows while it trains and at its end, and the metrics file. Rank 0 writes; the functions are
- * called on it alone.
+ * What a run prints while it trains and at its end, and the metrics file. Only rank 0 calls these
+ * functions.
  */
 #pragma once
 
@@ -11,68 +11,72 @@
 #include "tensor/pool.h"
 #include "train/config.h"
 
-/** What this rank has sent: over the ranks that split a model (before balise 8 the world), over the replicas, and in all. */
+/** What this rank has sent: over the ranks that split a model (before balise 8, the world), over
+ *  the replicas, and in total. */
 typedef struct Sent {
-    Counter tp, dp, all; /**< with the time spent in exchanges */
+    Counter tp, dp, all; /**< with the time spent in communication */
 } Sent;
 
-/** One step, as a line of the metrics file has it. */
+/** One step, as in a line of the metrics file. */
 typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
-    /** means over the step's rows; the learning rate; of the step */
+    /** loss and accuracy: means over the step's rows; rate: learning rate; seconds: time of the
+     *  step */
     double loss, accuracy, rate, seconds, tokens_per_second;
     Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
-    double gradient_norm; /**< before clipping; negative where it was not computed */
+    double gradient_norm; /**< before clipping; negative if not computed */
     double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
-    int64_t left_out;     /**< steps so far in which a gradient became infinite */
+    int64_t left_out;     /**< steps skipped so far because a gradient was infinite */
 } StepReport;
 
-/** One rank's row of the table at the end. */
+/** One rank's row in the final table. */
 typedef struct RankReport {
-    double loss, accuracy;  /**< on the test set, or of the last epoch's training */
-    int64_t parameters;     /**< held */
+    double loss, accuracy;  /**< on the test set or, without one, of the last epoch's training */
+    int64_t parameters;     /**< number of parameters held */
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
-    double wait_seconds;    /**< of it the reduction that was not hidden; -1 with one replica */
-    int64_t resident_bytes; /**< the most that the process had in memory, with libraries and MPI */
+    double wait_seconds;    /**< the part of it that is reduction not hidden; -1 with one replica */
+    int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
 } RankReport;
 
-/** What rank 0 writes to: the terminal and the metrics file. */
+/** The outputs of rank 0: the terminal and the metrics file. */
 typedef struct Report Report;
 
-/** Opens the metrics file where there is one: it is begun anew, or continued by a run that resumes. Returns
- * NULL with `problem` when it cannot be written.
- *  `first` steps were done before this run (0 unless it resumes), `steps` there will be at its end. */
+/** Opens the metrics file, if there is one: a run that resumes continues it, any other starts it
+ * anew. Returns NULL with `problem` if it cannot be written. `first` is the number of steps done
+ * before this run (0 unless it resumes), `steps` the number at its end. */
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
-/** Waits until the metrics so far are on the disk. */
+/** Waits until the metrics so far are on disk. */
 void report_sync(Report *report);
-/** Has every line of the metrics been written? Otherwise false with `problem`. */
+/** Has every line of the metrics been written? Otherwise returns false with `problem`. */
 bool report_is_complete(Report *report, const TrainConfig *config, Problem *problem);
 /** Ends the progress bar, closes the metrics file and frees the report. */
 void report_close(Report *report);
 
-/** Prints what is trained on what: sizes, parameters, layout, backend. */
+/** Prints the configuration: sizes, parameters, layout, data, backend. */
 void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
                           int64_t rows, int64_t test_rows, int64_t steps);
 
-/** A line in the metrics file, and the progress bar (on a terminal) or now and then a line. */
+/** Writes a line of the metrics file, and updates the progress bar (without a terminal, prints a
+ *  line now and then). */
 void report_step(Report *report, const StepReport *step);
 
-/** The evaluation begins. */
+/** Call this when the evaluation begins. */
 void report_evaluation(Report *report, int64_t rows);
 
-/** The evaluation after an epoch. */
+/** Reports the evaluation after an epoch. */
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows);
 
-/** What rank 0's time went to in `steps` steps, a row each, and a line in the metrics file. */
+/** Prints where rank 0's time went in `steps` steps, one row per span, and writes a line of the
+ *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** The table, a row a rank, and the metrics file's last line. */
+/** Prints the final table, one row per rank, and writes the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
-/** Drops what a run that goes on after `step` will write again: steps beyond it, later evaluations, summaries, and a
- * line that was cut short. The rest replaces the file at once. A missing file stays missing. */
+/** Removes what a run that resumes after `step` will write again: later steps and evaluations,
+ * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

@@ -1,4 +1,4 @@
-/* One step of training, the line about a run in which nothing moves, and the evaluation. */
+/* One step of training, the message about a run without progress, and the evaluation. */
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ static Tensor *logits_of(Trainer *t, bool training)
     return bert_forward(t->bert, ids, mask, &t->mesh);
 }
 
-/* The loss of the micro-batch in t->batch, divided by the rows that this replica takes in a step. */
+/* The loss of the micro-batch in t->batch, divided by this replica's rows per step. */
 static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
 {
     const Batch *b = t->batch;
@@ -35,7 +35,7 @@ static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
     return loss;
 }
 
-/* The gradient of the loss: 1, or what the scaler makes of it. */
+/* The gradient of the loss: 1, or the scaler's factor. */
 static Tensor *scaled_one(Trainer *t)
 {
     if (t->scaler.scale == 0)
@@ -75,7 +75,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         backend_range("forward");
         Tensor *loss = loss_of(t, logits_of(t, true), metrics);
         backend_range_end();
-        /* One reduction a step: the last backward pass completes the gradients. */
+        /* One reduction per step: the last backward pass completes the gradients. */
         if (i + 1 == config->accumulate)
             bucket_set_begin(t->buckets, t->tape);
         backend_range("backward");
@@ -97,13 +97,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
     return report;
 }
 
-/* ---- a run in which nothing moves ----------------------------------------------------------------------- */
+/* ---- a run without progress ----------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t said;
 static double longest, since;
-static const char *line; /* in the reader's language */
+static const char *line; /* translated */
 
-/* Whatever the rank is in: only what POSIX allows in a handler of signals. */
+/* May interrupt anything, so it uses only what POSIX allows in signal handlers. */
 static void say(int signal)
 {
     if (!said && write(STDERR_FILENO, line, strlen(line)) > 0)
@@ -137,7 +137,8 @@ void trainer_moved(const Trainer *t)
         stall_moved(PATIENCE);
 }
 
-/* Before a batch: has any replica rows left (one may have a batch less than another), and is no rank asked to stop? */
+/* Before each batch: does any replica have rows left (one may have a batch less), and has no rank
+ * been asked to stop? */
 static bool evaluation_goes_on(Trainer *t, bool rows_left)
 {
     double asked[] = {*t->stop, rows_left};

@@ -1,4 +1,4 @@
-/* The spans of this rank, and what it waited within them. */
+/* This rank's spans, and its waiting within them. */
 #include "train/trace.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "train/profile.h"
 
-static Trace *kept; /* a listener gets no context */
+static Trace *kept; /* listeners get no context */
 
 static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
 {
@@ -30,7 +30,7 @@ static void hear(const char *what, bool backward, double seconds)
     Trace *t = kept;
     if (!t || !t->within)
         return;
-    if (t->spans == TRACED_SPANS) { /* a step is kept whole or not at all */
+    if (t->spans == TRACED_SPANS) { /* a step is kept as a whole or not at all */
         t->within = false;
         return;
     }
@@ -55,7 +55,7 @@ void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
     kept = calloc(1, sizeof *kept);
     *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
-    /* Its pages are there before a step is timed. */
+    /* Touches the pages before a step is timed. */
     memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span);
     spans_listen(hear);
     for (int i = 0; i < 3; i++) /* the first ones open connections */
@@ -97,7 +97,7 @@ void trace_close(void)
     kept = NULL;
 }
 
-/* ---- what was waited ------------------------------------------------------------------------------------- */
+/* ---- waiting -------------------------------------------------------------------------------------------- */
 
 static void compare(Trace *t, SpanKind kind, Group *group)
 {
@@ -116,7 +116,7 @@ static void compare(Trace *t, SpanKind kind, Group *group)
     free(seconds);
 }
 
-/* Ranks may have found room for different numbers of steps. */
+/* Ranks may have had room for different numbers of steps. */
 static void keep_common_steps(Trace *t)
 {
     MPI_Allreduce(MPI_IN_PLACE, &t->steps, 1, MPI_INT, MPI_MIN, group_comm(t->mesh->world));

@@ -1,5 +1,5 @@
-/* The file of a trace: Chrome's JSON (Trace Event Format), times in microseconds. A rank is a process, with a thread for its steps and one
- * for its spans, and a counter for its memory. */
+/* Writes a trace: Chrome's JSON (Trace Event Format), with times in microseconds. Each rank is a
+ * process with one thread for its steps, one for its spans, and a counter for its memory. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 static const char *const kind_names[SPAN_KINDS] = {"forward",      "backward",  "tp",     "dp",
                                                    "dp under way", "optimiser", "reading"};
 
-/* An event a line, each after a comma, but for the first of rank 0. */
+/* One event per line, each after a comma, except rank 0's first. */
 static void put(FILE *file, const char *before, json_t *event)
 {
     fputs(before, file);
@@ -64,7 +64,7 @@ static void put_span(FILE *file, int rank, const Span *span)
                   (json_int_t)span->held[ACTIVATIONS]));
 }
 
-/* Ranks of the world. */
+/* The ranks of the world. */
 static json_t *members_of(const Mesh *mesh, Group *group)
 {
     MPI_Group world, members;
@@ -104,7 +104,7 @@ static void put_rank(FILE *file, const Trace *t, int rank)
                   mesh->dp ? members_of(mesh, mesh->dp) : NULL));
 }
 
-/* The events of this rank, separated by commas. */
+/* This rank's events, separated by commas. */
 static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
 {
     char *text = NULL;
@@ -137,7 +137,7 @@ static void put_head(FILE *file, const Trace *t)
     fputs(",\n\"traceEvents\":[", file);
 }
 
-/* Rank by rank, so that rank 0 holds one other's events at a time. */
+/* Rank by rank, so that rank 0 holds only one other rank's events at a time. */
 static void put_all(Replacement *file, const Trace *t, int64_t first)
 {
     MPI_Comm world = group_comm(t->mesh->world);

@@ -1,4 +1,4 @@
-/* build/train: trains the lab's BERT, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
+/* build/train: trains the labs' BERT, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,21 +17,22 @@ static void ask_to_stop(int signal_number)
     stop = 1;
 }
 
-/* Open MPI 4.1 unloads its plugins in MPI_Finalize while a thread of its own may still be about to call into
-   one: under load one run in some dozens crashed there. What stays loaded cannot be missed. */
+/* Open MPI 4.1 unloads its plugins in MPI_Finalize while one of its threads may still be about to
+   call into them: under load, one run in dozens crashed there. Keeping them loaded does no harm. */
 int dlclose(void *handle)
 {
     return 0;
 }
 
-/* What every rank sees, rank 0 says. The others wait for it to end the run, and speak only if it does not. */
+/* Rank 0 reports what every rank sees. The others wait for it to end the run, and report only if it
+ * does not. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     callsite_describe(address, problem->where, sizeof problem->where);
     if (rank != 0) {
-        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank, when rank 0 has spoken */
+        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank after rank 0 has reported */
         sleep(2 * (unsigned)rank);
         fprintf(stderr, _("rank %d: "), rank);
     }
@@ -50,7 +51,8 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
-/* Of messages that do not fit each other, as a rule: MPI itself would say so in a banner that mpirun -q leaves out. */
+/* Usually due to messages that do not match: MPI would print that in a banner, which mpirun -q
+ * suppresses. */
 static void mpi_failed(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -67,7 +69,7 @@ int main(int argc, char **argv)
     TrainConfig config;
     Problem problem = {0};
     bool good = train_config(&config, argc, argv, &problem);
-    if (config.dry) { /* before there are ranks, and perhaps where there can be none */
+    if (config.dry) { /* before ranks exist, and perhaps where none can */
         good = good && train_config_dry(&config, &problem);
         if (!good)
             problem_print(stderr, &problem);
@@ -80,8 +82,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(mpi_failed, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups, made from it */
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups made from it */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
     Group *world = group_of(MPI_COMM_WORLD, "world");
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&
            agree(world,

@@ -1,4 +1,4 @@
-/* The loop over epochs and steps, and the report at its end. */
+/* The loop over epochs and steps, and the final report. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -108,8 +108,8 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
     return true;
 }
 
-/* Each epoch is followed by an evaluation; the last one's metrics remain in t->epoch. A run that resumes at
-   the end of an epoch begins with its evaluation, which may not have been done. */
+/* Each epoch ends with an evaluation; the last one's metrics stay in t->epoch. A run that resumes
+   at the end of an epoch begins with its evaluation, which may be missing. */
 static bool train_epochs(Trainer *t, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
@@ -176,9 +176,9 @@ static void report_end(Trainer *t)
     free(all);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- the whole run ------------------------------------------------------------------------------------- */
 
-/* Before balise 9 the collectives take the whole world, so all ranks must split one model. */
+/* Before balise 9, collectives use the whole world, so all ranks must split one model. */
 static bool check_stage(const Trainer *t, Problem *problem)
 {
     int ranks = group_size(t->world);

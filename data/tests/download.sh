@@ -1,5 +1,6 @@
 #!/bin/sh
-# data/download.sh on an archive and a vocabulary of the same form as the real ones, over file://.
+# data/download.sh on an archive and a vocabulary in the same formats as the real ones, over
+# file://.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

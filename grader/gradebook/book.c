@@ -1,4 +1,4 @@
-/* The folders of a gradebook, its lock and its seed. */
+/* A gradebook's folders, lock and seed. */
 #include "grader/gradebook/book.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* One gradebook at a time: the lock goes with the process. */
+/* One gradebook at a time: the lock ends with the process. */
 static void take_lock(const Book *book)
 {
     char place[PLACE_SIZE];
@@ -139,7 +139,7 @@ static void settle_seed(Book *book)
     write_or_give_up(place, text);
 }
 
-/* One for each OUT, whoever calls it by which name. */
+/* One state per OUT, however its path is written. */
 static void name_work_folder(Book *book)
 {
     char whole[PATH_MAX], checksum[CHECKSUM_SIZE];

@@ -1,9 +1,10 @@
 /** @file
- * Grading many: submissions, the labs in them, and what came out.
+ * Grading a class: submissions, the labs in them, and the results.
  *
- * The work is cut into units: a lab with its source. What two students handed in alike is graded once, and a verdict is kept
- * under a key of all that it depends on (the source, the seed, the kit, the instructor's cases), so that a run that was
- * stopped goes on where it was, and a submission that changed is graded again.
+ * The work is divided into units: a lab with one source. Identical files of two students are one
+ * unit. Each verdict is stored under a key of everything it depends on (the source, the seed, the
+ * kit, the instructor's cases). So an interrupted run continues where it was, and a changed
+ * submission is graded again.
  */
 #pragma once
 
@@ -15,24 +16,24 @@
 #include "grader/gradebook/manifest.h"
 
 enum {
-    MOST_SUBMISSIONS = 10000, /**< of one folder */
+    MOST_SUBMISSIONS = 10000, /**< per folder */
     REMARK_SIZE = 1200,       /**< bytes of a submission's remark */
     PLACE_SIZE = 4096,        /**< bytes of a path */
-    MOST_JOBS = 256,          /**< units that are graded at a time */
+    MOST_JOBS = 256,          /**< units graded at a time */
 };
 
-/** What is graded once: a lab with a source. */
+/** One thing to grade: a lab with one source. */
 typedef struct Unit {
-    char key[CHECKSUM_SIZE]; /**< a checksum of all that its verdict depends on */
-    int lab;                 /**< lab_at() */
-    int submission;          /**< one that has it: where the source is */
-    /** the lab's object of the verdict (see grader/README.md); NULL where it could not be graded */
+    char key[CHECKSUM_SIZE]; /**< a checksum of everything that the verdict depends on */
+    int lab;                 /**< an index for lab_at() */
+    int submission;          /**< a submission that has this source */
+    /** the lab's object in the verdict (see grader/README.md); NULL if it could not be graded */
     json_t *lab_verdict;
-    char trouble[300];   /**< why it could not */
-    char isolation[320]; /**< how its ranks were isolated, in the verdict's words */
+    char trouble[300];   /**< why it could not be graded */
+    char isolation[320]; /**< how its ranks were isolated, as in the verdict */
 } Unit;
 
-/** What one student has handed in. */
+/** What one student handed in. */
 typedef struct Submission {
     char *entry;                  /**< its name in the folder */
     char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
@@ -55,19 +56,19 @@ typedef struct Book {
     uint64_t seed;            /**< of all cases */
     bool has_seed;            /**< chosen by the instructor */
     char reports[PLACE_SIZE]; /**< OUT without .csv, and "-reports" */
-    char state[PLACE_SIZE];   /**< a folder in it */
-    /** the build areas, below `build`: no blank in OUT is a compiler's business */
+    char state[PLACE_SIZE];   /**< a folder in `reports` */
+    /** build areas below `build`, so that blanks in OUT cannot confuse the compiler */
     char work[PLACE_SIZE];
-    /** a checksum of all of the kit that a verdict depends on */
+    /** a checksum of everything in the kit that verdicts depend on */
     char kit[2 * CHECKSUM_SIZE];
-    Submission *submissions; /**< [count], in the order of their names */
+    Submission *submissions; /**< [count], sorted by name */
     Unit *units;             /**< [unit_count] */
-    int count, unit_count;   /**< of these two arrays */
+    int count, unit_count;   /**< lengths of these arrays */
 } Book;
 
-/** Prints the problem and ends with 2. */
+/** Prints the problem and exits with 2. */
 _Noreturn void give_up_on(const Problem *problem);
-/** The same, of a problem that is said here: as problem_set(), with N_() around both sentences. */
+/** The same for a problem given as in problem_set(), with N_() around both strings. */
 _Noreturn void give_up(const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -75,48 +76,50 @@ _Noreturn void give_up(const char *where, const char *hint, const char *format, 
 void add_remark(Submission *submission, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Makes a text one printable line. */
+/** Turns a text into one printable line. */
 void make_line(char *text);
 
-/** "FOLDER/NAME", with folders made up to it. */
+/** Writes "FOLDER/NAME" to `place`, and creates the folders on the way. */
 void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** Appends what a file holds to a stream. Returns how many bytes that were, or -1 where it cannot be read. */
+/** Appends a file's contents to a stream. Returns the number of bytes, or -1 if the file cannot be
+ *  read. */
 int64_t put_contents(FILE *out, const char *path);
 /** Writes the file, or gives up. */
 void write_or_give_up(const char *path, const char *text);
 
-/** Removes a folder with all that is in it. */
+/** Removes a folder and its contents. */
 void remove_tree(const char *path);
 
-/** Makes the folders of the book, takes its lock, and settles the seed. */
+/** Creates the book's folders, takes its lock and determines the seed. */
 void open_book(Book *book);
 
 /** Lists the folder's submissions. */
 void list_submissions(Book *book);
-/** Takes each of them in, in a process of its own with limits. */
+/** Reads each submission, in a process of its own with limits. */
 void take_in(Book *book);
 
-/** Where the source of a submission's lab was put. */
+/** The path of a submission's source for a lab. */
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE]);
 
-/** Makes the units, and finds the verdicts that are there already. */
+/** Makes the units, and finds verdicts that exist already. */
 void make_units(Book *book);
-/** Reads the verdict of a unit, if there is one that will do: with SANDBOX=on, only one from a sandbox. */
+/** Reads a unit's stored verdict, if one is acceptable: with SANDBOX=on, only one from a
+ *  sandbox. */
 bool find_verdict(const Book *book, Unit *unit);
 
-/** Grades what has no verdict, `jobs` at a time; goes on after any failure. */
+/** Grades units without a verdict, `jobs` at a time; continues after any failure. */
 void run_units(Book *book);
 
-/** The points of a submission, and its remarks. */
+/** Adds up a submission's points and remarks. */
 void add_up(Book *book, Submission *submission);
 
-/** A row a student, a column a lab. */
+/** Writes the table: a row per student, a column per lab. */
 void write_table(const Book *book);
-/** The report of a submission, as make grade prints it. */
+/** Writes a submission's report, as make grade would print it. */
 void write_report(const Book *book, int submission);
-/** Removes the reports of submissions that an earlier run had and this one has not. */
+/** Removes reports of submissions that no longer exist. */
 void remove_old_reports(const Book *book);
-/** The commonest causes a lab: to a file beside the reports, and to stdout. */
+/** Writes the commonest causes per lab, to a file beside the reports and to stdout. */
 void write_summary(const Book *book);

@@ -1,4 +1,4 @@
-/* What was handed in: read, and searched for labs. */
+/* Reads what was handed in, and searches it for labs. */
 #include "grader/gradebook/files.h"
 
 #include <archive.h>
@@ -16,7 +16,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether what a file of this name holds is wanted. */
+/* Are the contents of a file with this name needed? */
 static bool is_wanted(const char *path)
 {
     bool wanted = !strcmp(base_of(path), MANIFEST_NAME);
@@ -25,7 +25,8 @@ static bool is_wanted(const char *path)
     return wanted;
 }
 
-/* Copies the path without "." and doubled slashes. A backslash is a slash: some archives come from Windows. */
+/* Copies the path without "." and double slashes. Backslashes become slashes, because some archives
+ * come from Windows. */
 static bool clean_path(const char *path, char clean[PATH_SIZE], Problem *problem)
 {
     char shown[PATH_SIZE], *to = clean;
@@ -51,7 +52,8 @@ static bool clean_path(const char *path, char clean[PATH_SIZE], Problem *problem
     return true;
 }
 
-/* Appends a file under a path that somebody else chose, if that is a good one. Its bytes are to be filled in. */
+/* Appends a file if its path, which somebody else chose, is valid. The caller fills in its
+ * contents. */
 static File *add_file(Files *files, const char *path, Problem *problem)
 {
     char clean[PATH_SIZE];
@@ -74,10 +76,10 @@ static File *add_file(Files *files, const char *path, Problem *problem)
 
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
-/* What is read, by libarchive: an archive, or a folder as one. */
+/* The input, read with libarchive: an archive, or a folder treated as one. */
 typedef struct Source {
     struct archive *archive;
-    const char *folder; /* NULL: an archive */
+    const char *folder; /* NULL for an archive */
     Files *files;
 } Source;
 
@@ -93,7 +95,7 @@ static bool cannot_be_read(const Source *source, Problem *problem)
                        shown);
 }
 
-/* Reads the data, whatever size was claimed; keeps it where `file` is wanted. */
+/* Reads the data, whatever size the archive claims; keeps it if `file` needs it. */
 static bool read_data(const Source *source, File *file, bool wanted, Problem *problem)
 {
     static char buffer[1 << 16];
@@ -143,7 +145,7 @@ static bool read_entry(const Source *source, struct archive_entry *entry, const 
     return read_data(source, file, wanted, problem);
 }
 
-/* In a folder what is hidden or was built is nobody's lab. */
+/* In a folder, hidden and built files are not labs. */
 static bool read_in_folder(const Source *source, struct archive_entry *entry, const char *path,
                            Problem *problem)
 {
@@ -212,7 +214,8 @@ bool read_files(const char *path, bool is_folder, Files *files, Problem *problem
 
 /* ---- where the labs are --------------------------------------------------------------------------------------------- */
 
-/* The lab whose file this is, or -1; `prefix` gets what stands before NN-slug: "labs/", "ada/labs/", "". */
+/* The lab to which this file belongs, or -1; `prefix` gets the part before NN-slug: "labs/",
+ * "ada/labs/", "". */
 static int lab_of_path(const char *path, char prefix[PATH_SIZE])
 {
     for (int i = 0; i < lab_count(); i++) {
@@ -236,14 +239,14 @@ static bool is_labs(const char *prefix)
            (length == 5 || prefix[length - 6] == '/');
 }
 
-/* What a Macintosh adds, and what no lab is in. */
+/* Files that macOS adds, which contain no labs. */
 static bool is_junk(const char *path)
 {
     return !strncmp(path, "__MACOSX/", 9) || strstr(path, "/__MACOSX/") || strstr(path, "/.") ||
            path[0] == '.';
 }
 
-/* The one folder that the labs stand in: one called labs before others. */
+/* The one folder that contains the labs; prefers one called labs. */
 static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *problem)
 {
     char prefix[PATH_SIZE];

@@ -1,5 +1,6 @@
 /** @file
- * What somebody has handed in: an archive or a folder, read without trusting anything in it, and where in it the labs are.
+ * Reads what somebody handed in, an archive or a folder, without trusting its contents, and finds
+ * the labs in it.
  */
 #pragma once
 
@@ -10,38 +11,39 @@
 
 enum {
     MOST_FILES = 4096,       /**< entries of an archive or a folder */
-    MOST_BYTES = 64 << 20,   /**< unpacked, all of them together */
-    MOST_SOURCE = 256 << 10, /**< a source file or a manifest */
-    MOST_LABS = 64,          /**< that a kit can have */
-    PATH_SIZE = 512          /**< bytes of a path, its end included */
+    MOST_BYTES = 64 << 20,   /**< unpacked size of all files */
+    MOST_SOURCE = 256 << 10, /**< of a source file or a manifest */
+    MOST_LABS = 64,          /**< in a kit */
+    PATH_SIZE = 512          /**< bytes of a path, with its terminator */
 };
 
-/** One file that was handed in. */
+/** A file of a submission. */
 typedef struct File {
-    char *path;  /**< with '/' between its parts, none of which is empty, "." or ".." */
-    char *bytes; /**< what it holds, where it was wanted */
-    size_t size; /**< in bytes, where it was wanted */
+    char *path;  /**< parts separated by '/', none empty, "." or ".." */
+    char *bytes; /**< its contents, if needed */
+    size_t size; /**< in bytes, if needed */
 } File;
 
 /** All files of a submission. */
 typedef struct Files {
-    File file[MOST_FILES]; /**< the first `count` of them are filled */
-    int count;             /**< files so far */
-    size_t bytes;          /**< unpacked so far */
+    File file[MOST_FILES]; /**< the first `count` are filled */
+    int count;             /**< number of files so far */
+    size_t bytes;          /**< unpacked bytes so far */
 } Files;
 
-/** Reads a .zip, .tar.gz, .tgz or .tar, or a folder. Refuses what leads outside, links, devices, and what is too much. Of files that are
- *  neither a lab's nor a manifest only the path is kept.
+/** Reads a .zip, .tar.gz, .tgz or .tar, or a folder. Rejects paths that lead outside, links,
+ *  devices and excessive sizes. For files that are neither a lab's nor a manifest, keeps only the
+ *  path.
  *  @return false with the reason in `problem->what` */
 bool read_files(const char *path, bool is_folder, Files *files, Problem *problem);
 
 /** Which file of a submission is which lab. */
 typedef struct Layout {
-    const File *lab[MOST_LABS]; /**< by lab_at(); NULL where there is none */
-    /** the folder that labs/ stands in, "" or "ada/": where a manifest would be */
+    const File *lab[MOST_LABS]; /**< indexed as lab_at(); NULL if missing */
+    /** the folder that contains labs/, "" or "ada/"; a manifest would be there */
     char root[PATH_SIZE];
 } Layout;
 
-/** Finds labs/NN-slug/FILE.c, also with folders around labs/, and NN-slug/FILE.c without labs/.
- *  @return false with the reason in `problem->what` where that is not unambiguous */
+/** Finds labs/NN-slug/FILE.c, possibly inside other folders, and NN-slug/FILE.c without labs/.
+ *  @return false with the reason in `problem->what` if the files are ambiguous */
 bool find_labs(const Files *files, Layout *layout, Problem *problem);

@@ -1,5 +1,5 @@
-/* build/gradebook: grades a folder of submissions into a table. Exit status: 0 every lab of everybody was graded, 1 some could
- * not be, 2 there is no table. */
+/* build/gradebook: grades a folder of submissions into a table. Exit status: 0 if every lab was
+ * graded, 1 if some could not be, 2 if there is no table. */
 #include <getopt.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static uint64_t number(const char *text, const char *name, uint64_t least, uint6
     return value;
 }
 
-/* Half of the processors: the ranks of a lab run side by side, and wait in turns. */
+/* Half of the processors: a lab's ranks run side by side, but often wait. */
 static int usual_jobs(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -47,7 +47,8 @@ static void read_kit(Book *book)
     fclose(file);
 }
 
-/* The instructor's points hold for the table, too; and a mistake in them is better said once. */
+/* The instructor's points apply to the table too, and a mistake in them should be reported only
+ * once. */
 static void read_cases(const Book *book)
 {
     static Local local;
@@ -98,7 +99,7 @@ static Book options_of(int argc, char **argv)
     return book;
 }
 
-/* Known before the first submission runs, not after the last. */
+/* Found out before the first submission runs, not after the last. */
 static void look_for_sandbox(const Book *book)
 {
     char why[256];

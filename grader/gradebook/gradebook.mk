@@ -1,4 +1,4 @@
-# Handing in, grading many, and what students get. Included by the Makefile.
+# Handing in, grading a class, and the handout. Included by the Makefile.
 
 BOOK_LIBS = -larchive -ljansson -lxml2 -lxxhash -lcsv -lutf8proc $(MPI_LIBS) -lm
 BOOK_SOURCES := $(wildcard grader/gradebook/*.c)

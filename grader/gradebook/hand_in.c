@@ -17,7 +17,7 @@
 typedef struct HandIn {
     const char *name, *labs, *predictions, *out;
     Replacement *file;
-    struct archive *archive; /* written to it */
+    struct archive *archive; /* open for writing */
     json_t *files, *not_started, *missing;
 } HandIn;
 
@@ -33,7 +33,7 @@ static _Noreturn void give_up(const HandIn *h, const Problem *problem)
 static const char *const where_to = N_("name a file in an existing, writable folder (OUT=...)"),
                          *const not_written = N_("the archive cannot be written: %s");
 
-/* "Ada " would be another student than "Ada". */
+/* "Ada " would be a different student from "Ada". */
 static const char *without_blanks_around(const char *text)
 {
     static char name[4 * NAME_BYTES];
@@ -92,7 +92,7 @@ static void put_file(HandIn *h, const char *path, const char *bytes, size_t size
     archive_entry_free(entry);
 }
 
-/* The student's file of a lab, or NULL; too large a one would be refused later. */
+/* The student's file of a lab, or NULL. Rejects a file that the gradebook would refuse. */
 static char *read_source(const HandIn *h, const char *path, size_t *size)
 {
     Problem problem;

@@ -1,4 +1,5 @@
-/* Submissions are taken in by processes of their own, with limits: what an archive does to its reader it does to nobody else. */
+/* Reads submissions in separate, limited processes, so that a malicious archive can damage only its
+ * own reader. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -40,9 +41,9 @@ void list_submissions(Book *book)
     book->count = count;
 }
 
-/* ---- in the process of its own */
+/* ---- in the separate process */
 
-/* How long the end of a name is that says that it is an archive; 0: it is none. */
+/* The length of a name's archive extension; 0 if it has none. */
 static size_t archive_end(const char *name)
 {
     static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
@@ -54,7 +55,8 @@ static size_t archive_end(const char *name)
     return 0;
 }
 
-/* Course platforms put what a student hands in into a folder a student: how many archives lie there, and nothing else? */
+/* Course platforms put each student's file into a folder: does this folder contain archives only,
+ * and how many? */
 static int archives_alone_in(const char *folder, char one[PLACE_SIZE])
 {
     struct dirent **entries;
@@ -147,7 +149,8 @@ static _Noreturn void examine_alone(const Book *book, int submission, const char
 
 /* ---- */
 
-/* The name without what says that it is an archive, or that Moodle made the folder: "Ada Lovelace_1234_assignsubmission_file_". */
+/* The name without an archive's extension or Moodle's suffix: "Ada
+ * Lovelace_1234_assignsubmission_file_". */
 static void name_after_entry(Submission *submission)
 {
     size_t length = strlen(submission->entry) - archive_end(submission->entry);
@@ -208,9 +211,9 @@ void take_in(Book *book)
     tell_of_twins(book);
 }
 
-/* ---- units: which labs with which sources, and the verdicts that are there already */
+/* ---- units: labs with their sources, and existing verdicts */
 
-/* All that a verdict depends on. Lab 9 begins from the student's own lab 1. */
+/* Everything that the verdict depends on. Lab 9 starts from the student's own lab 1. */
 static bool key_of(const Book *book, int submission, int lab, char key[CHECKSUM_SIZE])
 {
     char place[PLACE_SIZE], *text = NULL;

@@ -1,4 +1,4 @@
-/* Grades the units that have no verdict, several at a time. */
+/* Grades the units without a verdict, several at a time. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "grader/judge/diagnose/result.h"
 #include "grader/judge/report/verdict.h"
 
-/* ---- how far it is -------------------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------------------------------- */
 
 enum { BAR = 30 };
 
@@ -23,7 +23,7 @@ static bool has_bar(void)
     return isatty(STDOUT_FILENO);
 }
 
-/* How far it is: a bar on a terminal, a line a student otherwise. */
+/* Shows progress: a bar on a terminal, otherwise one line per student. */
 static void tell_progress(int units_done, int units_to_do)
 {
     static time_t begin;
@@ -46,7 +46,7 @@ static void tell_progress(int units_done, int units_to_do)
     fflush(stdout);
 }
 
-/* A line for a submission all of whose units have ended; `done` submissions have by now. */
+/* Prints a line for a submission whose units have all ended; `done` submissions have by now. */
 static void tell_student_done(const Book *book, int submission, int done)
 {
     const Submission *s = &book->submissions[submission];
@@ -67,9 +67,9 @@ static void end_progress(void)
         printf("\r\033[K");
 }
 
-/* ---- a process a unit ----------------------------------------------------------------------------------------------- */
+/* ---- one process per unit ------------------------------------------------------------------------------------------- */
 
-/* What `timeout` ends with in grade-one.sh. */
+/* The exit status of `timeout` in grade-one.sh. */
 enum { TOO_LONG = 124, KILLED = 137 };
 
 typedef struct Job {
@@ -77,7 +77,7 @@ typedef struct Job {
     int unit;
 } Job;
 
-/* Returns how many bytes these are, or -1. They may lie on two disks. */
+/* Copies a file, possibly between disks. Returns the number of bytes, or -1. */
 static int64_t copy_file(const char *from, const char *to)
 {
     Problem problem;
@@ -90,7 +90,7 @@ static int64_t copy_file(const char *from, const char *to)
     return bytes >= 0 && replacement_end(copy, "", "%s", &problem) ? bytes : -1;
 }
 
-/* The build area of a unit: the student's file where the kit has it. */
+/* Fills a unit's build area: puts the student's file where the kit has it. */
 static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
 {
     char from[PLACE_SIZE], to[PLACE_SIZE];
@@ -168,7 +168,7 @@ static void read_trouble(const Book *book, const Job *job, int status)
     clean_text(unit->trouble);
 }
 
-/* The report first: where a verdict is, its report is there too. */
+/* The report first, so that a verdict always has its report. */
 static void finish(const Book *book, const Job *job, int status)
 {
     char from[PLACE_SIZE], to[PLACE_SIZE];
@@ -218,7 +218,7 @@ static void heed_interruptions(void)
             sigaction(signals[i], &action, NULL);
 }
 
-/* What runs ends, and leaves nothing; what has ended is kept. */
+/* Ends running jobs, which leave nothing behind; keeps finished ones. */
 static _Noreturn void end_early(const Book *book, const Job *jobs, int running)
 {
     int graded = 0;
@@ -237,7 +237,7 @@ static _Noreturn void end_early(const Book *book, const Job *jobs, int running)
     exit(128 + interrupted);
 }
 
-/* Waits until one of the jobs has ended, and takes it off the list. */
+/* Waits until one of the jobs ends, and removes it from the list. */
 static Job wait_for_one(const Book *book, Job *jobs, int *running, int *status)
 {
     for (;;) {

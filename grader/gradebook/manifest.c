@@ -1,4 +1,4 @@
-/* The manifest of a hand-in, names and checksums. */
+/* A hand-in's manifest, student names and checksums. */
 #include "grader/gradebook/manifest.h"
 
 #include <string.h>

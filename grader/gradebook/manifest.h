@@ -1,6 +1,7 @@
 /** @file
- * manifest.json of a hand-in: whose it is, which kit it was made with, and a checksum of each file, so that what was damaged
- * on its way is noticed. It is no protection against people: who changes a file can change it too.
+ * A hand-in's manifest.json: whose it is, the kit's version, and a checksum of each file, to detect
+ * damage. It does not protect against tampering: whoever changes a file can change the checksum
+ * too.
  */
 #pragma once
 
@@ -17,14 +18,14 @@ enum {
     PREDICTIONS_SIZE = 2048, /**< bytes of Manifest.predictions */
 };
 
-/** XXH3 with 128 bits, in hexadecimal. */
+/** XXH3, 128 bits, in hexadecimal. */
 void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE]);
 
-/** Whether this can be a student's name: letters of any script, digits, blanks and - _ . ' between them, a letter or a
- *  digit first, at most 64 characters. */
+/** Is this a valid student's name: letters of any script, digits, blanks and - _ . ' between them,
+ *  starting with a letter or digit, at most 64 characters? */
 bool is_name(const char *name);
 
-/** What a hand-in says of itself. */
+/** What a hand-in says about itself. */
 typedef struct Manifest {
     char name[NAME_BYTES]; /**< empty when there is none that can be one */
     char created[32];      /**< when it was packed, as it says itself: 2026-11-22T10:00:00Z */
@@ -33,5 +34,6 @@ typedef struct Manifest {
     char predictions[PREDICTIONS_SIZE];
 } Manifest;
 
-/** Reads the manifest among `files` whose folder is `prefix` ("" or "ada/"), and compares the files with it. */
+/** Reads the manifest among `files` in the folder `prefix` ("" or "ada/"), and compares the files
+ *  with it. */
 Manifest manifest_of(const Files *files, const char *prefix);

@@ -1,4 +1,4 @@
-/* The commonest causes a lab: what to talk about in the next lecture. */
+/* The commonest causes per lab: topics for the next lecture. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 enum { MOST_CAUSES = 512, SHOWN = 3, SENTENCE = 320 };
 
 typedef struct Cause {
-    char pattern[SENTENCE]; /* the sentence with every number as one sign */
+    char pattern[SENTENCE]; /* the sentence, with every number replaced by one character */
     char example[SENTENCE];
-    int students, last; /* the last student who was counted */
+    int students, last; /* the last student counted */
 } Cause;
 
 typedef struct Causes {
@@ -76,7 +76,7 @@ static int commonest_first(const void *a, const void *b)
                                                : strcmp(first->pattern, second->pattern);
 }
 
-/* The number stands in front of the sentence's first line. */
+/* The count is in front of the sentence's first line. */
 static void put_cause(FILE *out, const Cause *cause)
 {
     static const Page page = {.columns = 80};
@@ -119,7 +119,7 @@ static void put_lab(const Book *book, FILE *out, int lab)
         put_cause(out, &causes.cause[i]);
 }
 
-/* Each sentence of the verdicts once, with the number of labs that it is said of. */
+/* Collects each sentence of the verdicts once, with the number of labs that have it. */
 static void put_isolation(const Book *book, FILE *out)
 {
     for (int i = 0; i < book->unit_count; i++) {

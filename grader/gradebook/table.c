@@ -1,4 +1,4 @@
-/* What came out: the table, and a report a student. */
+/* The results: the table, and a report per student. */
 #include <csv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ void add_up(Book *book, Submission *submission)
     }
 }
 
-/* The text as it stands in a cell that no spreadsheet takes for a formula. */
+/* The text of a cell, written so that no spreadsheet takes it for a formula. */
 static void put_cell(FILE *out, const char *text)
 {
     char safe[2 * REMARK_SIZE];
@@ -87,7 +87,7 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         const Unit *unit = unit_of_lab(book, submission, lab);
         if (submission->refused || (unit && !unit->lab_verdict))
-            fprintf(out, ","); /* nobody knows */
+            fprintf(out, ","); /* no result */
         else
             fprintf(out, ",%d", unit ? number_of(unit->lab_verdict, "points") : 0);
     }
@@ -121,7 +121,7 @@ void write_table(const Book *book)
     free(text);
 }
 
-/* "seed 4711", alone or before a comma, in whatever language the report was kept. */
+/* "seed 4711", alone or before a comma, in the language of the stored report. */
 static bool is_of_seed(const char *line)
 {
     int end = 0;
@@ -129,7 +129,7 @@ static bool is_of_seed(const char *line)
     return end > 0 && strchr(",\n", line[end]);
 }
 
-/* The grader's report of a lab, without the lines that follow its last check. */
+/* The grader's report of a lab, without the lines after its last check. */
 static void put_lab_report(const Book *book, FILE *out, const Unit *unit)
 {
     char place[PLACE_SIZE], line[1024];
@@ -141,7 +141,7 @@ static void put_lab_report(const Book *book, FILE *out, const Unit *unit)
         fclose(report);
 }
 
-/* A file of the submission's name, whatever that is. */
+/* The path of a submission's report; its name may be anything. */
 static void report_name(const Book *book, int number, char file[PATH_SIZE])
 {
     char name[PATH_SIZE], checksum[CHECKSUM_SIZE];
@@ -207,7 +207,7 @@ static bool is_report_of(const Book *book, const char *file)
     return false;
 }
 
-/* Only what an earlier run has written itself is removed: its names are kept in a list. */
+/* Removes only reports that an earlier run wrote, according to its list of names. */
 void remove_old_reports(const Book *book)
 {
     char list[PLACE_SIZE], place[PLACE_SIZE], name[PATH_SIZE], *text = NULL;

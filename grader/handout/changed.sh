@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# changed.sh: are the files of the kit as they were handed out? A line says what is not; the verdict is not held up by it.
+# changed.sh: are the kit's files as they were handed out? Prints a line about any that are not;
+# this does not affect the verdict.
 [ -r grader/kit.sums ] || exit 0
 changed=$(sha256sum -c --quiet grader/kit.sums 2> /dev/null | sed 's/: FAILED.*//' | head -3 | tr '\n' ' ')
 [ -z "$changed" ] && exit

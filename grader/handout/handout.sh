@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# handout.sh BUILD [INDEPENDENT]: packs what students get, as BUILD/balise-student.tar.gz and .zip: the kit without solutions, without tests,
-# wrong answers and an instructor's own cases. Start files stand in labs/ and, to begin again from, in grader/start. INDEPENDENT: f and g
-# too, as objects for x86-64 and aarch64, so that labs can be done in any order.
+# handout.sh BUILD [INDEPENDENT]: packs what students get, as BUILD/balise-student.tar.gz and .zip:
+# the kit without solutions, tests, wrong answers and the instructor's own cases. Start files are in
+# labs/ and, for beginning again, in grader/start. INDEPENDENT: also f and g as objects for x86-64
+# and aarch64, so that labs can be done in any order.
 set -euo pipefail
 build=$1 independent=${2:-}
 name=balise-student
@@ -26,7 +27,7 @@ put_runtime() {
         -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/setup/docs/*' -not -path '*/help_*' | sort)
     put "${files[@]}"
     put common/tests/stop_at_misuse.c # stands in for the runtime's errors in small programs
-    # What is not there is left out of the help: topics, commands, and a heading below which nothing stands.
+    # Removes from the help what the handout lacks: topics, commands, and headings without content.
     for file in common/setup/help.txt common/setup/help.*.txt; do
         awk '/^== / { exit_at = / (class|develop)$/ }
             exit_at { exit }
@@ -53,7 +54,7 @@ put_labs() {
     local lab
     for lab in $labs; do
         put "labs/${lab%/*}"/README{,.fr}.md "labs/${lab%/*}"/hints/*.md
-        # There is no reference: labs stand on the student's own.
+        # Without a reference, labs build on the student's own.
         sed -Ei '/# (on the reference.s labs? |(sur|avec) (la|les) balises? .* de la référence)/d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\((If some lab is not done|Si l.une des balises n.est pas faite)/,/\)$/d' \
             "$stage/labs/${lab%/*}"/README{,.fr}.md
         [[ $lab != 09-* ]] || continue # it begins from the student's own lab 1
@@ -62,7 +63,7 @@ put_labs() {
     done
 }
 
-# The solved lab 1 for this kind of machine, compiled like any lab, without lines.
+# The solved lab 1 for this architecture, compiled like any lab, without line numbers.
 put_given() { # put_given MACHINE PREFIX
     local tools=$work/tools-$1 out=$stage/grader/given/$1 tool
     command -v "$2gcc" > /dev/null || give_up "$(said 'there is no compiler for %s: %s' "$1" "$2gcc")" \

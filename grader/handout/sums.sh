@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
-# sums.sh FOLDER: a checksum of each file that a verdict depends on, beside the labs themselves.
+# sums.sh FOLDER: prints a checksum of each file that verdicts depend on, except the labs
+# themselves.
 cd "$1" && find Makefile common grader/judge grader/runner grader/labs grader/start grader/*.sh grader/*.mk grader/*.awk grader/*.h \
     \( -name tests -o -name bench \) -prune -o -type f -print | LC_ALL=C sort | xargs -r sha256sum

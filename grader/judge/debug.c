@@ -9,7 +9,8 @@
 #include "grader/judge/commands.h"
 #include "grader/judge/launch/processes.h"
 
-/* What gdb is told first, in a file of the launcher's folder; at last it says that it is ready. */
+/* Writes gdb's first commands to a file in the launcher's folder; the last one reports that gdb is
+ * ready. */
 typedef struct Script {
     char commands[96], ready[96];
 } Script;
@@ -41,7 +42,7 @@ static void give_terminal_to(pid_t group)
     signal(SIGTTOU, SIG_DFL);
 }
 
-/* In a process group of its own, which has the terminal: Ctrl-C is for gdb. */
+/* gdb has its own process group, which owns the terminal, so that Ctrl-C goes to gdb. */
 static pid_t start_gdb(const char *runner, int rank, const Script *script)
 {
     char process[16];
@@ -64,7 +65,7 @@ static bool has_ended(pid_t gdb)
     return waitpid(gdb, NULL, WNOHANG) == gdb;
 }
 
-/* The case is posted once gdb is ready, and the ranks leave once it is done. */
+/* Posts the case when gdb is ready; the ranks leave when it is done. */
 static void look_on(Launcher *launcher, const Case *c, pid_t gdb, const Script *script)
 {
     bool ended = false;
@@ -74,7 +75,7 @@ static void look_on(Launcher *launcher, const Case *c, pid_t gdb, const Script *
     atomic_store(&launcher->launch->control.posted, ended ? -1 : 1);
     for (bool told = ended; !ended; ended = has_ended(gdb)) {
         int done = 0;
-        launcher_has_ended(launcher); /* takes what was printed */
+        launcher_has_ended(launcher); /* reads the output */
         for (int r = 0; r < c->world; r++)
             done += atomic_load(&launcher->launch->rank[r].done_cases) >= 1;
         if (!told && done == c->world) {

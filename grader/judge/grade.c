@@ -1,4 +1,4 @@
-/* Grading one lab. */
+/* Grades one lab. */
 #include "grader/judge/grade.h"
 
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/report/verdict.h"
 
-/* make leaves why there is no runner beside it: the messages of the compiler or the linker; of compile-lab.sh, which has refused the
- * lab; or that the lab waits for one that it stands on. */
+/* If there is no runner, make has left the reason beside it: messages of the compiler or the
+ * linker; of compile-lab.sh, which refused the lab; or that the lab waits for one on which it
+ * builds. */
 bool has_no_runner(LabResult *result, const char *runner)
 {
     char path[600];
@@ -52,13 +53,13 @@ static void end_runs(Runs *runs, Times *times)
     runs_free(runs);
 }
 
-/* Cases of one launch; the first of them is number `first` of the lab. */
+/* The cases of one launch; the first is case `first` of the lab. */
 typedef struct Batch {
     Case cases[MAX_CASES];
     int first, count;
 } Batch;
 
-/* What was called is proven all the same. */
+/* Reasons in the calls need no repetition. */
 static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
@@ -74,7 +75,8 @@ static void append_why_not_alone(CheckResult *r, int lab)
                lab);
 }
 
-/* A failure must come again alone, or its case is not the cause: then something is kept between cases. */
+/* A failure must recur when its case runs alone; otherwise that case is not the cause, and
+ * something is kept between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner,
                          const Batch *batch, Check check, double until)
 {
@@ -91,12 +93,13 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
             continue;
         same->repeated = true;
         same->alone = alone.check[other].failed;
-        if (!same->alone && (other == (int)check || !same->in_calls)) /* once for one cause */
+        if (!same->alone && (other == (int)check || !same->in_calls)) /* once per cause */
             append_why_not_alone(same, result->lab->number);
     }
 }
 
-/* The cases of the run's seed and the instructor's shapes, or those of one of the instructor's seeds. */
+/* The cases of the run's seed and the instructor's shapes, or those of one of the instructor's
+ * seeds. */
 static void fill_batch(Batch *batch, const Lab *lab, const Options *o, int number)
 {
     batch->first += batch->count;
@@ -108,7 +111,7 @@ static void fill_batch(Batch *batch, const Lab *lab, const Options *o, int numbe
     }
 }
 
-/* One case of the batch, where one was asked for; false when it is in another. */
+/* Selects one case of the batch, if one was requested; false if it is in another batch. */
 static bool choose_case(Batch *batch, int only)
 {
     if (only < 0)
@@ -171,7 +174,7 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* Where the numbers name no cause, what divides the cases that fail from those that pass may. */
+/* If the numbers name no cause, what separates failing from passing cases may. */
 static void tell_patterns(LabResult *result)
 {
     char line[800];
@@ -183,7 +186,7 @@ static void tell_patterns(LabResult *result)
     }
 }
 
-/* What a student's compiler or program said goes to terminals and into files. */
+/* Output of a student's compiler or program goes to terminals and files. */
 static void clean_words(LabResult *result)
 {
     clean_text(result->remark);
@@ -191,7 +194,7 @@ static void clean_words(LabResult *result)
         clean_text(result->check[check].reason);
 }
 
-/* A single case does not look at everything: what it leaves out is neither earned nor missing. */
+/* A single case does not cover all checks: the others neither earn nor lose points. */
 static int worth_looked_at(const LabResult *result)
 {
     int worth = 0;
@@ -218,7 +221,7 @@ static void read_variables(LabResult *result, const char *runner)
 
 void grade_lab(LabResult *result, const Options *o)
 {
-    enum { LINES_SHOWN = 60 }; /* of a single case: that is where somebody looks for something */
+    enum { LINES_SHOWN = 60 }; /* of a single case, where somebody looks for something */
     char runner[512];
     double begin = clock_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
@@ -241,7 +244,7 @@ void grade_lab(LabResult *result, const Options *o)
 
 /* ---- STACK=mine: a lab on the student's own earlier ones */
 
-/* Is the number one of "1 2 5"? */
+/* Is the number in a list such as "1 2 5"? */
 static bool lists(const char *numbers, int number)
 {
     char all[256], one[16];

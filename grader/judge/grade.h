@@ -1,5 +1,5 @@
 /** @file
- * Grading one lab: is it there, was it started, what do its cases give?
+ * Grades one lab: does it exist, was it started, and are the results of its cases right?
  */
 #pragma once
 
@@ -8,11 +8,11 @@
 #include "grader/judge/local.h"
 
 enum {
-    CANNOT_GRADE = 2, /**< the exit status where grading was not possible */
-    MAX_OUTPUTS = 6,  /**< files that a verdict is written to */
+    CANNOT_GRADE = 2, /**< the exit status if grading was not possible */
+    MAX_OUTPUTS = 6,  /**< output files */
 };
 
-/** What the grader was told. */
+/** The grader's options. */
 typedef struct Options {
     int lab;             /**< 0: all */
     int part;            /**< of the course, whose labs are graded where lab is 0 */
@@ -42,7 +42,7 @@ typedef struct Options {
     Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
 
-/** Grades result->lab, and fills the rest of the result. */
+/** Grades result->lab and fills in the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);
 
 /** Runs the cases of a lab on this runner, with as many ranks as the lab ever needs, or gives up. They end by
@@ -50,18 +50,18 @@ void grade_lab(LabResult *result, const Options *o);
 Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks,
                      double until);
 
-/** Could make not build this runner? Then its message is in the result's remark. */
+/** Did make fail to build this runner? If so, puts its message into the result's remark. */
 bool has_no_runner(LabResult *result, const char *runner);
 
-/** What a lab's checks are worth together. */
+/** The sum of a lab's points. */
 int lab_worth(const Lab *lab);
 
-/** With author "mine": says which earlier labs are the student's, and which of them do not pass their own
- * checks. `before` [count] are the results of this run so far. */
+/** With author "mine": writes which earlier labs are the student's, and which of them do not pass.
+ * `before` [count] are this run's results so far. */
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
 
-/** Is all of a student's file as it was handed out, and is there nothing to be judged? Then the result says so. */
+/** Is the student's file as handed out, with nothing to judge? If so, notes that in the result. */
 bool is_untouched(LabResult *result, const Options *o);
-/** Checks that failed, and whose functions (Lab.written) are as in the start file, become "to do". */
+/** Marks failed checks as "to do" if their functions (Lab.written) are as in the start file. */
 void look_for_handed_out(LabResult *result, const Options *o);

@@ -1,4 +1,4 @@
-/* What of a student's file is as it was handed out. */
+/* Finds which parts of a student's file are as handed out. */
 #include "grader/judge/grade.h"
 
 #include <unistd.h>
@@ -38,7 +38,8 @@ bool is_untouched(LabResult *result, const Options *o)
     return true;
 }
 
-/* What a start file that works has in the place of a function is not wrong, but to do: `functions` is "a+b". */
+/* A function of a working start file that is unchanged is "to do", not wrong; `functions` is
+ * "a+b". */
 static void look_at_check(LabResult *result, const Options *o, Check check, const char *functions)
 {
     char start[600], file[600], name[64], first[64] = "";

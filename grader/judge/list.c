@@ -1,4 +1,5 @@
-/* build/grade --list, --may-send: what slides, tests and the student's commands take from the records of the labs. */
+/* build/grade --list, --may-send: what slides, tests and the student's commands read from the labs'
+ * records. */
 
 #include "grader/judge/commands.h"
 #include <jansson.h>

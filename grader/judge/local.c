@@ -1,4 +1,4 @@
-/* What grader/cases.local adds to the cases of the kit. */
+/* Reads grader/cases.local, which adds to the kit's cases. */
 #include "grader/judge/local.h"
 
 #include "grader/judge/mpi/recorded.h"
@@ -13,9 +13,9 @@ typedef struct Reader {
     Local *local;
     const char *path;
     int line;
-    const Lab *lab;      /* that the line is for */
-    const char *example; /* the hint where something of the line is missing */
-    char hint[256];      /* room for that */
+    const Lab *lab;      /* the lab of the line */
+    const char *example; /* the hint if part of the line is missing */
+    char hint[256];      /* space for it */
     Problem *problem;
 } Reader;
 
@@ -74,7 +74,7 @@ static bool is_world(int n)
     return (n >= 1 && n <= 4) || n == 6 || n == 8;
 }
 
-/* "4" or "8x2", in the way of grader/labs.mk. */
+/* "4" or "8x2", as in grader/labs.mk. */
 static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
 {
     const char *digits = "0123456789";
@@ -220,7 +220,7 @@ static bool begin_shape(Reader *r)
 
 /* ---- the file */
 
-/* A line: its first word, for most the number of a lab, and words that are read one by one. */
+/* A line: its first word, for most the number of a lab, and words read one by one. */
 static bool read_line(Reader *r, char *line)
 {
     static const struct {

@@ -1,33 +1,33 @@
 /** @file
- * An instructor's own cases and points, from a file beside the kit (grader/cases.local); its format is described in
- * grader/README.md.
+ * An instructor's own cases and points, from the file grader/cases.local; grader/README.md
+ * describes its format.
  */
 #pragma once
 
 #include "grader/judge/diagnose/result.h"
 
 enum {
-    MOST_SEEDS = 8,   /**< seed lines' numbers */
-    MOST_SHAPES = 32, /**< shape lines */
+    MOST_SEEDS = 8,   /**< seeds in the file */
+    MOST_SHAPES = 32, /**< shape lines in the file */
 };
 
 /** A `shape` line. */
 typedef struct LocalShape {
-    int lab, line; /**< the lab it is for; its line in the file */
-    int world, tp; /**< of the one layout it is for, or 0: every layout of the lab */
-    Case sizes;    /**< 0 where the line says nothing */
+    int lab, line; /**< the lab; the line's number */
+    int world, tp; /**< the one layout that it applies to; 0: all of the lab */
+    Case sizes;    /**< 0 if the line does not set it */
 } LocalShape;
 
-/** What the file says, but for layouts and points. */
+/** The contents of the file, except layouts and points. */
 typedef struct Local {
-    uint64_t seeds[MOST_SEEDS];     /**< whose cases are run beside those of the run's seed */
+    uint64_t seeds[MOST_SEEDS];     /**< seeds whose cases run in addition */
     LocalShape shapes[MOST_SHAPES]; /**< in the order of the file */
-    int seed_count, shape_count;    /**< of these two arrays */
+    int seed_count, shape_count;    /**< lengths of these arrays */
 } Local;
 
-/** Reads the file. Layouts and points that it names take effect at once (see lab_set_layouts()).
+/** Reads the file. Its layouts and points take effect at once (see lab_set_layouts()).
  *  @return false with `problem`, which names the line */
 bool local_read(const char *path, Local *local, Problem *problem);
 
-/** Appends the cases of the shapes for this lab; returns how many there are then. */
+/** Appends this lab's cases from shape lines; returns the new number of cases. */
 int local_cases(const Local *local, const Lab *lab, uint64_t seed, Case *cases, int count);

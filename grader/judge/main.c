@@ -1,4 +1,5 @@
-/* build/grade: judges labs that make has built. Exit status: 0 full marks, 1 less, 2 it could not grade. */
+/* build/grade: judges labs that make has built. Exit status: 0 for full marks, 1 for less, 2 if it
+ * could not grade. */
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
@@ -61,7 +62,7 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000000000; /* too many to be tried by a lab that knows one key */
+    o.seed %= 1000000000000; /* too many for a lab that knows one key to try */
     return o;
 }
 
@@ -123,7 +124,7 @@ static void read_option(Options *o, char letter, const char *value)
 static Options options_of(int argc, char **argv)
 {
     Options o = defaults();
-    /* An option is read by its letter, or it is a text or a switch of the options. */
+    /* An option: read by its letter, or a string or a switch in Options. */
     const struct {
         const char *name;
         char letter;
@@ -194,7 +195,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
             give_up(&problem);
 }
 
-/* Before the first lab and after each: whatever ends the grader, the files hold what had been graded. */
+/* Before the first lab and after each, so that whatever ends the grader, the files hold what had
+ * been graded. */
 static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
                  double begin)
 {
@@ -228,7 +230,8 @@ static int choose_labs(LabResult *results, const Options *o)
     return count;
 }
 
-/* Scenarios take and free the same memory again and again: what the system took back it would have to clear anew. */
+/* Scenarios allocate and free the same memory again and again; returning it to the system would
+ * mean clearing it anew. */
 static void keep_memory(void)
 {
     enum { MOST = 1 << 30 };
@@ -240,7 +243,7 @@ int main(int argc, char **argv)
 {
     language_begin();
     Options o = options_of(argc, argv);
-    omp_set_num_threads(1); /* threads that wait for the next loop take their core from the ranks */
+    omp_set_num_threads(1); /* threads that spin before the next loop take cores from the ranks */
     keep_memory();
     FormatWriter *writers[MAX_OUTPUTS];
     Problem problem;

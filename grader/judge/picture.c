@@ -1,4 +1,4 @@
-/* make report: what one case gave, as numbers to draw a picture from. */
+/* make report: one case's results, as numbers to draw. */
 
 #include <stdlib.h>
 
@@ -24,8 +24,9 @@ static double bytes_of_signature(const Signature *s)
     return s->basic > 0 && s->count > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
 }
 
-/* What goes to another rank of the group. A reduction says how much each brings, and not to whom it goes: that is given to the others alike,
- * as much as an algorithm has to send that sends least (a reduction to all is twice one to a rank). */
+/* What goes to each other rank of the group. A reduction records how much each rank contributes,
+ * not to whom it goes. That amount is divided equally among the other ranks, as in an optimal
+ * algorithm (a reduction to all sends twice as much as one to a single rank). */
 static double bytes_to(const Call *call, int self, int other)
 {
     const int ranks = __builtin_popcountll(call->members);

@@ -1,4 +1,4 @@
-/* Who holds which part of each matrix, and which elements of it are wrong. */
+/* Which rank holds which part of each matrix, and which elements are wrong. */
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include <math.h>
@@ -13,13 +13,13 @@ static json_t *shape_json(Shape shape)
     return sizes;
 }
 
-/* As the verdict finds them: values up to their tolerance, initial numbers of a parameter exactly. */
+/* As the verdict finds them: values with their tolerance, a parameter's initial values exactly. */
 static bool is_wrong(const Entry *want, double is, double right, double tolerance)
 {
     return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
 }
 
-/* Wrong elements by their place in the undivided tensor: the first and how many follow each other. */
+/* Wrong elements by their index in the full tensor: the first, and the length of the run. */
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();

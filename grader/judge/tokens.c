@@ -45,8 +45,8 @@ bool same_tokens(const char *path_a, const char *path_b)
     return same;
 }
 
-/* From the function's name to the end of its body, without comments and white space; NULL where it is not defined. What follows
- * the parameters of a call or of a declaration is no brace. */
+/* The text from the function's name to the end of its body, without comments and white space; NULL
+ * if it is not defined. After the parameters of a call or a declaration there is no brace. */
 static char *definition(const char *path, const char *name)
 {
     char *text = NULL, *found = NULL;

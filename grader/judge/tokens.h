@@ -1,12 +1,12 @@
 /** @file
- * Do two C files, or a function in both, have the same tokens? Comments and white space do not count.
+ * Do two C files, or one function in both, have the same tokens? Ignores comments and white space.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/** False also when one of them cannot be read. */
+/** Returns false also if one of them cannot be read. */
 bool same_tokens(const char *path_a, const char *path_b);
 
-/** Has this function the same tokens in both? False also when it is not found in one of them. */
+/** The same for one function. Returns false also if a file does not contain it. */
 bool same_function(const char *path_a, const char *path_b, const char *name);

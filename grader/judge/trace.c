@@ -1,4 +1,4 @@
-/* make trace: the calls of one case as a table. */
+/* make trace: prints the calls of one case as a table. */
 
 #include <stdlib.h>
 
@@ -7,7 +7,8 @@
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/verdict.h"
 
-/* Do its ranks have something to say to each other? Of replicas those that train, to be drawn with matrices that are split. */
+/* Do its ranks communicate? With replicas, prefers those that train, because pages draw their split
+ * matrices. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
     if (lab_points(lab_of(c->lab), LAYOUT))
@@ -15,7 +16,7 @@ static bool is_worth_a_look(const Case *c, bool drawn)
     return c->tp > 1;
 }
 
-/* The first such case of the fewest ranks. */
+/* The first such case with the fewest ranks. */
 static int case_to_show(const Case *cases, int count, bool drawn)
 {
     int best = 0;
@@ -43,7 +44,7 @@ static void say(const char *begin, const char *text)
     print_indented(stdout, page_of(stdout), line, "");
 }
 
-/* Each rank on a line of its own. */
+/* Each rank on its own line. */
 static void print_reason(const char *diagnosis)
 {
     char lines[2600], separator[64];

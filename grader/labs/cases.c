@@ -1,5 +1,6 @@
-/* Cases: the situations in which each lab is tried. B, S and H differ, so that swapped dimensions show; each rank has two heads
- * where that can be. At each layout some sizes are always the same and others are drawn from the seed. */
+/* Cases: the situations in which each lab is tested. B, S and H differ, so that swapped dimensions
+ * show; each rank has two heads if possible. At each layout, some sizes are fixed and others are
+ * drawn from the seed. */
 #include "grader/labs/lab.h"
 
 int draw(Draw *d, int low, int high)
@@ -24,7 +25,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp)
     c.idle = 1;
     if (tp == 8)
         c.F = 40;
-    c.p = 0.375; /* not 1/2: what is kept is then not doubled, as a sum over two ranks is */
+    c.p = 0.375; /* not 1/2, which would double what is kept, like a sum over two ranks */
     c.training = 1;
     c.key = ((uint64_t)draw(d, 0, 1 << 23) << 24) | (uint64_t)draw(d, 0, 1 << 23);
     return c;
@@ -52,7 +53,7 @@ static bool has_heads(const Lab *lab)
     return lab->sizes & SIZE_A;
 }
 
-/* A width that is cut nowhere, of a tensor whose numbers no number of ranks divides. */
+/* A width that is not split, of a tensor whose size no number of ranks divides. */
 static int any_width(Draw *d, const Case *c, int world)
 {
     int width = draw(d, 17, 40);
@@ -71,7 +72,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     c.more_B = -c.more_B; /* the last batch of an epoch may be smaller */
     c.idle = 0;
     c.F = world * (5 + 2 * draw(d, 0, 3));
-    c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, and more in the usual sizes */
+    c.out = world * (1 + 2 * draw(d, 0, 1)); /* less than H here, more in the usual sizes */
     c.V = draw(d, 3, 17);
     if (lab->any_width)
         c.H = any_width(d, &c, world);
@@ -83,7 +84,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     if (world == 3)
-        c.p = 0; /* a layer with p = 0 is no other layer */
+        c.p = 0; /* a layer with p = 0 must still be the same layer */
     return c;
 }
 
@@ -92,13 +93,13 @@ Case single_case(const Lab *lab, Draw *d, int world)
     Case c = usual_case(lab, d, world);
     c.B = c.S = 1;
     c.more_B = c.idle = 0;
-    c.H = c.out = world == 8 ? 40 : 36; /* beside a weight, what else a rank holds is little */
+    c.H = c.out = world == 8 ? 40 : 36; /* so that weights dominate the memory */
     if (world == 2 && lab->any_width)
-        c.H = c.out = 292; /* more than a byte counts */
+        c.H = c.out = 292; /* more than a byte can count */
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
     c.delay = 1;
-    c.V = 9; /* four parts of 3, 3, 3 and 0 rows */
+    c.V = 9; /* shards of 3, 3, 3 and 0 rows */
     return c;
 }
 
@@ -120,7 +121,7 @@ Case long_case(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* Many samples; of attention with narrow heads, else with long rows. */
+/* Many samples: attention has narrow heads, other layers have long rows. */
 static Case many_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);
@@ -141,7 +142,8 @@ static Case many_case(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* As many heads as ranks: the local width is divisible by the number of all heads, so that a wrong count of heads is not refused. */
+/* As many heads as ranks: the local width is divisible by the number of all heads, so a wrong
+ * number of heads is not rejected. */
 static Case few_heads_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);

@@ -11,7 +11,7 @@
 
 Shape operation_shape(const Case *c, int call)
 {
-    return call != 1 || c->reverse ? SHAPE(c->B, c->S, c->H) /* calls alike, or of other sizes */
+    return call != 1 || c->reverse ? SHAPE(c->B, c->S, c->H) /* equal calls, or different sizes */
                                    : SHAPE((c->B + 1) * c->S, c->H / 2 + 1);
 }
 
@@ -47,8 +47,8 @@ typedef struct Pass {
     Tensor *x, *y;
 } Pass;
 
-/* What f is given is the same on every rank, what the others are given is not; f's dy differs, the others'
- * does not. */
+/* The inputs of f are the same on every rank, those of the others are not; f's dy differs, the
+ * others' does not. */
 static Pass forward(Scenario *run, int part, int call)
 {
     const Mesh *mesh = run->mesh;
@@ -69,7 +69,7 @@ static Pass forward(Scenario *run, int part, int call)
     else if (part == READ_TWICE) { /* g must not have changed what gelu reads */
         Tensor *sum = all_reduce(pass.x, mesh);
         pass.y = add(sum, placed(gelu(pass.x), whole()));
-    } else { /* nor what linear has kept for its weight's gradient */
+    } else { /* nor what linear kept for its weight's gradient */
         operation_key(key, "weight", part, call);
         int64_t width = shape_last(pass.x->shape);
         Tensor *w = random_input(run, key, shared, SHAPE(width, width), true);
@@ -117,7 +117,7 @@ static void run_part(Scenario *run, int part)
     }
 }
 
-/* A replica has nothing to wait for in another: one of them makes some calls more. */
+/* A replica never needs to wait for another: one of them makes some extra calls. */
 static void some_calls_more(Scenario *run)
 {
     if (replicas_of(&run->c) < 2 || tp_group(&run->c, group_rank(run->mesh->world)).first > 0)
@@ -140,7 +140,8 @@ void run_operations(Scenario *run)
 #else
 /* ---- what it must see ------------------------------------------------------------------------------------ */
 
-/* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this rank's part of dy. */
+/* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this
+ * rank's part of dy. */
 typedef struct World {
     Scenario run;
     int rank, place, mistake; /* its place in its tp group */
@@ -161,7 +162,7 @@ static bool left_out(const World *world, int place)
                                      (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
 }
 
-/* In single precision, too, whose errors are measured, each run adds in another order. */
+/* In emulated single precision too, to measure its errors: each run adds in another order. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
@@ -183,7 +184,7 @@ static Shape gathered(const Case *c, int part, int call, Shape shape)
     return shape;
 }
 
-/* Moves block `rank` along the joined dimension between the whole and the part. */
+/* Copies block `rank` along the joined dimension between the whole and the part. */
 static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
 {
     int64_t count = tensor_count(part_of_it), columns = 1, stride;

@@ -1,4 +1,4 @@
-/* Labs 8 and 10: who is in a group. */
+/* Labs 8 and 10: the members of groups. */
 #include "grader/labs/groups.h"
 
 #include "base/run.h"

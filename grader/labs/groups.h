@@ -1,24 +1,25 @@
 /** @file
- * Labs 8 and 10: who is in a group, in which order, and what this rank believes to be in it.
+ * Labs 8 and 10: which ranks are in a group, in which order, and what this rank believes.
  */
 #pragma once
 
 #include "grader/labs/lab.h"
 
-/** Which group: the index of its labels. */
+/** Which group; the index in its labels. */
 typedef enum GroupName {
     TP, /**< mesh->tp */
     DP, /**< mesh->dp */
 } GroupName;
 
-/** Writes the members of the group, found out by an exchange in it, and the rank and degree that the mesh says. */
+/** Writes the group's members, found by an exchange in it, and the rank and degree according to the
+ *  mesh. */
 void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree);
 
 /** The ranks of a group in order: first, first + stride, ... */
 typedef struct Members {
-    int first;  /**< its rank of the world */
-    int stride; /**< from one to the next */
-    int count;  /**< of the ranks */
+    int first;  /**< a rank of the world */
+    int stride; /**< distance to the next */
+    int count;  /**< number of ranks */
 } Members;
 /** The sum of the members' numbers in the world, in an entry about the members of this group; else 0. */
 double sum_of_members(const Entry *entry, const double *numbers, GroupName name);

@@ -1,4 +1,5 @@
-/* Lab 2, ColWiseLinear: a linear layer whose weight is cut by rows; the columns of its output are gathered. */
+/* Lab 2, ColWiseLinear: a linear layer whose weight is split by rows; the columns of its output are
+ * gathered. */
 #include "grader/labs/lab.h"
 
 static int columns_of(const Case *c, int which)

@@ -1,4 +1,4 @@
-/* Lab 3, Embedding: a table that is cut by its columns or by its rows; both are right. */
+/* Lab 3, Embedding: a table that is split by columns or by rows; both are right. */
 #include "grader/labs/lab.h"
 
 static void *make_03(Builder *b, const Case *c, int which, int H)
@@ -42,11 +42,11 @@ static int cases_03(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     int count = layer_cases(lab, d, world, tp, cases);
     if (world == 2) {
         cases[MANY_SAMPLES].B = 33;
-        cases[MANY_SAMPLES].H = 520; /* long rows, where they cost little */
+        cases[MANY_SAMPLES].H = 520; /* long rows, where they are cheap */
     }
     cases[count] = usual_case(lab, d, world);
-    cases[count].integers = 1;                  /* all ids on one side of the table */
-    cases[count++].V = world == 2 ? 2049 : 999; /* more than a byte counts */
+    cases[count].integers = 1;                  /* all ids in one part of the table */
+    cases[count++].V = world == 2 ? 2049 : 999; /* more than a byte can count */
     return count;
 }
 

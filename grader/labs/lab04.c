@@ -1,4 +1,4 @@
-/* Lab 4, MultiHeadSelfAttention: heads are shared out, the output's weight is cut by columns. */
+/* Lab 4, MultiHeadSelfAttention: heads are distributed; the output's weight is split by columns. */
 #include "grader/labs/lab.h"
 
 static int heads_of(const Case *c, int which)

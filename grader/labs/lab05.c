@@ -1,4 +1,4 @@
-/* Lab 5, FeedForwardBlock: two ColWiseLinears, each with its gather. */
+/* Lab 5, FeedForwardBlock: two ColWiseLinear, each with its gather. */
 #include "grader/labs/lab.h"
 
 static void *make_05(Builder *b, const Case *c, int which, int H)

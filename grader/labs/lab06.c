@@ -1,4 +1,5 @@
-/* Lab 6, ColRowLinearPair: the first linear is cut by rows of its weight, the second by columns; one sum in each pass. */
+/* Lab 6, ColRowLinearPair: the first weight is split by rows, the second by columns; one sum in
+ * each pass. */
 #include "grader/labs/lab.h"
 
 static void *make_06(Builder *b, const Case *c, int which, int H)
@@ -30,7 +31,7 @@ static Allowance sent_backward_06(int64_t n, const Sizes *z)
 static int cases_06(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = layer_cases(lab, d, world, tp, cases);
-    cases[SINGLE_ROW].flat = 1; /* as a classifier has it */
+    cases[SINGLE_ROW].flat = 1; /* as in a classifier */
     if (world == 2)
         cases[MANY_SAMPLES].flat = 1;
     return count;

@@ -40,7 +40,8 @@ void scenario_07(Scenario *run)
 }
 
 #ifdef BALISE_DOUBLE
-/* Of a block the attention and the pair send, each once; of a classifier the pair, on one row a sample. */
+/* In a block, attention and the pair each communicate once; in a classifier, the pair does, on one
+ * row per sample. */
 static Allowance sent_forward_07(int64_t n, const Sizes *z)
 {
     return z->part == BLOCK ? (Allowance){2 * sent_by_all_reduce(n, z->B * z->S * z->H), 2}

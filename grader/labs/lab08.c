@@ -1,4 +1,4 @@
-/* Lab 8, TP sub-communicator: neighbours in the world make a group. */
+/* Lab 8, TP sub-communicator: neighbours in the world form a group. */
 #include "grader/labs/groups.h"
 
 #ifndef BALISE_DOUBLE

@@ -1,4 +1,4 @@
-/* Lab 10, DP sub-communicator: the ranks that hold the same shard make a group. */
+/* Lab 10, DP sub-communicator: the ranks that hold the same shard form a group. */
 #include "grader/labs/groups.h"
 
 #ifndef BALISE_DOUBLE

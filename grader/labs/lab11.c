@@ -21,9 +21,10 @@ static void write_metrics(Scenario *run, const Metrics *metrics, int evaluation)
 #include "grader/labs/room.h"
 #include "train/buckets.h"
 
-/* Stand around `order` and `mine` and must remain there; what is read behind `order` is then seen in `mine`. */
+/* Marks around `order` and `mine`, which must stay; a value read after the end of `order` then
+ * shows up in `mine`. */
 static const int64_t order_mark = -78, mine_mark = -77;
-enum { TOLD = 64 }; /* what was written behind `mine` is kept so far */
+enum { TOLD = 64 }; /* what was written after `mine` is kept up to this length */
 
 /* ---- the sampler ---- */
 
@@ -35,7 +36,7 @@ static double *dealt(Scenario *run, What what, const Deal *deal, int64_t count)
     return values;
 }
 
-/* What was written to `room`, up to `most` numbers, behind `first` others. */
+/* What was written to `room`, up to `most` numbers, after `first` others. */
 static double *write_room(Scenario *run, What what, const Deal *deal, const Room *room,
                           int64_t most, int first)
 {
@@ -48,7 +49,7 @@ static double *write_room(Scenario *run, What what, const Deal *deal, const Room
     return values;
 }
 
-/* Where something was written outside of the room: how many numbers it is for, the first index and the last. */
+/* Writes outside the room: its capacity, the first index and the last. */
 static void write_outside(Scenario *run, const Deal *deal, const Room *room, What what)
 {
     int64_t first = room_written_before(room), last = room_last_written(room);
@@ -83,7 +84,8 @@ static void write_deal(Scenario *run, const Deal *deal)
                "sampler_set_epoch: a field of the sampler was changed");
     write_outside(run, deal, &mine, OUTSIDE_MINE);
     write_outside(run, deal, &order, OUTSIDE_ORDER);
-    /* the returned length, the room in `mine`, and what was written there, whatever the length says */
+    /* the returned length, the capacity of `mine`, and what was written there, whatever the
+     * length */
     double *values = write_room(run, ITSELF, deal, &mine, deal->rows + TOLD, 2);
     values[0] = (double)length;
     values[1] = (double)mine.count;
@@ -150,7 +152,8 @@ void scenario_11(Scenario *run)
 #else
 #include "backend/reference/arithmetic.h"
 
-/* The ranks whose gradients are averaged: those that hold the same shard, or what a suspect takes for them. */
+/* The ranks whose gradients are averaged: those with the same shard, or those that a suspect uses
+ * instead. */
 typedef struct Averaged {
     int first, stride, count;
     double divisor;
@@ -188,7 +191,7 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&run->c, i));
-        const Order order = reference_order(a.count); /* as replicas may add: in any */
+        const Order order = reference_order(a.count); /* replicas may add in any order */
         int64_t k = order.first;
         Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
         for (int64_t n = 1; n < a.count; n++) {
@@ -291,7 +294,7 @@ static int cases_11(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         c->kind = kind;
         c->delay = kind != DEALING;
     }
-    /* A mean has no size of its own, and zeros are worth as much as other numbers. */
+    /* A mean has no natural size, and zeros count as much as other numbers. */
     cases[AVERAGING].exponent = tp == 1 ? 20 : world == 4 ? -24 : 0;
     cases[AVERAGING].integers = world == 6;
     cases[count++] = whole_model(lab, d, world, tp);

@@ -1,4 +1,4 @@
-/* Sentences for labels. */
+/* Descriptions of labels. */
 #include "grader/labs/labels.h"
 
 #include "base/language.h"
@@ -7,7 +7,7 @@
 
 enum { MOST_WHATS = END_OF + 1 };
 
-/* Of most things; %s is the thing. */
+/* For most things; %s is the thing. */
 static const char *const of_things[MOST_WHATS] = {
     [ITSELF] = "%s",
     [MAKING_OF] = N_("creation of %s"),
@@ -41,7 +41,8 @@ static void layer_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE, _("%s, evaluation %d"), layer, l->step - STEPS + 1);
 }
 
-/* What a rank is at has the short names of the lab's text; what was measured that of the kit's function. */
+/* What a rank is doing is described by short names from the lab's text; measurements, by the kit's
+ * functions. */
 static void operation_text(const Label *l, char text[LABEL_SIZE])
 {
     static const char *const short_names[PARTS] = {"f", "g", "all_gather", "all_gather", "g", "g"};
@@ -67,12 +68,12 @@ static void deal_text(const Label *l, char text[LABEL_SIZE])
              l->detail & DEAL_AGAIN ? _(", once more") : "");
 }
 
-/* What has a sentence of its own. */
+/* Labels with sentences of their own. */
 static bool whole_text(const Label *l, char text[LABEL_SIZE])
 {
     static const struct {
         int of, what;
-        const char *then, *otherwise; /* of another What */
+        const char *then, *otherwise; /* a different What */
     } sentences[] = {
         {A_BUCKET, START_OF, N_("bucket_ready, bucket %d, round %d"),
          N_("gradients in bucket %d, round %d")},

@@ -1,4 +1,4 @@
-/* The labs that there are, and what their records say. */
+/* The list of labs, and access to their records. */
 #include "grader/labs/lab.h"
 
 #include <stddef.h>
@@ -127,7 +127,7 @@ int case_size(const Case *c, int i)
     return lab_of(c->lab)->sizes & case_sizes[i].set ? *case_size_in((Case *)c, &case_sizes[i]) : 0;
 }
 
-/* In whole parts: "down.weight" ends with "weight", and not with "eight". */
+/* Compares whole components: "down.weight" ends with "weight", but not with "eight". */
 static bool ends_with(const char *name, const char *end)
 {
     size_t all = strlen(name), length = strlen(end);

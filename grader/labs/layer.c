@@ -1,4 +1,5 @@
-/* Labs 2 to 7: two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
+/* Labs 2 to 7: two layers, two forward passes before two backward passes, a step of SGD, and all of
+ * it again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@ const char *const layer_names[LAYERS] = {"first", "second"};
 static const double rate = 0.25;
 
 typedef struct Pass {
-    Tensor *u, *x, *mask, *y, *other; /* x = gelu(u), and other = x + u reads x as well */
+    Tensor *u, *x, *mask, *y, *other; /* x = gelu(u), and other = x + u reads x too */
     Tensor *dy, *dother;
 } Pass;
 
-/* Below three ranks only their numbers tell the layers apart. */
+/* With fewer than three ranks, only their numbers distinguish the layers. */
 static int width_of(const Case *c, const LayerScenario *layer, int which)
 {
     return which == 1 && c->tp > 2 ? c->H + layer->wider : c->H;
@@ -51,7 +52,7 @@ int table_rows_of(const Case *c, int which)
     return which == 1 && c->tp > 2 ? c->V + c->tp + 1 : c->V;
 }
 
-/* What an input is drawn by. After the steps come the evaluations. */
+/* The key of an input. Evaluations are numbered after the steps. */
 static void key_of(char key[KEY_SIZE], const char *what, int which, int step)
 {
     bool trains = step < STEPS;
@@ -64,7 +65,8 @@ static Label labelled(What what, int which, int step)
     return label_of(what, A_LAYER, which, step);
 }
 
-/* The first evaluation reads what the first step has read, the layer that was last first; the weights have changed since. */
+/* The first evaluation has the first step's input, with the last layer first; the weights have
+ * changed since. */
 static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int which, int step)
 {
     const Case *c = &run->c;
@@ -76,7 +78,7 @@ static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int
     if (layer->takes_mask)
         pass->mask = random_mask(run, key);
     key_of(key, "x", which, step);
-    if (layer->takes_ids) { /* in cases of integers all ids lie on the first rank's side */
+    if (layer->takes_ids) { /* in cases of integers, all ids are in the first rank's part */
         int rows = table_rows_of(c, which);
         return pass->x = random_ids(run, key, c->integers && rows > c->tp ? rows / c->tp : rows);
     }
@@ -98,7 +100,7 @@ static void must_be_whole(const Scenario *run, const Tensor *y)
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
 }
 
-/* The weights of this step, as they were filled in. */
+/* The weights that this step was filled with. */
 static real *filled;
 
 static void remember_weights(Scenario *run)
@@ -147,7 +149,7 @@ static void write_forward(Scenario *run, const Pass *pass, int which, int step)
         write_values(run, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
-/* A gradient has no size of its own: a loss may be scaled, and be one of thousands. */
+/* A gradient has no natural size: a loss may be scaled, and may be one of thousands. */
 static Tensor *random_gradient(Scenario *run, const char *key, Shape shape)
 {
     Tensor *dy = random_input(run, key, -1, shape, false);
@@ -180,8 +182,8 @@ static void backward(Scenario *run, const LayerScenario *layer, Pass *pass, int 
 typedef struct Weights {
     uint64_t seed;
     int step;
-    int idle_of;           /* so many ranks, the last one holds zeros; or 0 */
-    const double *uniform; /* for the parameter that is being filled */
+    int idle_of;           /* the number of ranks if the last one holds zeros; otherwise 0 */
+    const double *uniform; /* for the parameter being filled */
 } Weights;
 
 static Weights weights_of_step(const Case *c, int step)
@@ -197,7 +199,7 @@ static void begin_weights(void *context, const Parameter *p)
     weights->uniform = drawn(weights->seed, key, shape_count(p->shape));
 }
 
-/* Does the last rank hold this number, whether rows or columns are cut? */
+/* Does the last rank hold this number, for a split by rows or by columns? */
 static bool is_of_last_rank(const Parameter *p, int ranks, int64_t index)
 {
     int64_t rows = p->shape.size[0], columns = p->shape.size[1];
@@ -205,8 +207,8 @@ static bool is_of_last_rank(const Parameter *p, int ranks, int64_t index)
            index % columns >= chunk(columns, ranks - 1, ranks).begin;
 }
 
-/* Weights away from their initial values, so that a norm is not the identity; each step has its own, so that
- * what goes wrong in one step is not seen again as a wrong forward pass of the next. */
+/* Weights differ from initial values, so that a norm is not the identity. Each step has its own, so
+ * that an error in one step does not appear as a wrong forward pass in the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
     const Weights *weights = context;
@@ -229,7 +231,8 @@ double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index
     return any_weight(&weights, p, index);
 }
 
-/* What lies between two epochs: forward passes that no backward pass follows, several of a layer in a row, without dropout. */
+/* What happens between two epochs: forward passes without backward passes, several of a layer in a
+ * row, without dropout. */
 static void evaluate(Scenario *run, const LayerScenario *layer, void *const made[LAYERS])
 {
     enum { MOST = 4 };

@@ -1,6 +1,7 @@
 /** @file
- * Mistakes that students make and that the judge makes too: when what came out equals one of them, the report names the cause.
- * The judge is linked with --wrap for the operations that a mistake changes, so the plain layers stay as they are.
+ * Students' mistakes that the judge can reproduce: if a rank's numbers equal those of a mistake,
+ * the report names it. The judge is linked with --wrap for the operations that a mistake changes,
+ * so the plain layers stay as they are.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ typedef enum Mistake {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
-    FACTOR_SHARE, /* before one that it may equal: that one fails on one rank as well */
+    FACTOR_SHARE, /* before one that it may equal, because that one fails on one rank too */
     FACTOR_MISSING,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,
@@ -77,7 +78,7 @@ typedef enum Mistake {
     MISTAKES
 } Mistake;
 
-/** Mistakes that numbers show together: what a kind of cases can show is a set of these. */
+/** Sets of mistakes; a kind of case lists those that its numbers can reveal. */
 typedef enum MistakeFamily {
     IN_SUMS = 1,              /**< over the ranks of a group */
     IN_AVERAGES = 2,          /**< over replicas */
@@ -87,7 +88,7 @@ typedef enum MistakeFamily {
     IN_INPUT_GRADIENTS = 32,  /**< of a layer */
     IN_NORMS_AND_TOKENS = 64, /**< of a block and a classifier */
     IN_KEPT_QUERIES = 128,    /**< a weight of attention kept in a static variable */
-    IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept so */
+    IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept in static variables */
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
 } MistakeFamily;

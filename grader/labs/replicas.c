@@ -1,4 +1,5 @@
-/* Lab 11: what the sampler is asked, which buckets a round has, what replicas have counted; the whole model at a layout. */
+/* Lab 11: the sampler's calls, the buckets of a round, the replicas' metrics; the whole model at a
+ * layout. */
 #include "grader/labs/replicas.h"
 
 #include <stdio.h>
@@ -6,7 +7,8 @@
 #include "model/bert.h"
 #include "train/buckets.h"
 
-/* A random number of rows, one that leaves no tail, those that leave the longest and the shortest, and fewer than there are replicas. */
+/* The numbers of rows: a random one, one without a tail, those with the longest and the shortest
+ * tail, and one below the number of replicas. */
 enum { SETS = 5, TAILS = 3, USUAL_DEALS = SETS * TAILS * 2 };
 
 static int64_t rows_of(const Case *c, int set)
@@ -16,13 +18,13 @@ static int64_t rows_of(const Case *c, int set)
     return rows[set];
 }
 
-/* An order that comes again after so many epochs is seen: two of these differ by each number up to 25, or by a multiple of it;
- * and by one of the larger powers of two and ten. */
+/* Epochs chosen to reveal an order that recurs: their differences include each number up to 25 or a
+ * multiple of it, and one of the larger powers of two and ten. */
 static const int epochs[] = {0, 1, 4, 10, 18, 23, 25, 41, 25600};
 enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
 
-/* Beside the usual ones: another seed; the first epoch once more; later epochs; what is left out in each; and much data, in
- * the epoch that was last. */
+/* In addition to the usual calls: another seed; the first epoch again; later epochs; what each
+ * leaves out; and much data, in the last epoch used. */
 static bool other_deal(const Case *c, int i, Deal *deal)
 {
     int64_t dp = replicas_of(c);
@@ -75,7 +77,8 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
     snprintf(key, KEY_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
-/* Numbers that single precision does not hold, as those of much data; and the last of four replicas has had no row. */
+/* Numbers that single precision cannot represent, as with much data; the last of four replicas had
+ * no rows. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
@@ -87,13 +90,13 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
                      (double)random_below(run, "correct", replica, (int64_t)count), count};
 }
 
-/* The whole model at a layout: two steps of a small BERT. The rows of a step are dealt here, not by a lab's sampler, so that
- * each step has the same global batch at every layout. */
+/* The whole model at a layout: two steps of a small BERT. The scenario, not a lab's sampler, deals
+ * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
 static const double rate = 0.5;
 
-/* This replica's rows of a global batch of c->B rows: every dp-th, from dp_rank on. */
+/* This replica's rows of a global batch of c->B rows: every dp-th, starting with dp_rank. */
 static Tensor *logits_of(Scenario *run, const Bert *bert, int step, Tensor **labels)
 {
     const Case *c = &run->c;

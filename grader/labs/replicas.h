@@ -1,14 +1,15 @@
 /** @file
- * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two steps of the whole
- * model. Rows are judged as sets, so the judge does not run the sampler; see judge/diagnose/batch_rows.c.
+ * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and
+ * two steps of the whole model. Rows are judged as sets, so the judge does not run the sampler; see
+ * judge/diagnose/batch_rows.c.
  */
 #pragma once
 
 #include "grader/labs/lab.h"
 
 enum {
-    MOST_BUCKETS = 20, /**< of a round */
-    ROUNDS = 3,        /**< of averaging, in a case */
+    MOST_BUCKETS = 20, /**< per round */
+    ROUNDS = 3,        /**< of averaging, per case */
 };
 enum {
     DEALING,     /**< the rows that replicas read */
@@ -19,35 +20,36 @@ enum {
 
 /** One call of the sampler. */
 typedef struct Deal {
-    int64_t rows; /**< below the number of replicas in some */
-    Tail tail;    /**< what becomes of rows that do not fill a round */
+    int64_t rows; /**< in some, fewer than replicas */
+    Tail tail;    /**< what to do with rows that do not fill a round */
     int epoch;    /**< from 0 */
-    int seed;     /**< 1: another one than usual */
-    bool again;   /**< what was dealt before, after other epochs */
+    int seed;     /**< 1: a different seed than usual */
+    bool again;   /**< repeats an earlier call after other epochs */
 } Deal;
 
-/** The calls of a case by number, in the order in which they are made; false after the last. */
+/** The calls of a case by number, in order; returns false after the last. */
 bool replica_deal(const Case *c, int i, Deal *deal);
 
-/** Beside a Tail, the detail of a deal's label. */
+/** Flags in the detail of a deal's label, in addition to a Tail. */
 enum {
     DEAL_TAIL = 3,            /**< the bits of the Tail */
-    DEAL_OF_ANOTHER_SEED = 4, /**< than usual */
+    DEAL_OF_ANOTHER_SEED = 4, /**< a different seed than usual */
     DEAL_AGAIN = 8,           /**< dealt before */
 };
-/** What of a deal: the rows themselves, their order, where the sampler wrote outside, its call. */
+/** Aspects of a deal: the rows themselves, their order, writes outside the arrays, the call. */
 Label replica_deal_label(What what, const Deal *deal);
 
-/** How many buckets a round has. */
+/** The number of buckets in a round. */
 int replica_buckets(int round);
 
-/** How many gradients bucket `bucket` has. */
+/** The number of gradients in bucket `bucket`. */
 int64_t replica_bucket_size(const Case *c, int bucket);
-/** What the gradients are drawn by that a rank puts into a bucket in a round. */
+/** Writes the key by which a rank's gradients for a bucket in a round are drawn. */
 void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
-enum { EVALUATIONS = 5 }; /**< in a case */
-/** The metrics of replica `replica` in an evaluation, from 0 on; the replicas' rows differ in number. */
+enum { EVALUATIONS = 5 }; /**< per case */
+/** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
+ *  rows. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
-/** Two steps of a small BERT on rows that are dealt by the scenario itself, at any layout. */
+/** Two steps of a small BERT, at any layout, on rows that the scenario itself deals. */
 ScenarioFunction run_whole_model;

@@ -1,4 +1,4 @@
-/* Room for numbers, with marks and unreachable memory around. */
+/* Guarded arrays: memory with marks and unmapped pages around it. */
 #include "grader/labs/room.h"
 
 #include <stddef.h>
@@ -6,14 +6,14 @@
 #include <sys/mman.h>
 
 enum {
-    MOST_ROOMS = 2,         /* at a time */
-    PAGE = 1 << 16,         /* bytes, of the largest pages that there are */
+    MOST_ROOMS = 2,         /* rooms at a time */
+    PAGE = 1 << 16,         /* bytes, of the largest page size */
     BEFORE = 1 << 10,       /* marks */
     BEHIND = 8 << 10,       /* likewise, at least */
     OUT_OF_REACH = 16 << 20 /* bytes on either side */
 };
 
-/* A signal handler asks for them, and is passed no context. */
+/* A signal handler reads them, and gets no context. */
 static const Room *rooms[MOST_ROOMS];
 
 static size_t bytes_within(const Room *room)

@@ -1,28 +1,28 @@
 /** @file
- * Room for numbers that a lab is to fill: what it writes before or behind it is seen, and does no harm. Marks stand on both
- * sides, and beyond them memory that nobody can reach, so that what is far off ends the case at its line.
+ * Memory that a lab fills. Writes before or after it are detected and do no harm: both sides have
+ * marks, and unmapped memory beyond them ends the case at the line of a write that is far off.
  */
 #pragma once
 
 #include <stdint.h>
 
-/** Room for `count` numbers. */
+/** Memory for `count` numbers. */
 typedef struct Room {
-    const char *name; /**< what the lab calls it: "mine" */
-    int64_t count;    /**< how many numbers it is for */
-    int64_t mark;     /**< stands wherever nothing was written */
-    int64_t *numbers; /**< the first of them */
+    const char *name; /**< its name in the lab: "mine" */
+    int64_t count;    /**< its length in numbers */
+    int64_t mark;     /**< the value where nothing was written */
+    int64_t *numbers; /**< the first number */
 } Room;
 
-/** Takes it, full of marks. */
+/** Allocates it, filled with marks. */
 void room_take(Room *room, const char *name, int64_t count, int64_t mark);
-/** Gives it back. */
+/** Frees it. */
 void room_free(Room *room);
 
-/** The index of what was written farthest before the room, or 0. */
+/** The index of the write farthest before it, or 0. */
 int64_t room_written_before(const Room *room);
-/** The index of what was written last, in the room or behind it; -1 where nothing was. */
+/** The index of the last write, in it or after it; -1 if nothing was written. */
 int64_t room_last_written(const Room *room);
 
-/** The room that this address is far outside of; NULL where it belongs to none. */
+/** The room whose unmapped surroundings contain this address, or NULL. */
 const Room *room_missed(const void *address);

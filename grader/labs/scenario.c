@@ -31,7 +31,7 @@ static void write_tensor(Scenario *run, EntryKind kind, Check check, Label label
     Entry *entry = stream_entry(&run->stream, kind, check, label, count, &numbers);
     entry->shape = x->shape;
     entry->called = x->placement.kind;
-    x->summing = NULL; /* what was not waited for, the recorder says with its line */
+    x->summing = NULL; /* the recorder reports what was not waited for, with its line */
     ready(x);
     backend_wait();
     for (int64_t i = 0; i < count; i++)
@@ -131,7 +131,7 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
         tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
     const double *uniform = drawn(run->c.key, key, count);
-    /* zeros are worth as much as other numbers */
+    /* zeros count as much as other numbers */
     const bool nothing = run->c.integers && rank > 0 && rank == run->c.world - 1;
     const double unit = ldexp(1, run->c.exponent);
     for (int64_t i = 0; i < count; i++) {

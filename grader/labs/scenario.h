@@ -1,8 +1,8 @@
 /** @file
- * A scenario: what is done with a lab in one case, step by step, and what is written down. The runner runs it on
- * every rank with the student's functions in single precision; the judge runs the same source with the plain
- * layers on one rank in double precision. So both streams have the same entries in the same order, and the
- * judge compares them one by one.
+ * A scenario: what to do with a lab in one case, step by step, and what to write down. The runner
+ * runs it on every rank with the student's functions in single precision; the judge runs the same
+ * source with plain layers on one rank in double precision. So both streams have the same entries
+ * in the same order, and the judge compares them one by one.
  */
 #pragma once
 
@@ -11,42 +11,42 @@
 #include "grader/protocol.h"
 #include "model/model.h"
 
-/** What is looked at in a lab, each with points of its own. */
+/** The checks of labs; each has its own points. */
 typedef enum Check {
-    FORWARD,         /**< what a forward pass returns */
-    INPUT_GRADIENT,  /**< the gradient of what went in */
+    FORWARD,         /**< the result of a forward pass */
+    INPUT_GRADIENT,  /**< the gradient of the layer's input */
     WEIGHT_GRADIENT, /**< the gradients of the parameters */
     STEP,            /**< the parameters after a step of SGD */
-    INITIAL_VALUES,  /**< the parameters before it */
-    SHARDING,        /**< what each rank holds, and how it was cut */
-    ARITHMETIC, /**< and memory: of the rank with the most, against its share of the plain layer */
-    COMMUNICATION, /**< bytes and calls, against the budget; what MPI forbids */
+    INITIAL_VALUES,  /**< the initial parameters */
+    SHARDING,        /**< what each rank holds, and how it was split */
+    ARITHMETIC, /**< and memory: of the busiest rank, compared with its share of the plain layer */
+    COMMUNICATION, /**< bytes and calls, compared with the budget; MPI errors */
     GROUPS,        /**< members, order, ranks, degrees */
-    ROWS,          /**< which rows each replica reads */
+    ROWS,          /**< the rows that each replica reads */
     GRADIENT,      /**< the mean over the replicas */
     METRICS,       /**< sums over the replicas */
-    LAYOUT,        /**< the whole model: losses and weights are those of one rank */
+    LAYOUT,        /**< the whole model: losses and weights equal those of one rank */
     CHECKS,        /**< how many there are */
 } Check;
 
-/** How a parameter may be cut: a set of these. */
+/** How a parameter may be split: a set of these. */
 enum {
     CUT_NOT = 1, /**< whole */
     CUT_0 = 2,   /**< along dimension 0 */
     CUT_1 = 4,   /**< along dimension 1 */
 };
 
-/** Where entries are appended. */
+/** A stream of entries. */
 typedef struct Stream {
     char *base;            /**< the first byte */
-    int64_t room;          /**< bytes there are */
-    _Atomic int64_t *used; /**< bytes in use; of a rank, in its header */
+    int64_t room;          /**< capacity in bytes */
+    _Atomic int64_t *used; /**< bytes in use; for a rank, in its header */
 } Stream;
 
-/** What a scenario works with. The program that runs it makes and frees all of it. */
+/** The objects of a running scenario. The program that runs it makes and frees them all. */
 typedef struct Scenario {
     Case c;              /**< the case */
-    const Mesh *mesh;    /**< of the case's ranks; in the judge, of one */
+    const Mesh *mesh;    /**< of the case's ranks; in the judge, of one rank */
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
@@ -57,31 +57,32 @@ typedef struct Scenario {
     int64_t samples[64];      /**< row numbers that dropout is keyed by */
 } Scenario;
 
-/** The sizes that a budget formula speaks of. */
+/** The sizes in a budget formula. */
 typedef struct Sizes {
-    int64_t B, S, H, F, OUT, C, N; /**< in the letters of balise.h; N numbers of the tensor */
-    int part;                      /**< which part of the lab: see its allowances */
+    int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; N: elements of the tensor */
+    int part;                      /**< which part of the lab: see its budgets */
     int vocabulary;                /**< the embedding's table is split by rows */
 } Sizes;
 
 /** What a rank does in a case of a lab. */
 typedef void ScenarioFunction(Scenario *run);
-/** In a runner: that of its lab, scenario_NN; link-runner.sh gives it this name. */
+/** In a runner, its lab's scenario_NN; link-runner.sh gives it this name. */
 ScenarioFunction lab_scenario;
 
-/* ---- writing down -------------------------------------------------------------------------------------- */
+/* ---- writing entries ----------------------------------------------------------------------------------- */
 
-/** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the case. */
+/** Appends an entry with room for `count` numbers, which the caller fills. Too many entries end the
+ *  case. */
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
                     double **numbers);
 
-/** Every number of x; x is called whole by the contract of the lab. */
+/** Writes all of x, which must be whole according to the lab's contract. */
 void write_values(Scenario *run, Check check, Label label, Tensor *x);
 
-/** Each parameter's full shape, placement, range, and its initial numbers. */
+/** Writes each parameter's full shape, placement, range and initial values. */
 void write_parameters(Scenario *run);
 
-/** Each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
+/** Writes each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
 void write_arena(Scenario *run, Check check, What what, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
@@ -92,77 +93,82 @@ static inline int replicas_of(const Case *c)
     return c->world / (c->tp * c->pp);
 }
 
-/** What the rank is at, for messages ("forward pass of the first layer, step 2"). Also delays a rank in delayed cases. */
+/** Sets what the rank is doing, for messages ("forward pass of the first layer, step 2"). In
+ *  delayed cases, also delays a rank. */
 void at(Scenario *run, Label label);
 
-/** Which of a lab's budgets a pass has. */
+/** The lab's budget for a pass. */
 typedef enum Budget {
     FORWARD_BUDGET,  /**< Lab.forward */
     BACKWARD_BUDGET, /**< Lab.backward */
 } Budget;
 
-/** A pass begins whose exchanges are counted. */
+/** Begins a pass whose communication is counted. */
 void traffic_begin(Scenario *run);
-/** Writes what this rank sent since traffic_begin(): elements and calls; in the judge, what the lab may send. */
+/** Writes what this rank sent since traffic_begin(), in elements and calls; in the judge, the
+ *  budget. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes);
 
-/** A pass begins whose work is counted. */
+/** Begins a pass whose work is counted. */
 void work_begin(Scenario *run);
-/** Writes what this rank has multiplied and held since work_begin(): the numbers of grader/labs/work.h; in the judge,
- * what the plain layer takes on one rank. */
+/** Writes what this rank multiplied and held since work_begin(): the numbers of grader/labs/work.h;
+ * in the judge, those of the plain layer on one rank. */
 void work_end(Scenario *run, Label label);
 
-/** x, on its way into a layer. The judge can make the gradient that comes back a wrong one, to see what that gives. */
+/** Passes x into a layer. The judge can make the gradient that comes back wrong, to reproduce a
+ *  mistake. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
-enum { KEY_SIZE = 64 }; /**< bytes of a text that inputs are drawn by */
-/** `count` numbers in [0, 1), those of philox_uniform_at. They are kept until numbers of another case are asked for: the judge runs each
- *  case many times. `of_case` is the key of the case. */
+enum { KEY_SIZE = 64 }; /**< bytes of a key by which inputs are drawn */
+/** `count` numbers in [0, 1), as philox_uniform_at() draws them. Caches them until another case is
+ *  used, because the judge runs each case many times. `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
 
-/** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on each rank
- * unless `rank` is one (pass -1 for alike). */
+/** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on
+ * each rank unless `rank` is given (otherwise -1). */
 Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient);
 
 /** A random integer in 0..below-1. */
 int64_t random_below(const Scenario *run, const char *name, int64_t index, int64_t below);
 
-/** Ids [B,S] with the borders of the vocabulary and repetitions among them; below `limit`. */
+/** Ids [B,S] below `limit`, including the ends of the vocabulary and repetitions. */
 Tensor *random_ids(Scenario *run, const char *name, int64_t limit);
 
-/** A mask [B,S]: sample 0 is full, the others have 1..S tokens. */
+/** A mask [B,S]: sample 0 is full; the others have 1..S tokens. */
 Tensor *random_mask(Scenario *run, const char *name);
 
 /* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
 
 /** How a lab's layer is made and called. */
 typedef struct LayerScenario {
-    /** Makes the layer, of x of width H; `which` is 0 or 1: two layers of different sizes. */
+    /** Makes the layer for inputs of width H; `which`, 0 or 1, selects one of two sizes. */
     void *(*make)(Builder *b, const Case *c, int which, int H);
-    /** x may be ids; mask NULL where it takes none */
+    /** x may be ids; mask is NULL if the layer takes none */
     Tensor *(*forward)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
-    /** The second layer on three ranks and more is wider by so much, so that each has to keep its own. */
+    /** The extra width of the second layer on three or more ranks, so that layers cannot share a
+     *  width. */
     int wider;
-    bool takes_ids;  /**< its x are ids [B,S] */
-    bool takes_mask; /**< it is given a mask [B,S] */
-    /** Fills in the sizes that its budgets speak of beside B, S and H; NULL: no others */
+    bool takes_ids;  /**< its input is ids [B,S] */
+    bool takes_mask; /**< it takes a mask [B,S] */
+    /** Fills in the sizes in its budgets besides B, S and H; NULL: no others */
     void (*sizes)(const Scenario *run, int which, Sizes *sizes);
 } LayerScenario;
 
-extern const char *const layer_names[LAYERS]; /**< "first", "second", as parameters' names begin */
-/** Two layers, two forward passes before two backward passes, a step of SGD, and all of it once more. */
+extern const char *const layer_names[LAYERS]; /**< "first", "second" */
+/** Runs two layers: two forward passes, then two backward passes, a step of SGD, and all of it
+ *  again. */
 void run_layers(Scenario *run, const LayerScenario *layer);
 
-/** The inner width of labs 5 and 6, in one of two layers. */
+/** The inner width of labs 5 and 6, for each of the two layers. */
 int inner_of(const Case *c, int which);
-/** The width of their output. */
+/** Their output width. */
 int out_of(const Case *c, int which);
-/** LayerScenario.sizes of these. */
+/** LayerScenario.sizes of labs 5 and 6. */
 void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 
-/** The rows of the table of one of the two layers of lab 3. */
+/** The number of rows of each of lab 3's two tables. */
 int table_rows_of(const Case *c, int which);
 
 /** Gives each parameter of run->model its numbers in a step: away from the initial ones, and others in each step. */

@@ -1,4 +1,4 @@
-/* A checksum of what judge and runner must both have been built of. */
+/* A checksum of everything that the judge and the runners must have been built from. */
 #include "grader/protocol.h"
 
 #include "protocol_checksum.h"

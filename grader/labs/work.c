@@ -1,10 +1,10 @@
-/* Multiply-adds and memory of a pass, counted in wrapped kernels. */
+/* Counts the multiply-adds and memory of a pass, in wrapped kernels. */
 #include "grader/labs/work.h"
 
 #include "backend/backend.h"
 #include "grader/labs/scenario.h"
 
-/* Kernels are passed no context. */
+/* Kernels get no context. */
 static struct {
     int64_t linear, attention; /* multiply-adds */
     int64_t held;              /* bytes, before the pass */

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Of make debug LAB=6: the seed and the case that failed when the lab was graded last, as "SEED CASE"; nothing where none did."""
+"""For make debug LAB=6: prints the seed and the case that failed when the lab was last graded, as
+"SEED CASE"; nothing if none failed."""
 from labs import the_lab
 
 lab = the_lab("debug")

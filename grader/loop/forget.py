@@ -16,5 +16,5 @@ for file in (f"{BUILD}/verdicts/{lab.number}.json", f"{BUILD}/verdicts/all.json"
     except (OSError, ValueError):
         continue
     kept = [each for each in verdict["labs"] if each["number"] != lab.number]
-    if len(kept) < len(verdict["labs"]):  # what it says of the other labs is as old as it was
+    if len(kept) < len(verdict["labs"]):  # what it says about the other labs keeps its age
         keep(file, {**verdict, "labs": kept}, (of.st_atime, of.st_mtime))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make hint LAB=6 [AGAIN=1]: the next hint of a lab, one at a time; AGAIN=1: those that were taken already."""
+"""make hint LAB=6 [AGAIN=1]: shows the next hint of a lab; AGAIN=1: those already shown."""
 import os
 import re
 
@@ -7,7 +7,7 @@ from labs import HINTS, _, hints_taken, keep, quiet, text_of, the_lab, wrapped
 
 
 def fitted(paragraph):
-    """A paragraph or list in lines as wide as the terminal; code and tables as they are."""
+    """Wraps paragraphs and lists to the terminal's width; keeps code and tables."""
     if re.search(r"^( {4}|\||```)", paragraph, re.M):
         return paragraph
     items = re.split(r"\n(?=(?:-|\d+\.) )", paragraph)

@@ -1,5 +1,5 @@
-"""What the student's commands know: the labs, and what the last grading of each has found (make grade writes it below
-BUILD/verdicts, as FORMAT=json)."""
+"""Data for the student's commands: the labs, and the result of each lab's last grading (make grade
+writes it below BUILD/verdicts, as FORMAT=json)."""
 import atexit
 import errno
 import functools
@@ -26,7 +26,7 @@ atexit.register(end_quietly_where_nobody_reads)
 
 
 def in_one_sentence(kind, what, where):
-    """A folder that cannot be written and a full disk are the user's to mend, and no matter of these scripts' lines."""
+    """A folder that cannot be written or a full disk is an error for the user, without a Python traceback."""
     if kind is BrokenPipeError:
         os._exit(0)
     if not issubclass(kind, OSError):
@@ -47,13 +47,13 @@ COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def in_language(file):
-    """README.fr.md for README.md, where French is read and the file is there."""
+    """README.fr.md for README.md, if the reader's language is French and the file exists."""
     translated = file.replace(".md", f".{LANGUAGE}.md")
     return translated if os.path.exists(translated) else file
 
 
 def wrapped(text, indent):
-    """Lines as wide as the terminal, up to 100 columns; those after the first are indented. Text without colours."""
+    """Wraps text to the terminal's width, at most 100 columns, with a hanging indent. The text has no colours."""
     columns = max(40, min(100, shutil.get_terminal_size((100, 24)).columns))
     return textwrap.wrap(text, columns - indent, break_long_words=False, break_on_hyphens=False) or [""]
 
@@ -66,7 +66,7 @@ good, bad, quiet = (functools.partial(paint, code) for code in (32, 31, 2))
 
 
 def text_of(file):
-    """What it holds, or None where it cannot be read."""
+    """The file's contents, or None if it cannot be read."""
     try:
         with open(file) as opened:
             return opened.read()
@@ -90,12 +90,12 @@ class Lab:
         return text_of(self.file) in (None, text_of(self.start))
 
     def hints(self):
-        """In the reader's language, where they are in it."""
+        """In the reader's language, if translated."""
         english = sorted(glob.glob(f"{self.folder}/hints/*[0-9].md"), key=lambda file: int(os.path.basename(file)[:-3]))
         return [in_language(file) for file in english]
 
     def verdict(self):
-        """What the last grading has found, or None; "old" says why that is no longer so, or nothing."""
+        """The result of the last grading, or None; "old" says why it is outdated, or nothing."""
         found = None
         for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json", f"{BUILD}/verdicts/part{self.part}.json"):
             try:
@@ -127,7 +127,7 @@ def all_labs():
 
 
 def the_lab(command):
-    """That of LAB=."""
+    """The lab that LAB= names."""
     asked, labs = os.environ.get("LAB", ""), all_labs()
     numbers = " ".join(str(lab.number) for lab in labs)
     if not asked:
@@ -162,7 +162,7 @@ def both_numbers(lab, kept):
 
 
 def keep(file, content, times=None):
-    """Beside, then renamed. `times` of the last access and change, where these are not now."""
+    """Writes atomically. `times`: of last access and change, if not now."""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(f"{file}.new", "w") as text:
         json.dump(content, text)

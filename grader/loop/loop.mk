@@ -31,7 +31,7 @@ reset: start
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
 SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 
-# gdb on a rank of it; of labs that are not optimised, so that it finds every variable.
+# gdb on one of its ranks, with unoptimised labs, so that it finds every variable.
 .PHONY: debug runners-for-gdb
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade

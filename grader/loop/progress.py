@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make progress: a row a lab, from what was graded last, and what to do next."""
+"""make progress: one row per lab, from its last grading, and what to do next."""
 import os
 
 from labs import PREDICTIONS, _, all_labs, bad, both_numbers, good, hints_taken, in_language, kept_of_labs, quiet, wrapped

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make solution LAB=6 [ASK=1]: what the reference does otherwise than the student's file; after full marks, or if it is asked for."""
+"""make solution LAB=6 [ASK=1]: shows how the reference differs from the student's file, after full
+marks or with ASK=1."""
 import difflib
 import os
 

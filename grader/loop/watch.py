@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make watch LAB=6: grades a lab whenever its file is saved, and says what that has changed. Ctrl-C ends it."""
+"""make watch LAB=6: grades a lab whenever its file is saved, and prints what has changed. Ctrl-C
+ends it."""
 import os
 import shlex
 import subprocess
@@ -8,11 +9,11 @@ import time
 
 from labs import _, bad, give_up, good, quiet, the_lab
 
-LOOK_EVERY = 0.2  # seconds; by looking, and not by inotify, which is silent on folders of Windows and of a network
+LOOK_EVERY = 0.2  # seconds; polls, because inotify does not work on Windows and network folders
 
 
 def saved(lab):
-    """When a file of the lab's folder was written last."""
+    """When a file of the lab's folder was last written."""
     times = [entry.stat().st_mtime_ns for entry in os.scandir(lab.folder) if entry.name.endswith((".c", ".h"))]
     return max(times, default=0)
 

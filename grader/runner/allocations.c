@@ -1,6 +1,6 @@
-/* A lab's own memory: how much of it there is, what it holds before it is written and after it is given back, and that nothing is
- * written past its end. Each block is longer than was asked for: behind what the lab may use come bytes that nobody writes,
- * and at the very end its length. */
+/* Tracks a lab's own memory: its size, its contents before the first write and after it is freed,
+ * and writes past its end. Each block is longer than requested: after the lab's bytes come guard
+ * bytes and, at the very end, the length. */
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,17 +13,17 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    ALLOWED = 256 << 20,    /* bytes of a lab's own on a rank; the cases take kilobytes */
-#ifdef __SANITIZE_ADDRESS__ /* looks itself, and knows a block by what was asked for */
+    ALLOWED = 256 << 20,    /* limit of a lab's own memory per rank; cases need kilobytes */
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer checks itself, and knows a block by its requested size */
     BEHIND = 0,
 #else
     BEHIND = 16,
 #endif
-    UNTOUCHED = 0xff /* of numbers: none */
+    UNTOUCHED = 0xff /* numbers that are NaN */
 };
 static const uint64_t secret = 0x6a09e667f3bcc908;
 
-/* malloc is passed no context. */
+/* malloc gets no context. */
 static struct {
     int64_t held, peak;
 } memory;
@@ -49,7 +49,7 @@ static uint64_t mark_of(const void *block, size_t bytes)
     return (uint64_t)bytes ^ secret ^ (uint64_t)(uintptr_t)block;
 }
 
-/* A block with room for `bytes` and what stands behind them; filled from `from` on. */
+/* A block for `bytes` and its guard; fills it from `from` on. */
 static void *taken(void *block, size_t bytes, size_t from)
 {
     if (!block)
@@ -70,7 +70,7 @@ static void *taken(void *block, size_t bytes, size_t from)
     return block;
 }
 
-/* How many bytes were asked for; all of a block that is not from here. */
+/* The requested size; the whole size if the block is not from here. */
 static size_t asked_for(const void *block)
 {
     uint64_t mark;
@@ -97,13 +97,13 @@ static void given_back(void *block)
     size_t all = malloc_usable_size(block);
     must_be_within(block, asked_for(block), all);
     memory.held -= (int64_t)all;
-    if (memory.held < 0) /* what was allocated before the case, or by the C library */
+    if (memory.held < 0) /* allocated before the case, or by the C library */
         memory.held = 0;
     object_freed(block);
 }
 
-/* As the functions of these names. A lab's own memory holds NaN before it is written and after it is given back; what was written past
- * the end of a block ends the case when that is given back. */
+/* The functions of these names. A lab's own memory holds NaN before it is written and after it is
+ * freed; freeing a block with a write past its end ends the case. */
 GRADED(void *, malloc, size_t bytes)
 {
     must_fit(bytes);
@@ -193,14 +193,14 @@ __attribute__((format(printf, 2, 3))) GRADED(int, asprintf, char **out, const ch
 GRADED(void, free, void *block)
 {
     given_back(block);
-    if (block && BEHIND > 0) /* who reads it now reads no numbers */
+    if (block && BEHIND > 0) /* a later read finds no numbers */
         memset(block, UNTOUCHED, malloc_usable_size(block));
     free(block);
 }
 
-/* ---- what a lab does beside the functions of the kit: memory of its own, and looks at raw numbers ------------------------- */
+/* ---- a lab's work outside the kit's functions: its own memory, and raw numbers -------------------------------------------- */
 
-/* tensor_data() is passed no context. */
+/* tensor_data() gets no context. */
 static OwnWork own;
 
 void own_work_begin(void)

@@ -1,12 +1,12 @@
-/* Communicators: which is which on every rank, and the calls that make and end them; and what of MPI a lab leaves behind. They are set up,
- * not traffic. */
+/* Communicators: identifies them across ranks, wraps the calls that create and free them, and finds
+ * MPI objects that a lab leaves behind. Their creation is setup, not traffic. */
 #include <xxhash.h>
 
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-enum { KEPT = 8192 }; /* a lab that frees none makes many */
+enum { KEPT = 8192 }; /* a lab that never frees them makes many */
 
 static struct {
     CommName comms[KEPT];
@@ -14,14 +14,15 @@ static struct {
     uint64_t number; /* of the case */
 } names;
 
-/* A communicator is what it was made from, and by which call: that is the same on each of its ranks. */
+/* A communicator is identified by its parent and by the call that made it, which is the same on
+ * each of its ranks. */
 static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
 {
     const uint64_t made_of[] = {parent, number, members};
     return XXH3_64bits(made_of, sizeof made_of) | 1;
 }
 
-/* Of the ranks of `group`. */
+/* The ranks of `group`. */
 static CommName name_of(MPI_Comm comm, MPI_Group group)
 {
     CommName name = {.comm = comm};
@@ -60,7 +61,7 @@ static CommName *keep(CommName name)
 static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
 {
     MPI_Group group;
-    forget(comm); /* a handle may come again for another one */
+    forget(comm); /* MPI may reuse a handle */
     PMPI_Comm_group(comm, &group);
     CommName name = name_of(comm, group);
     PMPI_Group_free(&group);
@@ -68,7 +69,7 @@ static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
     return keep(name);
 }
 
-/* Some ranks of `parent` that make calls of their own: they are no communicator yet. */
+/* Some ranks of `parent` that make calls of their own: they are not a communicator yet. */
 static CommName *members_of(MPI_Comm parent, MPI_Group group, int tag)
 {
     CommName name = name_of(MPI_COMM_NULL, group);
@@ -112,7 +113,7 @@ int missing_rank(void)
 
 /* ---- the calls ------------------------------------------------------------------------------------------------------ */
 
-/* `call` has made *out. */
+/* `call` created *out. */
 static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 {
     charge_communicator();
@@ -146,7 +147,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
     SET_UP("create", PMPI_Comm_create(comm, group, out));
 }
 
-/* Only the ranks of `group` meet in it; for another one it does nothing. */
+/* Only the ranks of `group` meet in it; on the others it does nothing. */
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
 {
     int rank;
@@ -165,7 +166,8 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out
                 PMPI_Comm_create_group(comm, group, tag, out));
 }
 
-/* Freed by a group's owner it would be missing in every later call, and end the program there. */
+/* A group's communicator that a lab freed would be missing in every later call, and end the program
+ * there. */
 static void must_be_own(MPI_Comm comm)
 {
     if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF &&
@@ -185,7 +187,7 @@ int MPI_Comm_free(MPI_Comm *comm)
     return leave(PMPI_Comm_free(comm));
 }
 
-/* A group asks for its rank when it adopts a communicator. */
+/* group_adopt() asks for the communicator's rank. */
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
     if (recorder_active() && callsite() != __builtin_return_address(0) && comm != MPI_COMM_WORLD &&
@@ -201,9 +203,10 @@ int MPI_Comm_size(MPI_Comm comm, int *size)
 
 /* ---- what is left behind -------------------------------------------------------------------------------------------- */
 
-/* What of MPI a lab makes itself, and does not free. The kit's functions clear up behind themselves, but for groups; what is made together with a
- * layer or a group belongs to that, and nothing in a lab frees these. What is made once and kept in a static variable is no
- * leak either, nor is one for each shape. */
+/* MPI objects that a lab creates itself and does not free. The kit's functions free theirs, except
+ * groups; what is made together with a layer or a group belongs to that, and labs do not free
+ * these. An object that is made once and kept in a static variable is not a leak, nor is one per
+ * shape. */
 enum { MOST_OBJECTS = 4096, MANY = 4, SEVERAL = 2 };
 
 typedef struct Object {
@@ -228,9 +231,9 @@ void object_made(ObjectKind kind, const void *handle, const void *maker)
         return;
     const Label at = recorder_place();
     if (kind == BLOCK_OF_MEMORY && (at.step != 1 || (at.of != A_LAYER && at.of != THE_MODEL)))
-        return; /* the first step may fill what is kept */
+        return; /* the first step may fill caches */
     void *line = callsite();
-    bool own = line == maker || kind == COMMUNICATOR; /* group_split() clears nothing up */
+    bool own = line == maker || kind == COMMUNICATOR; /* group_split() frees nothing */
     if (line && own && objects.count < MOST_OBJECTS)
         objects.object[objects.count++] = (Object){handle, line, kind};
 }

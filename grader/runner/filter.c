@@ -1,4 +1,4 @@
-/* A filter of system calls, as a program of the Berkeley Packet Filter. */
+/* A filter of system calls, written as a program of the Berkeley Packet Filter. */
 #include "grader/runner/filter.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if defined __x86_64__
-enum { OTHER_NUMBERS = 0x40000000 }; /* the same calls by the numbers of x32 */
+enum { OTHER_NUMBERS = 0x40000000 }; /* the same calls by their x32 numbers */
 static const uint32_t architecture = AUDIT_ARCH_X86_64;
 #elif defined __aarch64__
 enum { OTHER_NUMBERS = 0x7fffffff };
@@ -26,7 +26,7 @@ static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 
 enum { ROW = 12 };
 
-/* By what they are for; 0 fills up a row. */
+/* By purpose; 0 fills up a row. */
 static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
     {SYS_fork, SYS_vfork, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat},
@@ -45,7 +45,7 @@ static const uint32_t forbidden[][ROW] = {
     {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl,
      SYS_open_by_handle_at}};
 
-/* MPI clears its own files away at the end: it may believe that it did. */
+/* MPI deletes its own files at the end: it may believe that it did. */
 static const uint32_t pretended[] = {
 #ifdef SYS_unlink
     SYS_unlink,   SYS_rmdir,     SYS_rename,  SYS_link,      SYS_symlink,
@@ -97,7 +97,8 @@ static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t m
 
 bool filter_begin(bool devices)
 {
-    /* Reading is what the C library tries now and then, and does without; nothing that is to be read is a lab's business. */
+    /* The C library tries to read files now and then, and can do without; a lab has no reason to
+     * read any. */
     const uint32_t opened = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES;
     const uint32_t writes = (uint32_t)(O_WRONLY | O_CREAT | O_TRUNC | (devices ? 0 : O_RDWR));
     const uint32_t whole = 0xffffffff, self = (uint32_t)getpid();
@@ -116,7 +117,7 @@ bool filter_begin(bool devices)
             answer_call(&p, forbidden[row][i], SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
-    /* its flags are out of sight; the C library then asks clone */
+    /* the filter cannot see its flags; the C library then uses clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, threads);
     answer_call_if(&p, SYS_kill, 0, whole, self, SECCOMP_RET_ALLOW);

@@ -15,5 +15,5 @@
  *  code and starts threads. What a lab could read or write that way the sandbox holds. */
 bool filter_begin(bool devices);
 
-/** In a handler of SIGSYS: what the runner itself gets for such a call, outside of a case. */
+/** Call this in a SIGSYS handler: what the runner itself gets for such a call outside a case. */
 void filter_answer(ucontext_t *context, int call);

@@ -1,4 +1,4 @@
-/* What would end a rank: signals, and calls of exit and its kin. */
+/* Handles what would end a rank: signals, and calls of exit and similar functions. */
 #include "grader/runner/guard.h"
 
 #include <execinfo.h>
@@ -13,11 +13,11 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    PATIENCE = 10000, /* naps of 0.1 ms that a crash waits for other ranks */
-    IN_VAIN = 200,    /* looks of MPI for something that has not come */
+    PATIENCE = 10000, /* pauses of 0.1 ms that a crash waits for other ranks */
+    IN_VAIN = 200,    /* unsuccessful polls of MPI */
 };
 
-/* Signal handlers are passed no context. */
+/* Signal handlers get no context. */
 static struct {
     const Launch *launch;
     RankHeader *header;
@@ -35,8 +35,9 @@ static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
     return below > -4096 && below < 1 << 20;
 }
 
-/* Where the lab is. The frames of a stack hold addresses to return to, behind the call, whose line is asked for one byte
- * earlier; where the lab itself was interrupted, the address is that of the instruction. */
+/* The line of the lab. Frames on a stack hold return addresses, after the call, so the line is that
+ * of one byte earlier. Where the lab itself was interrupted, the address is that of the
+ * instruction. */
 static void *place_in_lab(const ucontext_t *context)
 {
     char *place = callsite();
@@ -48,7 +49,7 @@ static void *place_in_lab(const ucontext_t *context)
     return place && (uintptr_t)place == interrupted ? place + 1 : place;
 }
 
-/* Has this rank, of the case that has just crashed, come as far as it can? */
+/* Has this rank, in the case that has just crashed, progressed as far as it can? */
 static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
 {
     int state = atomic_load(&other->state);
@@ -64,14 +65,14 @@ static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
     return looks - *asked > IN_VAIN;
 }
 
-/* mpirun ends the other ranks when one dies, wherever they are: what they were about to write down, and what points that is
- * worth, must not be a matter of chance. */
+/* When a rank dies, mpirun ends the others, wherever they are. What they were about to write, and
+ * the points for it, must not depend on chance. */
 static void wait_for_others(void)
 {
     int64_t events[MAX_RANKS], asked[MAX_RANKS] = {0};
     memset(events, -1, sizeof events);
     atomic_store(&guard.header->state,
-                 RUNNING); /* one that crashes in MPI waits for nothing there */
+                 RUNNING); /* a rank that crashes in MPI waits for nothing there */
     for (int nap = 0, rank = 0; nap < PATIENCE && rank < MAX_RANKS;) {
         if (is_as_far(&guard.launch->rank[rank], &events[rank], &asked[rank])) {
             rank++;
@@ -82,7 +83,8 @@ static void wait_for_others(void)
     }
 }
 
-/* Some are a call of the lab's that went wrong, no damage: they end the case. The others end the rank. */
+/* Some signals mean that a call by the lab failed, without damage: they end the case. The others
+ * end the rank. */
 static void caught(int number, siginfo_t *info, void *context)
 {
     if (number == SIGSYS && !recorder_active()) {
@@ -122,7 +124,7 @@ void guard_signals(Launch *launch, int rank)
     void *frame;
     guard.launch = launch;
     guard.header = &launch->rank[rank];
-    backtrace(&frame, 1); /* loads what it needs, which a signal handler must not */
+    backtrace(&frame, 1); /* loads what it needs now, because a signal handler must not */
     sigaltstack(&(stack_t){.ss_sp = guard.stack, .ss_size = sizeof guard.stack}, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i],

@@ -1,31 +1,33 @@
 /** @file
- * What a lab may not do to its runner: end it, or take all memory. link-runner.sh leads a lab's calls of
- * malloc, exit and their kin to the graded_ functions here.
+ * Prevents a lab from ending its runner or taking all memory. link-runner.sh redirects a lab's
+ * calls of malloc, exit and similar functions to the graded_ functions here.
  */
 #pragma once
 
 #include "base/problem.h"
 #include "grader/protocol.h"
 
-/** From now on a fatal signal is told in the rank's header, with the student's line, before it ends the rank; and it ends it
- *  when each other rank has come as far as it can, or a second later. */
+/** From now on a fatal signal is recorded in the rank's header, with the student's line, before it
+ *  ends the rank. The rank ends when all other ranks have progressed as far as they can, or a
+ *  second later. */
 void guard_signals(Launch *launch, int rank);
 
-/** Forgets what the lab has allocated: a case begins. */
+/** Forgets the lab's allocations. Call this when a case begins. */
 void guard_begin(void);
 
-/* ---- SAN=1: what the sanitizers find, see sanitizer.c; without them nothing is found -------------------------------- */
+/* ---- SAN=1: what sanitizers report, see sanitizer.c; without them, nothing ------------------------------------------- */
 
-/** From now on `found` is told of what a sanitizer finds, at most once a case, from within it: it must not leave by longjmp(). */
+/** Makes sanitizer reports call `found`, at most once per case. It runs inside the report and must
+ *  not leave by longjmp(). */
 void sanitizer_watch(void (*found)(const Problem *problem, void *address));
 
-/** A case begins. */
+/** Call this when a case begins. */
 void sanitizer_begin(void);
 
-/** Whether anything was found since then. */
+/** Has a sanitizer reported anything since then? */
 bool sanitizer_has_found(void);
 
-/** Defines what a lab's call of `name` leads to. */
+/** Defines the function to which a lab's calls of `name` are redirected. */
 #define GRADED(type, name, ...)                                                                    \
     type graded_##name(__VA_ARGS__);                                                               \
     type graded_##name(__VA_ARGS__)

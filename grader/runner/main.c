@@ -1,5 +1,5 @@
-/* The runner: one rank of a launch. It runs the cases that the judge posts, with the student's lab linked
- * in, and writes down what it saw. It knows no expected value and gives no verdict. */
+/* The runner: one rank of a launch. It runs the cases that the judge posts, with the student's lab
+ * linked in, and records what it observes. It knows no expected values and gives no verdict. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -24,16 +24,16 @@
 #include "grader/runner/recorder.h"
 #include "mesh/mesh.h"
 
-enum { MEMORY = 1 << 28 }; /* bytes of tensors a rank: the cases take a few megabytes */
+enum { MEMORY = 1 << 28 }; /* limit of tensors per rank: the cases need a few megabytes */
 
-/* run_ends() and its kin are called by functions that pass no context. */
+/* run_ends() and similar functions are called by functions that pass no context. */
 static struct {
     Launch *launch;
     RankHeader *header;
     Scenario run;
     jmp_buf case_ends;
     int rank;
-    int points; /* of this case that have been come to late, or could have been */
+    int points; /* occasions in this case on which a rank came late, or could have */
 } runner;
 
 static void nap(long microseconds)
@@ -69,7 +69,8 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     longjmp(runner.case_ends, 1);
 }
 
-/* What a sanitizer has found is written down already: the case ends here. So it does where something was written beside a tensor. */
+/* A sanitizer's report has been recorded: the case ends here. It also ends here after a write
+ * outside a tensor. */
 static void end_if_found(void)
 {
     if (sanitizer_has_found())
@@ -86,7 +87,8 @@ static void sanitizer_found(const Problem *problem, void *address)
     write_problem(REFUSED, problem, address);
 }
 
-/* Long enough for the others to come to their next exchange; in a case of many exchanges, to every third. */
+/* Long enough for the others to reach their next exchange; in a case with many exchanges, every
+ * third. */
 static void come_late(void)
 {
     enum { LATE = 1000 /* µs */, EACH = 8, THEN_EVERY = 3 };
@@ -116,8 +118,9 @@ void traffic_begin(Scenario *run)
     before = recorder_traffic();
 }
 
-/* What says something beside numbers: the tag of an empty message, of which some tell that another rank may go on, and many are numbers in
- * disguise; the making of a communicator, which takes all ranks of a group together as a collective does, but is done once, as a rule. */
+/* Information outside the data: the tag of an empty message, which may tell another rank to
+ * continue, and many of which are data in disguise; and the creation of a communicator, which like
+ * a collective involves all ranks of a group, but usually happens once. */
 static double beyond(int64_t count, int64_t free_ones)
 {
     return count > free_ones ? (double)(count - free_ones) : 0;
@@ -125,7 +128,7 @@ static double beyond(int64_t count, int64_t free_ones)
 
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
-    enum { EMPTY = 32, COMMUNICATORS = 4 }; /* that are free */
+    enum { EMPTY = 32, COMMUNICATORS = 4 }; /* unused ones */
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
@@ -153,7 +156,8 @@ static void finish_case(void)
     stream_entry(&runner.run.stream, FINISHED, 0, (Label){0}, 0, &numbers);
 }
 
-/* What a case has allocated, also one that was ended in the middle; its group can be freed together only. */
+/* What a case allocated, even if it ended in the middle. Its group can only be freed
+ * collectively. */
 static void clear_away(Scenario *run)
 {
     if (run->stage)
@@ -190,7 +194,7 @@ static void open_mesh(Mesh *mesh, Group *world, const Case *c)
 static void run_case(const Case *c, MPI_Comm world, int number)
 {
     static Group *group;
-    static Mesh meshes[2]; /* in turn: a lab that keeps that of the last case meets nothing there */
+    static Mesh meshes[2]; /* alternating, in case a lab keeps the last case's pointers */
     double *numbers;
     Mesh *mesh = &meshes[number % 2];
     Scenario *run = &runner.run;
@@ -260,12 +264,13 @@ static void attach(const char *path)
                                  STREAM_BYTES, &runner.header->used};
 }
 
-/* MPI_Finalize tells mpirun two short things by TCP. The second would wait 40 ms for the first to be acknowledged (Nagle). */
+/* MPI_Finalize sends mpirun two short messages over TCP. The second would wait 40 ms for the
+ * acknowledgement of the first (Nagle). */
 static void send_at_once(void)
 {
     enum { DESCRIPTORS = 64 };
     const int yes = 1;
-    for (int file = 3; file < DESCRIPTORS; file++) /* what is no connection stays as it is */
+    for (int file = 3; file < DESCRIPTORS; file++) /* fails for all but connections */
         setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
@@ -284,7 +289,7 @@ int main(int argc, char **argv)
         problem_print(stderr, &problem);
         return 2;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what a lab prints before it crashes is looked for */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* the judge looks for what a lab printed before it crashed */
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &runner.rank);
     attach(argv[1]);

@@ -31,10 +31,11 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
     call->from_tag = status->MPI_TAG;
 }
 
-/* The rank whose message a receive from anybody takes: waits until there is one. A receive from anybody takes what comes, in whatever
- * order. On one machine messages nearly always come in the order in which they were sent, and a lab that counts on one message of each
- * rank goes well. Here a rank that has sent a message is asked for its next one first, before those of ranks that were slower: MPI is as
- * free to do so (MPI 4.0, 3.5: only messages of one rank keep their order). */
+/* The rank whose message a wildcard receive takes; waits until there is one. Such a receive takes
+ * messages in any order. On one machine they nearly always arrive in sending order, so a lab that
+ * relies on one message per rank works. Here, a rank that has already sent a message is asked for
+ * its next one first, before slower ranks: MPI is equally free to do so (MPI 4.0, 3.5: only
+ * messages of one rank keep their order). */
 static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
 {
     enum { LOOKS = 100, BETWEEN = 20000 }; /* nanoseconds */
@@ -52,7 +53,7 @@ static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
     return last = first.MPI_SOURCE;
 }
 
-/* What a rank sends to itself leaves it for nowhere. */
+/* What a rank sends to itself does not travel. */
 static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype type)
 {
     if (to != MPI_PROC_NULL && to != rank_in(comm))
@@ -69,7 +70,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, i
     return call;
 }
 
-/* A send, `at_once` or started; `ready`: its receive must be there before it. */
+/* A send, blocking (`at_once`) or started; `ready`: its receive must have been posted. */
 #define SEND(name, started, said, ready, at_once)                                                  \
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \
@@ -91,12 +92,12 @@ static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, i
         return leave(request_started(call, result, comm, *request));                               \
     }
 
-SEND(Send, Isend, "send", false, PMPI_Ssend) /* at once it waits as a large message would */
+SEND(Send, Isend, "send", false, PMPI_Ssend) /* blocking, it waits as a large message would */
 SEND(Ssend, Issend, "send", false, PMPI_Ssend)
 SEND(Rsend, Irsend, "ready send", true, PMPI_Rsend)
 
-/* What comes, to be described before: a receive costs its sender. Where the message came from is told by the status, if need be by one of
- * our own. */
+/* A receive, to be described before; the sender is charged. The status says who sent it; if
+ * necessary, one of our own. */
 #define RECEIVES(call, to, count, type, ...)                                                       \
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \
     enter(call);                                                                                   \

@@ -1,17 +1,17 @@
-/* The collectives of MPI, each at once and started, recorded and charged with what they send. */
+/* MPI's collectives, blocking and nonblocking, recorded and charged with what they send. */
 #include "base/language.h"
 #include "grader/runner/recorder.h"
 
-/* What a rank brings to a collective, or takes from it. */
+/* What a rank contributes to a collective, or receives from it. */
 typedef struct Side {
     const void *buffer;
-    int count; /* of one part */
+    int count; /* per part */
     MPI_Datatype type;
-    bool each;                  /* a part for each rank of the communicator, not one alone */
-    const int *counts, *displs; /* of parts of several sizes; NULL: all alike, side by side */
+    bool each; /* one part for each rank of the communicator, instead of a single one */
+    const int *counts, *displs; /* for parts of different sizes; NULL: all equal, contiguous */
 } Side;
 
-/* Who has numbers for whom. */
+/* Who has data for whom. */
 typedef enum Flow { AMONG_ALL, TO_ROOT, FROM_ROOT, BY_RANK } Flow;
 
 typedef struct Collective {
@@ -35,14 +35,16 @@ static void reduces(Call *call, const Collective *c, MPI_Comm comm)
         call->sent[i] = signature_of(count_of_part(&c->in, i), c->in.type);
 }
 
-/* Whether this rank has a part for rank i, or, where all flows the other way, gets one from it. The root's own stays where it is. */
+/* Does this rank have a part for rank i or, if data flow the other way, get one from it? The root's
+ * own part stays where it is. */
 static bool has_part(bool root_gets, int root, int mine, int i)
 {
     return root_gets ? mine != root && i == root : mine == root;
 }
 
-/* What a rank sends to each other one, and expects of it (MPI 3.1, chapter 5); arguments that count on the root alone are looked at
- * there alone. With MPI_IN_PLACE what is sent is said by what is received. */
+/* What a rank sends to each other rank, and expects from it (MPI 3.1, chapter 5). Arguments
+ * significant only at the root are checked only there. With MPI_IN_PLACE, the receive arguments
+ * describe what is sent. */
 static void exchanges(Call *call, const Collective *c, MPI_Comm comm)
 {
     const int mine = rank_in(comm);
@@ -72,7 +74,7 @@ static Call *call_of_collective(const Collective *c, MPI_Comm comm)
     return call;
 }
 
-/* From the first number of the buffer to the last. */
+/* From the first element of the buffer to the last. */
 static double extent_of(const Side *side, MPI_Comm comm)
 {
     double end = 0, begin = 0;
@@ -87,7 +89,8 @@ static double extent_of(const Side *side, MPI_Comm comm)
     return end;
 }
 
-/* It is under way from now on. Returns the buffer that takes the place of `out`. A reduction in place receives where it sends. */
+/* Marks the collective as in progress. Returns the buffer that replaces `out`. A reduction in place
+ * receives where it sends. */
 static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void *out)
 {
     const bool at_root = rank_in(comm) == c->root;
@@ -100,21 +103,21 @@ static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void
     return lands(call, out, extent_of(received, comm), received->type, false);
 }
 
-/* What an all-reduce of `count` numbers sends, this rank's share. */
+/* This rank's share of what an all-reduce of `count` elements sends. */
 static double all_reduce_share(MPI_Comm comm, double count)
 {
     double n = size_of(comm);
     return 2 * (n - 1) * count / n;
 }
 
-/* The share of a gather of `whole_count` numbers. */
+/* The share of a gather of `whole_count` elements. */
 static double gather_share(MPI_Comm comm, double whole_count)
 {
     double n = size_of(comm);
     return (n - 1) * whole_count / n;
 }
 
-/* Where each rank has `count` numbers for every other one. */
+/* The same if each rank has `count` elements for every other one. */
 static double share_of_each(MPI_Comm comm, double count)
 {
     return (size_of(comm) - 1) * count;
@@ -149,9 +152,10 @@ static double sum_of(MPI_Comm comm, const int counts[])
 
 #define UNPACKED(...) __VA_ARGS__
 
-/* MPI_<name> and MPI_<started>, which take `parameters` before the communicator. `share` of `type` is what this rank is charged with;
- * what follows describes the collective. One with a root or by the order of ranks may come back on some ranks before others have called
- * it, or may wait for them (MPI 3.1, 5.1): here it waits, so that who counts on the one or the other is found. */
+/* MPI_<name> and MPI_<started>, with `parameters` before the communicator. `share` of `type` is
+ * what this rank is charged; the rest describes the collective. By MPI's rules (MPI 3.1, 5.1), one
+ * with a root or by rank order may return on some ranks before others have called it, or may wait
+ * for them. Here it waits, so that code that relies on either is found. */
 #define COLLECTIVE(name, started, parameters, arguments, share, type, ...)                         \
     int MPI_##name(UNPACKED parameters, MPI_Comm comm)                                             \
     {                                                                                              \
@@ -202,7 +206,7 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            N_("reduce_scatter of parts"), REDUCTION, PARTS(in, counts, NULL, type),
            ONE_PART(out, counts[rank_in(comm)], type), .flow = AMONG_ALL, .op = op)
 
-/* The root's buffer is sent, that of the others received. */
+/* The root's buffer is sent, the others' receive. */
 COLLECTIVE(Bcast, Ibcast, (void *out, int count, MPI_Datatype type, int root),
            (out, count, type, root), gather_share(comm, count), type, "broadcast", EXCHANGE,
            ONE_PART(out, count, type), ONE_PART(out, rank_in(comm) == root ? 0 : count, type),

@@ -1,4 +1,4 @@
-/* The calls that a rank makes, in its ring; what it is charged with; what it held alike with others. */
+/* The calls that a rank makes, in its ring; its charges; what it held in full. */
 #include "grader/runner/recorder.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/run.h"
 
-/* What takes a few calls when done well takes a few thousand number by number. */
+/* What takes a few calls when done well takes thousands element by element. */
 enum { MANY_CALLS = 20000 };
 
 typedef struct Recorder {
@@ -19,7 +19,7 @@ typedef struct Recorder {
     Traffic traffic;
     int64_t calls;
     Call *current;
-    int depth; /* MPI_Allreduce of ROMIO and the like call MPI themselves: count the outermost only */
+    int depth; /* some MPI functions call others: count only the outermost */
 } Recorder;
 
 static Recorder recorder;
@@ -123,7 +123,7 @@ int leave(int result)
     return result;
 }
 
-/* What this rank is charged with, in numbers of 4 bytes. */
+/* What this rank is charged, in numbers of 4 bytes. */
 void charge(bool collective, double elements, MPI_Datatype type)
 {
     int size = 0;
@@ -156,7 +156,7 @@ int rank_in(MPI_Comm comm)
     return rank;
 }
 
-/* A lab neither starts nor ends MPI, nor the run of its grader. */
+/* A lab neither starts nor ends MPI, nor its grader's run. */
 int MPI_Init(int *argc, char ***argv)
 {
     if (recorder.header)
@@ -186,7 +186,7 @@ int MPI_Abort(MPI_Comm comm, int code)
     return PMPI_Abort(comm, code);
 }
 
-/* What MPI refuses is told with the student's line, and ends the case instead of the launch. */
+/* MPI errors are reported with the student's line, and end the case instead of the launch. */
 static void refused(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -215,9 +215,9 @@ void recorder_catch_errors(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 }
 
-/* ---- what every rank of a tp group should hold alike ----------------------------------------------------------------- */
+/* ---- what every rank of a tp group should hold in full --------------------------------------------------------------- */
 
-/* A weight for each place, so that an exchange of two numbers shows. */
+/* A weight for each position, so that swapping two numbers shows. */
 static double weight(int64_t i)
 {
     uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15;

@@ -1,8 +1,8 @@
 /** @file
- * The flight recorder: every call of MPI that the student's code makes, through the kit's functions or directly,
- * passes here (PMPI). It writes down in shared memory what this rank calls, counts what is sent, hands out the
- * case's ranks for MPI_COMM_WORLD, and knows what nobody has waited for or given back. It is the one
- * process-wide state of the runner: PMPI passes no context.
+ * The flight recorder: every MPI call of the student's code passes through here (PMPI), whether
+ * direct or through the kit's functions. It records this rank's calls in shared memory, counts what
+ * is sent, substitutes the case's ranks for MPI_COMM_WORLD, and tracks what was not waited for or
+ * not freed. It is the runner's only process-wide state, because PMPI passes no context.
  */
 #pragma once
 
@@ -11,56 +11,57 @@
 
 #include "grader/protocol.h"
 
-/** What this rank is charged with. */
+/** What is charged to this rank. */
 typedef struct Traffic {
-    double elements; /**< of 4 bytes: this rank's share of what crosses the wire */
-    int64_t calls;   /**< of collectives; a ring of messages is bounded by what it sends */
-    int64_t empty;   /**< messages without a number */
-    int64_t made;    /**< communicators */
+    double elements; /**< elements of 4 bytes: this rank's share of the traffic */
+    int64_t calls;   /**< of collectives; messages are limited by their elements instead */
+    int64_t empty;   /**< messages without data */
+    int64_t made;    /**< communicators created */
 } Traffic;
 
-/** From now on calls are recorded in `header` and in `rings`, which begin anew, and MPI_COMM_WORLD means `world`.
- *  `number` is that of the case, the same on every rank. */
+/** Starts recording calls in `header` and in `rings`, which it resets; MPI_COMM_WORLD now means
+ *  `world`. `number` is the case's, the same on every rank. */
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number);
-/** Nothing is recorded from now on, and MPI_COMM_WORLD means what it does. */
+/** Stops recording; MPI_COMM_WORLD has its usual meaning again. */
 void recorder_end(void);
 
-/** Is a case being run? */
+/** Is a case running? */
 bool recorder_active(void);
 
-/** What this rank is at. */
+/** Sets what this rank is doing. */
 Label recorder_place(void);
 
-/** Errors of MPI end the case from now on, in every communicator made later too. */
+/** Makes MPI errors end the case, in every communicator, including those created later. */
 void recorder_catch_errors(void);
 
-/** Everything since recorder_begin(). */
+/** Everything charged since recorder_begin(). */
 Traffic recorder_traffic(void);
 
-/** Requests that were started and neither waited for nor found complete. */
+/** The requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
 
-/** Tells of each line on which several objects of MPI were made that are still there: they would become more and more. */
+/** Reports each line on which several MPI objects were created and not freed: their number would
+ *  keep growing. */
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
 
-/** From now on each look of MPI for what it waits for is counted in `header->asked`; see yield.c. */
+/** Counts each poll of MPI in `header->asked`; see yield.c. */
 void yield_begin(RankHeader *header);
 
 struct Tape; /**< see autograd/tape.h */
-/** From now on what a lab calls whole on this tape, values and gradients, is written to `rings`, for the judge to compare: every rank of
- *  a tp group should hold it alike. */
+/** Makes the recorder write everything that the lab declares whole on this tape, values and
+ *  gradients, to `rings`. The judge compares it: every rank of a tp group should hold the same. */
 void values_watch(struct Tape *tape, Rings *rings);
 
-/* ---- inside: what a function of MPI calls around its PMPI_ twin ------------------------------------------------------ */
+/* ---- inside: for the wrappers of MPI functions ----------------------------------------------------------------------- */
 
-/** The case's ranks for MPI_COMM_WORLD. */
+/** The case's ranks, in place of MPI_COMM_WORLD. */
 MPI_Comm substituted(MPI_Comm comm);
 
-/** A call that this rank is about to enter, to be described below. NULL where nothing is recorded: outside a case, and what
- *  MPI calls of itself. */
+/** Begins the record of a call that this rank is about to enter. NULL if nothing is recorded:
+ *  outside a case, and for MPI's internal calls. */
 Call *call_of(const char *name, MPI_Comm comm, Rule rule);
 
-/** That it returns at once, and that somebody waits for it later. */
+/** Marks the call as one that returns at once and is waited for later. */
 static inline Call *begins(Call *call)
 {
     if (call)
@@ -68,80 +69,84 @@ static inline Call *begins(Call *call)
     return call;
 }
 
-/** This rank enters the call, and says in shared memory where it waits. */
+/** Enters the call, and publishes where this rank waits. */
 void enter(Call *call);
-/** Leaves the call that this rank is in. Returns `result`, what MPI has returned. */
+/** Leaves this rank's current call. Returns `result`, MPI's return value. */
 int leave(int result);
 
-/** What this rank is charged with: `elements` of `type`; and a call, or without any an empty message. */
+/** Charges this rank with `elements` of `type` and a call; with no elements, with an empty
+ *  message. */
 void charge(bool collective, double elements, MPI_Datatype type);
-/** It takes part in the making of a communicator. */
+/** Charges this rank with the creation of a communicator. */
 void charge_communicator(void);
 
-/** Ranks of a communicator. */
+/** The number of ranks in a communicator. */
 int size_of(MPI_Comm comm);
-/** This rank's place in a communicator. */
+/** This rank's number in a communicator. */
 int rank_in(MPI_Comm comm);
-/** What `count` of `type` stand for. */
+/** What `count` of `type` amount to. */
 Signature signature_of(int64_t count, MPI_Datatype type);
-/** The Reduction that an operation is. */
+/** The Reduction of an MPI operation. */
 int reduction_of(MPI_Op op);
 
 /* ---- communicators -------------------------------------------------------------------------------------------------- */
 
-/** A communicator as the recorder knows it. */
+/** The recorder's data about a communicator. */
 typedef struct CommName {
     MPI_Comm comm;                  /**< MPI's handle */
     uint64_t id, members;           /**< as Call.group and Call.members */
     int32_t size, order[MAX_RANKS]; /**< rank in the launch of each of its ranks */
     int64_t collectives;            /**< since the case began */
-    bool own;                       /**< a lab has made it itself, and no group has adopted it */
+    bool own;                       /**< created by the lab and not adopted by a group */
 } CommName;
 
-/** Forgets all communicators but `world`, that of the case: a case begins, whose `number` is the same on every rank. */
+/** Forgets all communicators except `world`, that of the case. Call this when a case begins; its
+ *  `number` is the same on every rank. */
 void names_begin(MPI_Comm world, int number);
-/** What the recorder knows of a communicator. Belongs to it. */
+/** The recorder's data about a communicator, which belong to it. */
 CommName *named(MPI_Comm comm);
-/** A rank of the communicator as one of the launch; NOBODY where there is none. */
+/** The launch's number of a communicator's rank, or NOBODY. */
 int launch_rank(MPI_Comm comm, int rank);
-/** The last one that there was none for. */
+/** The last rank for which there was none. */
 int missing_rank(void);
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
 
-/** Forgets all requests: a case begins. */
+/** Forgets all requests. Call this when a case begins. */
 void requests_begin(void);
-/** The call that this rank is in has started `request`, on comm. Returns `result`. */
+/** Records that this rank's current call has started `request` on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 
-/** The call that is about to start sends `count` numbers from `in`: they must not change before it is complete (MPI 4.0, 3.7.2 and 6.12).
- *  Does nothing for a call of NULL, an empty buffer, MPI_IN_PLACE and types with gaps; as lands() does. */
+/** Records that the call sends `count` elements from `in`, which must not change until it is
+ *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,
+ *  MPI_IN_PLACE and types with gaps. */
 void departs(const Call *call, const void *in, double count, MPI_Datatype type);
-/** And receives as many into `out`, or, of a message, up to as many. Returns the buffer that MPI is to be given: until it is complete `out`
- *  holds marks. */
+/** Records that the call receives `count` elements (a message: at most so many) into `out`. Returns
+ *  the buffer to give to MPI; until completion, `out` holds marks. */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message);
 
-/** A message from anybody came from somebody. */
+/** Records who sent the message that a wildcard receive got. */
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status);
 
-/** The call at `index` of this rank's ring, or NULL when it is no longer there. */
+/** The call at `index` of this rank's ring, or NULL if it was overwritten. */
 Call *call_at(int64_t index);
-/** The index of the call that this rank is in. */
+/** The index of this rank's current call. */
 int64_t index_of_current(void);
 
 /* ---- objects -------------------------------------------------------------------------------------------------------- */
 
-/** What a lab may leave behind. */
+/** Objects that a lab may leave behind. */
 typedef enum ObjectKind {
     COMMUNICATOR,    /**< MPI_Comm */
     GROUP,           /**< MPI_Group */
-    BLOCK_OF_MEMORY, /**< of malloc and its kin */
+    BLOCK_OF_MEMORY, /**< from malloc and similar functions */
     OBJECT_KINDS,    /**< how many there are */
 } ObjectKind;
 
-/** Forgets all objects: a case begins. */
+/** Forgets all objects. Call this when a case begins. */
 void objects_begin(void);
-/** The code at `maker` has made one, or has freed it. Only what a lab makes itself is kept in mind. */
+/** Records that the code at `maker` created or freed an object. Tracks only objects that the lab
+ *  itself creates. */
 void object_made(ObjectKind kind, const void *handle, const void *maker);
-/** It has been given back. */
+/** Records that it was freed. */
 void object_freed(const void *handle);

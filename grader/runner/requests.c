@@ -1,4 +1,5 @@
-/* Requests: which call has started which, the memory that is theirs while they are under way, and the calls that end them. */
+/* Requests: which call started which, the memory that they own while in progress, and the calls
+ * that complete them. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,24 +10,26 @@
 
 enum { KEPT = 4096, SHY = 8 };
 
-/* ---- under way ------------------------------------------------------------------------------------------------------ */
+/* ---- in progress ---------------------------------------------------------------------------------------------------- */
 
-/* What lies in memory while a message is under way. From its start until it is complete MPI has the buffer: what is sent must
- * not change, and what is received is not there yet. Both often go well by chance, for short messages and quiet machines. Here
- * they never do: what is received comes to the lab's buffer when the lab is told that it is complete, and until then the
- * buffer holds numbers that are none (UNDER_WAY, by which the judge knows where they were read); what is sent is looked at again
- * when it is complete. */
+/* Memory of an operation in progress. From its start to its completion, the buffer belongs to
+ * MPI: what is sent must not change, and what is received is not there yet. With short messages
+ * and quiet machines, violations often go unnoticed; here they never do. Received data reach the
+ * lab's buffer when the lab learns that the operation is complete; until then the buffer holds
+ * NaN marks (UNDER_WAY, by which the judge sees where they were read). Sent data are compared at
+ * completion. */
 typedef struct Flight {
     const void *sent;         /* the lab's, or NULL */
-    size_t sent_bytes;        /* of `sent` */
-    uint64_t sum;             /* of what was sent */
-    void *received, *landing; /* the lab's, and where MPI puts it meanwhile; or NULL */
-    size_t bytes, marked;     /* that there is room for, and those at the front that hold marks */
+    size_t sent_bytes;        /* length of `sent` */
+    uint64_t sum;             /* checksum of what was sent */
+    void *received, *landing; /* the lab's buffer, and the one that MPI fills; or NULL */
+    size_t bytes, marked;     /* capacity, and the length of the marks at the front */
 } Flight;
 
 static Flight next; /* of the call that this rank is about to make */
 
-/* The bytes of `count` numbers that lie side by side; 0 for a type with gaps, whose buffers are left alone. */
+/* The size in bytes of `count` contiguous elements; 0 for a type with gaps, whose buffers are left
+ * alone. */
 static size_t bytes_side_by_side(double count, MPI_Datatype type)
 {
     int size;
@@ -58,7 +61,8 @@ static bool overlap(const Flight *f)
     return in && in < out + f->bytes && out < in + f->sent_bytes;
 }
 
-/* The room for a message may be said to be longer than it is, as long as no message fills it: its first number alone is marked. */
+/* A receive buffer may be declared longer than it is if no message fills it, so only its first
+ * element is marked. */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
 {
     size_t bytes = call && out != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
@@ -85,7 +89,7 @@ static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
     return count < 0 ? 0 : (size_t)count;
 }
 
-/* What nothing was written to is as it was. */
+/* Parts that MPI did not write keep their old contents. */
 static void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
 {
     if (f->landing) {
@@ -103,12 +107,12 @@ static void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
     *f = (Flight){0};
 }
 
-/* ---- what has started which ----------------------------------------------------------------------------------------- */
+/* ---- which call started which --------------------------------------------------------------------------------------- */
 
 typedef struct Started {
     MPI_Request request;
     MPI_Comm comm;
-    int64_t index; /* of the call */
+    int64_t index; /* index of the call */
     Flight flight;
     int tests;
 } Started;
@@ -118,7 +122,7 @@ static struct {
     int count;
 } requests;
 
-/* What an earlier case has left open still writes where it was told to. */
+/* Requests left over from an earlier case still write where they were told to. */
 void requests_begin(void)
 {
     requests.count = 0;
@@ -129,7 +133,7 @@ int64_t recorder_open_requests(void)
     return requests.count;
 }
 
-/* What is complete at once may have the name of another one that was. */
+/* A request that completes at once may reuse an earlier handle. */
 static void together_if_known(MPI_Request request, Flight *flight)
 {
     for (int i = 0; i < requests.count; i++) {
@@ -185,7 +189,7 @@ static void waits_for(MPI_Request request, int64_t index)
     }
 }
 
-/* What a call that ends requests was given: they change under it. */
+/* Copies the requests given to a completing call, because they change during it. */
 typedef struct Ending {
     int count;
     MPI_Request *requests, *before;
@@ -204,8 +208,8 @@ static Ending ending_of(int count, MPI_Request given[], MPI_Status *statuses)
     return e;
 }
 
-/* What MPI has returned. @param over how many requests are, by their statuses
- * @param which of the requests a status belongs to; NULL: as they come */
+/* Processes MPI's results. @param over how many requests are complete, by their statuses
+ * @param which the request to which each status belongs; NULL: in order */
 static int ends(const Ending *e, int over, const int which[], int result)
 {
     for (int i = 0; i < over; i++) {
@@ -231,7 +235,7 @@ static void enter_wait(const Ending *e, bool some)
         waits_for(e->before[i], index_of_current());
 }
 
-/* `call` may end some of the requests, or all of them; `over` and `which` as in ends(). */
+/* `call` may complete some or all of the requests; `over` and `which` as in ends(). */
 #define WAIT(count, requests, statuses, some, call, over, which)                                   \
     Ending e = ending_of(count, requests, statuses);                                               \
     enter_wait(&e, some);                                                                          \
@@ -259,9 +263,9 @@ int MPI_Waitsome(int count, MPI_Request all[], int *done, int indices[], MPI_Sta
          *done == MPI_UNDEFINED ? 0 : *done, indices);
 }
 
-/* ---- asking: no call that a rank could wait in ---------------------------------------------------------------------- */
+/* ---- tests: calls in which a rank cannot wait ----------------------------------------------------------------------- */
 
-/* A message may take its time, so the first tests of each find that it is not there yet. */
+/* A message may take its time, so the first tests of each report that it is not complete. */
 static bool not_yet(int count, const MPI_Request asked[])
 {
     bool shy = false;
@@ -272,7 +276,7 @@ static bool not_yet(int count, const MPI_Request asked[])
     return shy;
 }
 
-/* `found`: how many the call says are over; `index` is told none where it is too early. */
+/* `found`: the number of completed requests; `index` is "none" if it is too early. */
 #define TEST(count, requests, statuses, found, index, call, over, which)                           \
     if (not_yet(count, requests)) {                                                                \
         *(found) = 0;                                                                              \

@@ -1,5 +1,6 @@
-/* SAN=1: the runner, the kit and the lab are built with the address and undefined-behaviour sanitizers. What they find becomes an entry in
- * the student's terms, and the case ends at the next safe point. */
+/* SAN=1: the runner, the kit and the lab are built with the address and undefined-behaviour
+ * sanitizers. Their reports become entries in the student's terms, and the case ends at the next
+ * safe point. */
 #include "grader/runner/guard.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sanitizers pass no context. */
+/* Sanitizers pass no context. */
 static struct {
     void (*found)(const Problem *problem, void *address);
     bool spoke;
@@ -35,8 +36,8 @@ void __ubsan_on_report(void);
 void __ubsan_get_current_report_data(const char **kind, const char **message, const char **file,
                                      unsigned *line, unsigned *column, char **address);
 
-/* Open MPI keeps what it allocates: leaks are not looked for. The judge finds lines itself. A report does not end the rank,
- * so that the case can be ended in good order. */
+/* Open MPI keeps what it allocates, so leaks are not reported. The judge looks up lines itself. A
+ * report does not end the rank, so that the case can end properly. */
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0:symbolize=0:halt_on_error=0:allocator_may_return_null=1:quarantine_size_mb=16:"
@@ -60,7 +61,7 @@ static const char
     life_hint[] =
         N_("declare it in a scope that covers all its uses; the tape owns what a function returns");
 
-/* Of the first sanitizer: how bytes are read or written, or what is done. */
+/* From the address sanitizer: how bytes are read or written, or what is done. */
 static const Kind kinds[] = {
     {"heap-buffer-overflow", N_("outside of an allocated block"), range_hint},
     {"stack-buffer-overflow", N_("outside of a local array"), range_hint},
@@ -73,7 +74,7 @@ static const Kind kinds[] = {
      life_hint},
     {"double-free", freed, free_hint},
     {"not malloc()-ed", freed, free_hint},
-    {"malloc_usable_size", freed, free_hint}, /* which the guard asks first */
+    {"malloc_usable_size", freed, free_hint}, /* the guard checks these first */
     {"negative-size-param", N_("a negative number of bytes is copied"),
      N_("which of the sizes is negative here?")},
     {"memcpy-param-overlap", N_("memcpy() is called with ranges that overlap"),
@@ -82,7 +83,7 @@ static const Kind kinds[] = {
 static const Kind other_access = {"address", N_("where nothing of the lab is"),
                                   N_("look at each index and each pointer of this line")};
 
-/* Of the second one: what can be done about it. */
+/* From the undefined-behaviour sanitizer: what can be done about it. */
 static const Kind undefined[] = {
     {"signed-integer-overflow", NULL,
      N_("how large can it get? int64_t holds values that int cannot")},
@@ -96,7 +97,7 @@ static const Kind undefined[] = {
 extern const char __start_balise_labs[] __attribute__((weak));
 extern const char __stop_balise_labs[] __attribute__((weak));
 
-/* The innermost of a report's frames ("    #2 0x55...") that lies in a lab, as a return address. */
+/* The innermost of a report's frames ("    #2 0x55...") that is in a lab, as a return address. */
 static void *frame_in_lab(const char *report)
 {
     for (const char *at = report; (at = strstr(at, "    #"));) {
@@ -110,7 +111,8 @@ static void *frame_in_lab(const char *report)
     return NULL;
 }
 
-/* ": 0 bytes past the end of a block of 48 bytes", or the local array that a report's line marks: ": 'a' (line 31)". */
+/* ": 0 bytes past the end of a block of 48 bytes", or the local array that a report's line marks:
+ * ": 'a' (line 31)". */
 static void place_in_block(const char *report, char *text, size_t size)
 {
     const char *at = strstr(report, " is located "), *mark = strstr(report, " <== ");
@@ -168,7 +170,7 @@ static void address_report(const char *report)
     say(&problem, frame_in_lab(report));
 }
 
-/* The reports of the second sanitizer come without a stack, but with the line. */
+/* The undefined-behaviour sanitizer's reports have no stack, but name the line. */
 void __ubsan_on_report(void)
 {
     const char *kind, *message, *file;

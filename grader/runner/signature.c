@@ -1,10 +1,11 @@
-/* What a count of a type stands for, as MPI compares it, and which reduction an operation is. */
+/* Type signatures as MPI compares them, and the reductions of operations. */
 #include <mpi.h>
 
 #include "base/real.h"
 #include "grader/runner/recorder.h"
 
-/* MPI_INT32_T and MPI_INT are two names of one thing on this machine; MPI_BYTE is like nothing else. */
+/* MPI_INT32_T and MPI_INT are two names for the same type on this machine; MPI_BYTE matches nothing
+ * else. */
 static int32_t basic_of(MPI_Datatype type, int size)
 {
     enum { MOST = 12 }; /* of a kind */
@@ -25,7 +26,7 @@ static int32_t basic_of(MPI_Datatype type, int size)
     return BASIC(BYTES, size);
 }
 
-/* A lab makes no types of its own, and the kit makes them of its numbers alone. */
+/* A lab makes no types of its own, and the kit makes types of its numbers only. */
 Signature signature_of(int64_t count, MPI_Datatype type)
 {
     int size, integers, addresses, types, combiner;

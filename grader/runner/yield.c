@@ -1,8 +1,9 @@
-/* Open MPI looks again and again for what it waits for, and calls sched_yield() in between when it is told that ranks share
- * cores (mpi_yield_when_idle). The kernel then lets the next rank run, which as a rule waits too: with more ranks than cores most
- * of the time goes into looking. This sched_yield() takes the place of the C library's in the runner: a rank that has looked in
- * vain for a while sleeps between two looks, the longer the longer nothing has come, and leaves the core to ranks that compute.
- * It also counts the looks, by which the judge knows that a rank has asked in vain, however busy the machine is. */
+/* Replaces sched_yield() in the runner. Open MPI polls for what it waits for and, if told that
+ * ranks share cores (mpi_yield_when_idle), calls sched_yield() in between. The kernel then runs the
+ * next rank, which usually waits too: with more ranks than cores, most of the time goes into
+ * polling. With this replacement, a rank that has polled in vain for a while sleeps between polls,
+ * longer and longer, and leaves the core to ranks that compute. It also counts the polls, by which
+ * the judge knows that a rank has waited in vain, however busy the machine is. */
 #include "grader/runner/recorder.h"
 
 #include <sched.h>
@@ -10,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENT = 64, STEP = 2000, LONGEST = 200000 }; /* looks without a sleep; nanoseconds */
+enum { PATIENT = 64, STEP = 2000, LONGEST = 200000 }; /* polls without a sleep; nanoseconds */
 
 static struct {
     RankHeader *header;
-    int64_t events; /* of the wait that the turns belong to */
+    int64_t events; /* of the wait to which the polls belong */
     int64_t turns;
 } wait;
 

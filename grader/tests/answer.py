@@ -1,5 +1,6 @@
-"""answer.py NAME: prints the source of a wrong answer (grader/mutants) or of an unusual right one (grader/accepts), as 06-no_f.
-answer.py --all FOLDER [PATTERN...]: of each whose name matches, FOLDER/KIND/NAME/source.c and fields. grader/mutants/README.md has the form."""
+"""answer.py NAME: prints the source of a wrong answer (grader/mutants) or of an unusual right one
+(grader/accepts), such as 06-no_f. answer.py --all FOLDER [PATTERN...]: for each one whose name
+matches, writes FOLDER/KIND/NAME/source.c and fields. grader/mutants/README.md describes the format."""
 import glob
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Labs that attack their grader, as whoever runs this test: see attacks.bash. slow_attacks.sh goes every way.
+# Labs that attack their grader, as the user who runs this test: see attacks.bash. slow_attacks.sh
+# tries all ways.
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 builds

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The course, as a student goes through it: the training runs that each lab's text asks for, with the labs up to there solved and
-# all others as they were at the start. One model, so one loss.
+# The course as a student takes it: the training runs in each lab's text, with the labs up to there
+# solved and all others not started. One model, so one loss.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make debug: gdb on one rank of a case, with the real gdb, whose commands come from a file.
+# make debug: gdb on one rank of a case, with the real gdb and commands from a file.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a lab does to its runner: each ends with a true reason, at once, and keeps the points of what was right.
+# What a lab can do to its runner: each ends at once with a true reason, and keeps the points of
+# what was right.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,8 +1,10 @@
-"""formats.py FOLDER: what formats.sh has written is read by parsers and schemas of others, which come from PyPI into an
-environment of their own below the build folder. The XML schema of JUnit's format is the one that pytest tests itself with.
+"""formats.py FOLDER: reads what formats.sh has written with other people's parsers and schemas, which
+come from PyPI, into their own environment below the build folder. The XML schema for JUnit is the
+one with which pytest tests itself.
 
-In all.*: lab 1 is right, 2 wrong, 3 crashes, 5 is begun but nothing is split, 6 does not build (with words that no format likes), 8 hangs, the others were
-not started. full.*: lab 1 alone. cut-SIGNAL.json: the grader was ended after lab 1.
+In all.*: lab 1 is right, 2 wrong, 3 crashes, 5 is begun but nothing is split, 6 does not build
+(with text that is difficult for all formats), 8 hangs, the others were not started. full.*: lab 1
+alone. cut-SIGNAL.json: the grader was ended after lab 1.
 """
 
 import glob

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The six output formats: written from one verdict that has every kind of result in it, and read by parsers and schemas of
-# others (formats.py). Nothing half-written is ever left.
+# The six output formats: written from one verdict with every kind of result, and read by other
+# people's parsers and schemas (formats.py). No file is ever half-written.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# gradebook.sh [small|all]: handing in, and grading a folder of submissions of every kind (submissions.py): the table is right;
-# killed halfway and resumed it is the same; what did not change is not graded again. Of all kinds the table and the reports are looked at.
+# gradebook.sh [small|all]: handing in, and grading a folder of submissions of every kind
+# (submissions.py): the table is right; after a kill and a restart it is the same; what did not
+# change is not graded again. Checks the table and the reports.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

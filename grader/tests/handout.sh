@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What students are handed out: nothing of the solutions in it, and a kit that grades by itself, in an empty folder and without a network.
-# The tree that it is made from is an instructor's: labs solved, copies of them, cases of one's own.
+# The handout: it reveals no solution, and grades by itself, in an empty folder and without a
+# network. It is made from an instructor's tree: labs solved, copies of them, own cases.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

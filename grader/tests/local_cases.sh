@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An instructor's cases, layouts and points (grader/cases.local): they are run, and what makes no sense is one error with its
-# line. Shapes are drawn anew for each seed.
+# An instructor's cases, layouts and points (grader/cases.local): they take effect, and an invalid
+# line is one error with its number. Shapes draw new inputs for each seed.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The student's loop: progress, hint, solution, reset and watch, as a student uses them.
+# The student's commands progress, hint, solution, reset and watch, as a student uses them.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

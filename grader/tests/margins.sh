@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# bash margins.sh [SEED...]: how far the solutions stay from what is allowed, over seeds (default 1 to 3, and one at which a lone weight was rejected): full marks at each, and no
-# error above a quarter of the tolerance. The solutions' runners are built before.
+# bash margins.sh [SEED...]: how far the solutions stay within the tolerance, over seeds (default 1
+# to 3, and one that once rejected a single weight): full marks at each, and no error above a
+# quarter of the tolerance. Needs the solutions' runners.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-build}

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# mutant.sh FOLDER: one wrong answer (grader/mutants) or unusual right one (grader/accepts), which answer.py has laid there, built as a
-# student's lab is, and judged. Prints one line: ok or not ok, and what was said; then each sentence that was expected and is not there.
+# mutant.sh FOLDER: builds one wrong answer (grader/mutants) or unusual right one (grader/accepts)
+# from answer.py's output as a student's lab, and judges it. Prints one line: ok or not ok, and what
+# the report said; then each expected sentence that is missing.
 set -uo pipefail
 cd "$ROOT" || exit 2
 # shellcheck source=/dev/null # made by make

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# bash mutants.sh [PATTERN...]: the grader's own test. Every answer of grader/mutants is wrong and must be rejected, every one of
-# grader/accepts is an unusual right one that must not; PATTERN chooses among them by name. grader/mutants/README.md has their form.
+# bash mutants.sh [PATTERN...]: the grader's own test. Every answer in grader/mutants is wrong and
+# must be rejected; every answer in grader/accepts is unusual but right and must be accepted.
+# PATTERN selects among them by name. grader/mutants/README.md describes the format.
 #
-# Red is a wrong answer that is not caught by its checks, and a right one that is rejected. Words of the report that are not those
-# expected are listed at the end; three may differ, four are red.
-# SEED chooses the cases (default 1), BACKEND what the labs stand on (see common/backend/backend.mk).
+# Fails if a wrong answer is not caught by its checks or a right one is rejected. Lists reports that
+# lack expected words at the end; three are allowed, four are a failure. SEED selects the cases
+# (default 1), BACKEND the kernels (see common/backend/backend.mk).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export ROOT=${ROOT:-$(cd "$here/../.." && pwd)}

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# What makes a run of the wrong and the unusual right answers red.
-# Runs beside other tests.
+# What makes a run of the wrong and the unusual right answers fail. Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

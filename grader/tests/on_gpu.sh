@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Grading with the kernels of the cuda backend, on an emulated GPU or with BACKEND=cuda on a real one: solutions have full marks.
-# slow_on_gpu.sh grades wrong answers there.
+# Grading with the cuda backend's kernels, on an emulated GPU or, with BACKEND=cuda, on a real one:
+# solutions have full marks. slow_on_gpu.sh grades wrong answers there.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records are written where a lab could write: nonsense there is a failed check, and never more.
+# A lab can write to the records: nonsense there fails a check, and does nothing else.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make report: one case of a lab as a page; right labs, wrong ones, one that hangs, and what is refused.
+# make report: one case of a lab as a page; for right labs, wrong ones and one that hangs; and what
+# it rejects.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -32,7 +33,7 @@ for lab in 1 2 3 4 5 6 7 8 9 10; do
 done
 check "lab 11: so do the matrices of a whole model" right 11
 check "which is split over two ranks, each with two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
-check "lab 6: one matrix is cut by rows, the other by columns" page is_cut 6
+check "lab 6: one matrix is split by rows, the other by columns" page is_cut 6
 check "the names of its matrices are whole" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
 check "where all is right the first section is open" page opens_what_is_wrong 6
 check "the calls of each rank follow each other" page has_calls 6
@@ -43,7 +44,7 @@ wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "the sections with something wrong are open, and no others" page opens_what_is_wrong 6
 check "both ranks have wrong elements where nothing was summed" page is_wrong_on 6 0 1
-check "which are addends of a sum" page says 6 "ranks 0, 1: a partial sum, one addend of it"
+check "which are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
 check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
 copy_solution 6
 file=$(lab_file 6)

@@ -1,4 +1,5 @@
-"""report_pages.py WHAT PAGE [...]: a sentence's truth about a page of make report, by its exit status; for report.sh. What was found is printed."""
+"""report_pages.py WHAT PAGE [...]: checks a page of make report, for report.sh. The exit status is
+the answer; prints what it found."""
 import os
 import re
 import sys
@@ -47,7 +48,7 @@ def is_right(page, path):
 def is_cut(page, path):
     """Over as many ranks as there are, some matrix by rows and some by columns."""
     titles = {sheet["title"] for sheet in sheets(page) if len(sheet["blocks"]) == page.data["ranks"]}
-    return {"cut by rows", "cut by columns"} <= titles, str(titles)
+    return {"split by rows", "split by columns"} <= titles, str(titles)
 
 
 def is_wrong_on(page, path, *ranks):
@@ -55,7 +56,7 @@ def is_wrong_on(page, path, *ranks):
 
 
 def is_wrong_by_rows_on(page, path, *ranks):
-    found = wrong_ranks(page, "cut by rows")
+    found = wrong_ranks(page, "split by rows")
     return found == set(map(int, ranks)), str(found)
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# SAN=1: what C does not define is found in a lab, with the line, the kind and the sizes; right labs keep their points.
+# SAN=1: finds undefined behaviour in a lab, with the line, the kind and the sizes; right labs keep
+# their points.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

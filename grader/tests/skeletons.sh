@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The labs as they are handed out: not started, and what the solutions make of them.
+# The labs as handed out are not started, and the solutions complete them.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Labs that attack their grader: see attacks.bash. In a sandbox and without one; as root also on behalf of an ordinary user. What attacks.sh
-# does as whoever runs it is not done again.
+# Labs that attack their grader: see attacks.bash. With a sandbox and without one; as root also for
+# an ordinary user. Does not repeat what attacks.sh does.
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 users=("")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A rank that gets no core for a while, as on a machine that is asked too much: it runs each case that it has part in, and runs it once.
+# A rank that gets no core for a while, as on a busy machine: it runs each case in which it takes
+# part, once.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

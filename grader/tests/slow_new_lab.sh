@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A lab 99 is added to a copy of the kit by the steps of CONTRIBUTING.md ("A new lab"), and graded.
+# Adds a lab 99 to a copy of the kit by the steps of CONTRIBUTING.md ("A new lab"), and grades it.
 # Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh

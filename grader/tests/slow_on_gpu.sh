@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Grading with the kernels of the cuda backend, on an emulated GPU or with BACKEND=cuda on a real one: wrong answers are caught as on the
-# CPU, an unusual right one is not. In a folder of its own, since slow_mutants.sh builds answers of the same names.
+# Grading with the cuda backend's kernels, on an emulated GPU or, with BACKEND=cuda, on a real one:
+# wrong answers are caught as on the CPU, and an unusual right one is accepted. Uses its own folder,
+# because slow_mutants.sh builds answers of the same names.
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree slow_on_gpu

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""grader/stack.py by itself, on a tree of its own: whose lab stands where, at which stage."""
+"""grader/stack.py alone, on its own tree: which lab is used at which stage."""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# STACK=mine: a lab on the student's own earlier ones, and who is to blame.
+# STACK=mine: a lab on the student's own earlier ones, and which lab is blamed.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

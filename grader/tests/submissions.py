@@ -1,8 +1,8 @@
-"""submissions.py make FOLDER small|all: lays submissions of every kind.
-submissions.py check FOLDER GRADES.csv small|all: the table has what they deserve.
+"""submissions.py make FOLDER small|all: makes submissions of every kind.
+submissions.py check FOLDER GRADES.csv small|all: checks that the table has what they deserve.
 
-A submission is a function below: it gets a Student, and returns what must stand in its row: points by lab ("full" for all, 0
-where nothing is said) and words of the remark.
+A submission is a function below: it gets a Student, and returns what its row must contain: points
+by lab ("full" for all, 0 by default) and words of the remark.
 """
 
 import csv

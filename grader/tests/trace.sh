@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make trace: who calls what, also of a case that hangs or crashes.
+# make trace: which rank makes which call, also in a case that hangs or crashes.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the grader's tests: a folder of their own that has the kit as it is, but labs/ as a student's copy, so that a
-# test can change it. What does not depend on labs/ is copied from the kit's build, and not built again.
+# Sourced by the grader's tests: makes a folder with the kit, in which labs/ is a student's copy
+# that the test can change. What does not depend on labs/ is copied from the kit's build instead of
+# built again.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 BUILD=${BUILD:-$ROOT/build}

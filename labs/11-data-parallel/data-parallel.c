@@ -1,9 +1,10 @@
 /* Balise 11: data parallelism. Until now every replica reads every row and steps alone. */
 #include "balise.h"
 
-/* Deals the rows of this epoch out to the replicas, as PyTorch's DistributedSampler: sampler->order gets all rows in the
- * epoch's order, sampler->mine this replica's. Returns how many these are.
- * TODO(11): 8 lines. sampler->tail says what becomes of rows that do not fill a round over the replicas. */
+/* Deals this epoch's rows to the replicas, like PyTorch's DistributedSampler: sampler->order gets
+ * all rows in the epoch's order, sampler->mine this replica's. Returns the number of these.
+ * TODO(11): 8 lines. sampler->tail says what to do with rows that do not fill a round over the
+ * replicas. */
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh)
 {
     permutation(sampler->order, sampler->rows, sampler->seed, epoch);

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The slides: the notes and the numbers on them. With ALL=1, in slow_slides.sh: what make slides sets, and what it says when something is wrong."""
+"""The slides: their notes and numbers. With ALL=1, from slow_slides.sh: what make slides makes, and
+its message for each defect."""
 import glob
 import hashlib
 import math

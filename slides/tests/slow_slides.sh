@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# What make slides sets, and what it says of each thing that can be wrong.
+# What make slides makes, and its message for each defect.
 ALL=1 exec "$(dirname "$0")/slides.py"

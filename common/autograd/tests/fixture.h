@@ -1,5 +1,6 @@
 /** @file
- * A tape to try the operations on: one rank, or one of several that never talk; memory that nobody set is NaN.
+ * A tape for testing operations: on one rank, or on one of several that never communicate.
+ * Uninitialised memory is NaN.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ static inline void next_step(int64_t step)
         (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = SAMPLES, .training = true});
 }
 
-/** As rank `rank` of `ranks`: what communicates must not be called. */
+/** Acts as rank `rank` of `ranks`; nothing that communicates may be called. */
 static inline void rank_up(int rank, int ranks)
 {
     expect_nothing();
@@ -44,7 +45,7 @@ static inline void tape_down(void)
 {
     tape_free(tape);
     for (int i = 0; i < CATEGORIES; i++)
-        ck_assert_int_eq(pool_use(pool).now[i], 0); /* whatever a test did, all is given back */
+        ck_assert_int_eq(pool_use(pool).now[i], 0); /* whatever a test did, everything is freed */
     pool_free(pool);
 }
 

@@ -1,5 +1,6 @@
-/* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4 ranks:
- * integers, so that every sum is exact. Rank 0.._i-1 are one group and the others another, at once. */
+/* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4
+ * ranks, with integers, so that every sum is exact. Ranks 0.._i-1 form one group and the others
+ * another, at the same time. */
 #include "autograd/tape.h"
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"
@@ -35,7 +36,7 @@ static Tensor *tensor_of(int r, Shape shape, Placement placement)
     return tape_reals(tape, shape, placement, numbers, true);
 }
 
-/* The sum over the ranks of what tensor_of() gives. */
+/* The sum of tensor_of() over the ranks. */
 static real sum_at(int64_t i)
 {
     real sum = 0;
@@ -107,7 +108,7 @@ START_TEST(a_sum_is_a_new_tensor)
 }
 END_TEST
 
-/* In a group of one, too, where sum and argument begin as one buffer. */
+/* Also in a group of one, where sum and argument share a buffer at first. */
 START_TEST(a_sum_and_its_argument_may_each_be_written_without_changing_the_other)
 {
     group_up(_i);
@@ -151,7 +152,7 @@ START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
     Tensor *x = tensor_of(rank, SHAPE(2, 3), whole()), *y = tensor_of(rank, SHAPE(2, 3), whole());
     Tensor *z = add(x, y);
     tape_backward(tape, z, tensor_of(rank, SHAPE(2, 3), whole()));
-    x->gradient->may_be_shared = true; /* as when it is handed to a backward function */
+    x->gradient->may_be_shared = true; /* as when it is passed to a backward function */
     pending_wait(group_all_reduce_start(group, x->gradient));
     for (int64_t i = 0; i < 6; i++) {
         ck_assert_float_eq(reals(x->gradient)[i], sum_at(i));
@@ -253,7 +254,7 @@ START_TEST(the_gather_joins_forward_and_cuts_backward)
 }
 END_TEST
 
-/* ---- a feed-forward pair: the whole one on every rank, and split as in figure 3a of arXiv:1909.08053 --- */
+/* ---- a feed-forward pair: whole on every rank, and split as in figure 3a of arXiv:1909.08053 -------------- */
 
 typedef struct Pass {
     real y[24], dx[24], dup[96], ddown[96]; /* [2,3,4], [24,4] and [4,24] */

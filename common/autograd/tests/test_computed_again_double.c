@@ -1,4 +1,4 @@
-/* What is released in the forward pass and computed again in the backward pass. */
+/* What the forward pass releases and the backward pass recomputes. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -8,13 +8,13 @@ static Tensor *itself(Tensor *x, const Mesh *with)
     return x;
 }
 
-/* As f does it. */
+/* Like f. */
 static Tensor *passed_on(Tensor *x)
 {
     return call_pair((PairCall){.op = {"passed on", itself, itself}, .mesh = &mesh}, x, whole());
 }
 
-static Tensor *gain, *shift, *weight; /* a layer's, that is made before the pass */
+static Tensor *gain, *shift, *weight; /* a layer's, made before the pass */
 
 static Tensor *cheap_norm(Tensor *x)
 {

@@ -1,4 +1,5 @@
-/* Dropout drops the same numbers whole or sharded, whatever else is in the batch. */
+/* Dropout drops the same elements in a whole tensor and in shards, whatever else is in the
+ * batch. */
 #include "autograd/tests/fixture.h"
 #include "autograd/placement.h"
 
@@ -7,7 +8,7 @@ Suite *suite(void);
 enum { B = 3, S = 5, H = 12, COUNT = B * S * H };
 static const double probability = 0.25;
 
-/* The mask of `samples` as rank `rank` of `ranks` sees it: ones put through dropout. */
+/* The mask of `samples` as rank `rank` of `ranks` sees it: dropout of ones. */
 static void draw(int rank, int ranks, const int64_t *samples, int64_t step, const char *name,
                  real *kept)
 {

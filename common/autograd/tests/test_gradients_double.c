@@ -1,5 +1,6 @@
-/* Every operation's gradient, and those of small nets in which tensors have several consumers, against central
- * differences in double precision: error h^2 f'''/6 + u |f|/h, about 1e-9 for h = 1e-6. */
+/* The gradients of every operation, and of small nets in which tensors have several consumers,
+ * compared with central differences in double precision: error h^2 f'''/6 + u |f|/h, about 1e-9 for
+ * h = 1e-6. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -86,7 +87,7 @@ static Tensor *net_cross_entropy(Tensor *const x[])
     return cross_entropy_mean(x[0], labels, 6, NULL);
 }
 
-/* ---- tensors with several consumers: each of the operations adds to a gradient that is there already -------- */
+/* ---- tensors with several consumers: each operation adds to an existing gradient ---------------------------- */
 
 static Tensor *net_same_twice(Tensor *const x[])
 {
@@ -131,7 +132,7 @@ static Tensor *net_residual(Tensor *const x[])
     return add(y, y);
 }
 
-/* The gradients of x0 and x1 are one piece of memory when that of the gelu is added to one of them. */
+/* The gradients of x0 and x1 share memory when gelu's gradient is added to one of them. */
 static Tensor *net_shared_gradient(Tensor *const x[])
 {
     Tensor *y = gelu(x[0]);
@@ -206,7 +207,7 @@ static Tensor *forward(const Net *net, Tensor *x[INPUTS])
     return ready(net->forward(x));
 }
 
-/* What is differentiated: the sum of y, each number with a weight of its own. */
+/* The function that is differentiated: the sum of y with a different weight for each number. */
 static double weighted_sum(const Net *net)
 {
     Tensor *x[INPUTS], *y = forward(net, x);

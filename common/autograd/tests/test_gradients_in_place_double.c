@@ -1,4 +1,4 @@
-/* Where the gradients of element-wise operations are written. */
+/* Where element-wise operations write their gradients. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -21,7 +21,7 @@ static Tensor *input(const char *name)
     return normal(name, SHAPE(2, 3, 5), whole());
 }
 
-/** Notes where the gradient of the last operation before the linear layer lies. */
+/** Notes the address of the gradient of the last operation before the linear layer. */
 static void see_gradient(void *context, const Tensor *x, const Tensor *gradient,
                          const char *operation, void *address)
 {

@@ -1,4 +1,4 @@
-/* What makes no sense is refused, with the shapes in the message and a hint. */
+/* Invalid arguments are rejected, with the shapes in the message and a hint. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);

@@ -1,5 +1,6 @@
-/* Every rule of placement, on rank 1 of 2: which values an operation takes, what it gives, and what it says of the
- * others. Nothing is exchanged here: of f, g and the gather the rules alone are asked. */
+/* Every placement rule, on rank 1 of 2: which values an operation accepts, what it returns, and
+ * its message about others. Nothing is communicated: of f, g and the gather, only the rules are
+ * tested. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"
@@ -39,7 +40,7 @@ enum { B = 2, S = 3, H = 4, OTHER = -1 };
 
 typedef struct Rule {
     const char *operation;
-    Placement x, y; /**< of the arguments; y of the weight, where there is one */
+    Placement x, y; /**< of the arguments; y: of the weight, if there is one */
     Placement result;
     const char *says; /**< in the note; NULL: none */
 } Rule;
@@ -94,7 +95,7 @@ static const Rule RULES[] = {
     {"attention", S2, S2, S2, NULL},
     {"attention", U, S2, S2, NULL},
     {"attention", S2, W, S2, "do not match"},
-    {"attention", P, P, P, "applying this to each addend"},
+    {"attention", P, P, P, "applying this to each term"},
     {"first_token", W, {OTHER, 0}, W, NULL},
     {"first_token", C, {OTHER, 0}, C, NULL},
     {"first_token", P, {OTHER, 0}, P, NULL},
@@ -216,7 +217,7 @@ START_TEST(a_word_takes_what_fits_and_names_what_does_not)
         ck_assert_msg(expectation.noted == 1, "%s: %d notes", name_of(rule), expectation.noted);
     ck_assert_msg(placement_equal(placement, rule->result), "%s is %s instead of %s", name_of(rule),
                   placement_text(placement, result), placement_text(rule->result, expected));
-    if (rule->says) { /* the sentence, and in it the operation and the argument with its shape and placement */
+    if (rule->says) { /* the sentence, with the operation and the argument's shape and placement */
         char shape[32];
         assert_says(&expectation.problem, (const char *const[]){rule->says, rule->operation, NULL});
         snprintf(shape, sizeof shape, "[2,%s4] %s",
@@ -233,14 +234,14 @@ START_TEST(on_one_rank_everything_is_whole)
     mesh.tp_degree = 1;
     mesh.tp_rank = 0;
     if (strcmp(rule->operation, "dropout") == 0 || strcmp(rule->operation, "scale") == 0)
-        return; /* they give what they get */
+        return; /* they return what they get */
     Placement placement = result_of(rule);
     ck_assert_msg(placement.kind == WHOLE, "%s is %s", name_of(rule),
                   placement_text(placement, (char[32]){0}));
 }
 END_TEST
 
-/* ---- the operations that make a placement unknown, and those that heal it ----------------------------------- */
+/* ---- operations that make a placement unknown, and those that restore it ------------------------------------- */
 
 static Tensor *twice(Tensor *x, const Mesh *of)
 {

@@ -9,7 +9,7 @@ Suite *suite(void);
 
 static char said[8192];
 
-/* What it prints goes to `said`. */
+/* Captures what it prints in `said`. */
 static void print(const char *name, Tensor *x)
 {
     FILE *file = tmpfile();

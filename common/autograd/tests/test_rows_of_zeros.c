@@ -1,11 +1,11 @@
-/* A gradient with rows of zeros: a linear layer leaves them out, and its gradients are those of all rows. */
+/* A gradient with zero rows: a linear layer skips them, and the gradients stay the same. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
 
 enum { ROWS = 24, IN = 10, OUT = 7 };
 
-/* Rows r with in_use[r % 8] are not zeros. */
+/* Rows r with in_use[r % 8] are nonzero. */
 static const bool PATTERNS[][8] = {
     {true}, {true, true, true}, {false}, {true, true, true, true, true, true, true}};
 enum { PATTERNS_TRIED = sizeof PATTERNS / sizeof *PATTERNS };

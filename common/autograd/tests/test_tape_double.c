@@ -1,9 +1,9 @@
-/* The tape: what is differentiated when, what is kept, what is given back. */
+/* The tape: what is differentiated when, what is kept, what is freed. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
 
-/* A model of one weight, so that gradients are added up between passes. */
+/* A model with one weight, so that gradients accumulate between passes. */
 static Model *model;
 static Tensor *weight;
 
@@ -32,7 +32,7 @@ static Tensor *upstream_of(const char *name, const Tensor *y)
     return normal(name, y->shape, whole());
 }
 
-/* What one pass over the sample called `name` gives, alone. */
+/* The result of one pass over the sample called `name`, alone. */
 static void alone(const char *name, real *dx, real *dweight)
 {
     next_step(1);
@@ -43,7 +43,7 @@ static void alone(const char *name, real *dx, real *dweight)
     memcpy(dweight, reals(weight->gradient), 20 * sizeof *dweight);
 }
 
-/* _i says in which order the two backward passes come. */
+/* _i determines the order of the two backward passes. */
 START_TEST(two_forward_passes_before_two_backward_passes)
 {
     real dx[2][30], dw[2][20], sum[20];
@@ -239,14 +239,15 @@ END_TEST
 START_TEST(the_result_can_be_read_after_the_backward_pass)
 {
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole()),
-           *y = net(x); /* gelu: put off until somebody reads it */
+           *y = net(x); /* gelu: deferred until it is read */
     tape_backward(tape, y, upstream_of("dy", y));
     Tensor *again = net(x);
     assert_close("y", 24, reals(ready(y)), reals(ready(again)), 0);
 }
 END_TEST
 
-/* What a watcher is told: how often the weight is said to be complete, with what gradient, and the operations. */
+/* What a watcher is told: how often the weight is complete, with what gradient, and the
+ * operations. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];
@@ -329,7 +330,7 @@ END_TEST
 
 START_TEST(a_gradient_can_be_written_without_changing_another)
 {
-    /* add gives both arguments one gradient: they share its memory until somebody writes */
+    /* add gives both arguments one gradient: they share its memory until one of them is written */
     Tensor *x = normal("x", SHAPE(2, 3), whole()), *y = normal("y", SHAPE(2, 3), whole());
     Tensor *z = add(x, y), *dz = normal("dz", SHAPE(2, 3), whole());
     tape_backward(tape, z, dz);

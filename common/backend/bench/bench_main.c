@@ -1,7 +1,8 @@
-/* build/bench-kernels [threads [hidden positions samples]...]: how fast each kernel runs at the sizes of some models (without any: of
- * two), products in each precision that the backend has. GB/s counts each number that must be read or written once. Linked with
- * the kernels of a GPU: of several calls in a row, until the last has ended; what a product finds rounded by the call before is not
- * rounded again. Not a test: nothing is compared. */
+/* build/bench-kernels [threads [hidden positions samples]...]: measures each kernel at the sizes of
+ * some models (by default, of two), and products in each precision that the backend has. GB/s
+ * counts each number that must be read or written once. On a GPU, measures several calls in a row,
+ * until the last has ended; a product does not round again what the call before rounded. Not a
+ * test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,34 +12,34 @@
 
 enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_TENSORS = 32 };
 enum { TIMES = 31, LEAST_TIMES = 3, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
-enum { LONG = 2 }; /* seconds after which LEAST_TIMES are enough */
+enum { LONG = 2 }; /* seconds after which LEAST_TIMES suffice */
 
-/* The tensors of one model size. Each kernel takes from `buffer` what it needs. */
+/* The tensors of one model size. Each kernel uses what it needs from `buffer`. */
 typedef struct Bench {
     int64_t samples, positions, hidden;
-    int64_t rows, inner, heads, count; /* count = rows · hidden, the size of an activation */
+    int64_t rows, inner, heads, count; /* count = rows · hidden: the size of an activation */
     float *buffer[BUFFERS];            /* [rows, inner], or larger */
     float *table;                      /* [VOCABULARY, hidden] */
-    float *squares; /* [inner, hidden], AdamW's v: not negative, nor subnormal in the end */
+    float *squares; /* [inner, hidden], AdamW's v: not negative, and not subnormal at the end */
     float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;
     uint32_t *kept;   /* [rows, dropout_words(inner)] */
-    uint16_t *narrow; /* room for the weights of a product in 16 bits */
+    uint16_t *narrow; /* space for a product's weights in 16 bits */
     AttentionShape shape;
-    bool on_host;          /* a kernel has ended when its call returns */
-    const char *precision; /* of products that are not in single precision, behind their names */
+    bool on_host;          /* each call waits for its kernel */
+    const char *precision; /* suffix of the names of products that are not in single precision */
 } Bench;
 
 /* ---- measuring ----------------------------------------------------------------------------------------- */
 
-/* A kernel that is called again and again, at first untimed. */
+/* A kernel to call repeatedly; the first calls are not timed. */
 typedef struct Timing {
     double first, start, seconds[TIMES];
     int calls, times;
 } Timing;
 
-/* After a call. @return whether it is to be called again */
+/* Call this after each call. @return whether to call again */
 static bool goes_on(const Bench *b, Timing *timing)
 {
     const int in_a_row = b->on_host ? 1 : IN_A_ROW;
@@ -72,8 +73,8 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
            1e6 * median, 1e-9 * work / median, unit);
 }
 
-/* Times calls of a kernel on what the Bench `b` holds, of so many bytes or floating-point operations, which `unit`
- * names by the thousand millions. */
+/* Times calls of a kernel on the Bench `b`. `work` counts bytes or floating-point operations;
+ * `unit` names a thousand million of them per second. */
 #define MEASURE(name, work, unit, call)                                                            \
     do {                                                                                           \
         Timing timing = {0};                                                                       \
@@ -85,7 +86,7 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
 
 /* ---- the kernels --------------------------------------------------------------------------------------- */
 
-/* What may be rounded (see backend_set_products()). */
+/* Announces weights that may be rounded (see backend_set_products()). */
 static void measure_products(const Bench *b)
 {
     float *const *x = b->buffer;
@@ -108,7 +109,7 @@ static void measure_products(const Bench *b)
                                       x[3], x[4], x[5], x[6], b->work));
 }
 
-/* The peak: multiply-adds in registers, 24 chains of them, since each waits for the one before. */
+/* The peak: multiply-adds in registers, in 24 chains, because each one waits for the one before. */
 enum { CHAINS = 24, LANES = 16, TURNS = 1 << 14 };
 
 KERNEL static void multiply_add(float *numbers)
@@ -127,7 +128,8 @@ KERNEL static void multiply_add(float *numbers)
             numbers[c * LANES + l] = x[c][l];
 }
 
-/* Those that are bound by memory; the memory itself is a table that is larger than the caches, read and written. */
+/* Kernels bound by memory bandwidth. The memory itself is a table larger than the caches, read and
+ * written. */
 static void measure_layers(const Bench *b)
 {
     float *const *x = b->buffer;
@@ -182,7 +184,8 @@ static void measure_vectors(const Bench *b)
             kernel_adamw_step(count, x[0], x[1], x[2], b->squares, &step));
 }
 
-/* Products in each precision that the backend has; of weights that are known, rounded once, as in training. */
+/* Products in each precision that the backend has. Weights are announced and rounded once, as in
+ * training. */
 static void measure_all(Bench *b)
 {
     Problem problem;
@@ -207,7 +210,7 @@ static void measure_all(Bench *b)
 static void *tensors[MOST_TENSORS];
 static int tensor_count;
 
-/* Memory for kernels with these contents, of the host. */
+/* Allocates memory for kernels and copies these contents to it. */
 static void *given(void *host, int64_t bytes)
 {
     void *memory = backend_memory(bytes, DEVICE_MEMORY);

@@ -1,4 +1,4 @@
-/* GELU and dropout, one pass over both where they follow each other. */
+/* GELU and dropout, in one pass if they follow each other. */
 #include <string.h>
 
 #include "backend/backend.h"
@@ -30,18 +30,17 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
     gelu_backward_part(end - begin, dy + begin, x + begin, dx + begin);
 }
 
-enum {
-    COLUMNS_AT_ONCE = 256
-};                            /**< whose numbers are drawn before they are used, in the L1 cache */
-enum { BLOCKS_AT_ONCE = 16 }; /**< counters that are worked on together, of four numbers each */
+enum { COLUMNS_AT_ONCE = 256 }; /**< numbers drawn in advance, in the L1 cache */
+enum { BLOCKS_AT_ONCE = 16 };   /**< counters processed together, of four numbers each */
 
-/** The number of a row, and of its first block of four columns, in the words of philox. */
+/** Philox's words for a row and its first block of four columns. */
 typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;
 
-/** draws[4b + k]: word k of block b after the counter's, rounded up to BLOCKS_AT_ONCE: philox() of many blocks. Each word
- * lies in the low half of 64 bits, where the products arise, so that nothing is moved between the lanes. */
+/** draws[4b + k]: word k of block b after the counter's; computes a multiple of BLOCKS_AT_ONCE
+ * blocks. Each word is in the low half of 64 bits, where its product arises, so that nothing moves
+ * between vector lanes. */
 KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
 {
     const uint64_t low = 0xFFFFFFFFu;
@@ -71,7 +70,7 @@ KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t
     }
 }
 
-/** Rows begin..end-1 of what is kept. */
+/** Draws rows begin..end-1 of the mask. */
 KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const DropoutMask *mask,
                              uint32_t *kept)
 {
@@ -106,7 +105,7 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
     draw_part(begin, end, columns, mask, kept);
 }
 
-/** `rows` rows of each of the operations with dropout; dy for the backward one only. */
+/** Runs `rows` rows of each operation with dropout; dy is for the backward one only. */
 KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns,
                                 double probability, const uint32_t *kept, const real *dy,
                                 const real *x, real *y)
@@ -135,7 +134,7 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
     }
 }
 
-/** Of each operation in a loop of its own. */
+/** Each operation has its own loop. */
 KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns,
                                 double probability, const uint32_t *kept, const real *dy,
                                 const real *x, real *y)

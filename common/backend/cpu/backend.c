@@ -1,4 +1,4 @@
-/* What the library of products is, its threads, and whether it knows this machine. */
+/* The library for products, its threads, and whether it knows this machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-/* The library multiplies with one thread (kernel_linear.c says why). It is told first, since where it uses OpenMP it
- * sets the number of our threads too. */
+/* The library multiplies with one thread (kernel_linear.c says why). It must be told first, because
+ * with OpenMP it also sets the number of our threads. */
 void backend_set_threads(int threads)
 {
     if (openblas_set_num_threads)
@@ -17,7 +17,7 @@ void backend_set_threads(int threads)
     omp_set_num_threads(threads);
 }
 
-/** One thread unless somebody asks for more: the ranks are the parallelism. */
+/** One thread unless more are requested: ranks are the parallelism. */
 __attribute__((constructor)) static void start_with_one_thread(void)
 {
     backend_set_threads(1);
@@ -25,7 +25,7 @@ __attribute__((constructor)) static void start_with_one_thread(void)
 
 const char *backend_description(void)
 {
-    static char text[160]; /* filled anew by each call, always with what holds now */
+    static char text[160]; /* each call writes the current description */
     char version[32] = "CBLAS";
     if (openblas_get_config)
         sscanf(openblas_get_config(), "OpenBLAS %15s",
@@ -39,7 +39,7 @@ const char *backend_description(void)
 }
 
 #ifdef __x86_64__
-/** The bits of the vectors that OpenBLAS's kernels for `core` use; 128 for those it does not speed up. */
+/** The vector width in bits of OpenBLAS's kernels for `core`; 128 if it has no special ones. */
 static int vector_bits_of_core(const char *core)
 {
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids",
@@ -64,10 +64,10 @@ void backend_start(char **argv)
     const int bits = vector_bits_of_machine();
     if (bits == 128 || vector_bits_of_core(openblas_get_corename()) >= 256)
         return;
-    /* Read when the library is loaded. */
+    /* The library reads this when it is loaded. */
     setenv("OPENBLAS_CORETYPE", bits == 512 ? "SkylakeX" : "Haswell", 1);
     execv("/proc/self/exe", argv);
-    unsetenv("OPENBLAS_CORETYPE"); /* backend_check will say it */
+    unsetenv("OPENBLAS_CORETYPE"); /* backend_check will report it */
 }
 
 bool backend_check(Problem *problem)
@@ -101,6 +101,6 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return products_check(problem); /* here OpenBLAS goes by the machine's feature flags */
+    return products_check(problem); /* here, OpenBLAS uses the machine's feature flags */
 }
 #endif

@@ -1,4 +1,4 @@
-/* Matrices rounded to bf16, and their products: weights are rounded once, until they change. */
+/* Matrices rounded to bf16, and their products. Weights are rounded once after each change. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,12 @@
 #include "backend/cpu/products.h"
 
 enum { ALIGNMENT = 64 };
-enum { PRODUCTS_OF_A_NUMBER = 64 }; /**< multiply-adds in the time of a number from memory */
+enum { PRODUCTS_OF_A_NUMBER = 64 }; /**< multiply-adds in the time of one memory access */
 
 /* ---- rounding ------------------------------------------------------------------------------------------ */
 
-/** The upper half of each number, to the nearest, ties to even. A NaN stays one, and what is too large becomes infinite. */
+/** The upper half of each number, rounded to nearest, ties to even. NaN stays NaN; numbers that are
+ *  too large become infinite. */
 KERNEL static void round_part(int64_t count, const real *x, uint16_t *y)
 {
 #pragma omp simd
@@ -30,9 +31,9 @@ static void round_all(int64_t count, const real *x, uint16_t *y)
     round_part(end - begin, x + begin, y + begin);
 }
 
-/* ---- weights: rounded once, until they change ---------------------------------------------------------- */
+/* ---- weights: rounded once after each change ------------------------------------------------------------ */
 
-/** A matrix among the weights that was rounded since they changed. */
+/** A weight matrix that was rounded since the last change. */
 typedef struct Rounded {
     int64_t begin, count;
 } Rounded;
@@ -75,7 +76,7 @@ static const uint16_t *rounded_weight(int64_t count, const real *x)
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-/** Room for a matrix that is no weight, as large as the largest so far. */
+/** Space for a matrix that is not a weight; it only grows. */
 typedef struct Room {
     uint16_t *numbers;
     int64_t count;

@@ -1,6 +1,6 @@
 /** @file
- * How the kernels of this backend are built: one source, compiled for several instruction sets, cut into
- * parts for the threads.
+ * How this backend's kernels are built: one source, compiled for several instruction sets, split
+ * into parts for threads.
  */
 #pragma once
 
@@ -14,10 +14,11 @@
 #error "the cpu backend is single precision; link the reference backend to double precision"
 #endif
 
-/** KERNEL stands before a function with a hot loop: the machine's instruction set is looked up when the
- * program loads. By level or feature, since gcc takes arch=haswell and arch=skylake-avx512 for the makes of
- * one vendor only, and clang 14 does not know the levels. Sanitizers cannot run that early. The function must
- * not hold a parallel region: its body would be taken out before the clones are made. */
+/** KERNEL marks a function with a hot loop: the loader selects the variant for the machine's
+ * instruction set. Variants are named by level or feature, because gcc accepts arch=haswell and
+ * arch=skylake-avx512 for one vendor's processors only, and clang 14 does not know the levels.
+ * Sanitizers cannot run that early. The function must not contain a parallel region: the compiler
+ * would outline its body before it makes the variants. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) ||       \
     !defined(__ELF__)
 #define KERNEL
@@ -34,10 +35,10 @@
 #define KERNEL
 #endif
 
-/** A helper of a KERNEL: the compiler must not keep one copy of it for all instruction sets. */
+/** A helper of a KERNEL: must be inlined, or all instruction sets would share one copy. */
 #define KERNEL_HELPER static inline __attribute__((always_inline))
 
-/** The numbers that make it worth waking another thread: about 10 µs of memory traffic. */
+/** The least amount of work, in numbers, worth another thread: about 10 µs of memory traffic. */
 enum { WORK_OF_A_THREAD = 16384 };
 
 /** How many threads share `work` numbers. */
@@ -49,18 +50,19 @@ static inline int threads_for(int64_t work)
     return work / WORK_OF_A_THREAD < most ? (int)(work / WORK_OF_A_THREAD) : most;
 }
 
-/** The first of `count` items that thread `part` of `parts` takes, a multiple of `unit`; those of part + 1
- * follow. Units of a cache line keep two threads from writing to the same one. */
+/** The first of `count` items that thread `part` of `parts` takes, a multiple of `unit`; it ends
+ * where part + 1 begins. With units of a cache line, no two threads write to the same line. */
 static inline int64_t part_begin(int64_t count, int64_t unit, int part, int parts)
 {
     return part == parts ? count : count / unit * part / parts * unit;
 }
 
-/** The loop behind it runs on as many threads. */
+/** Runs the loop that follows on `parts` threads. */
 #define IN_PARALLEL(parts) _Pragma("omp parallel for num_threads(parts) if (parts > 1)")
 
-/** FOR_PARTS(work, count, unit) statement: does it for the items [begin, end) of each part of `count`. A thread takes a part; as many as
- * are worth it share `work` numbers. */
+/** FOR_PARTS(work, count, unit) statement: runs the statement for the items [begin, end) of each
+ * part of `count`. Each thread takes a part; `work` numbers decide how many threads are
+ * worthwhile. */
 #define FOR_PARTS(work, count, unit)                                                               \
     const int parts = threads_for(work);                                                           \
     IN_PARALLEL(parts)                                                                             \
@@ -69,7 +71,7 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
                      end = part_begin(count, unit, t + 1, parts);                                  \
              begin >= 0; begin = -1)
 
-/** Does a row hold nothing but zeros? Ends at the first number that is none: of most rows it reads one. */
+/** Is a row all zeros? Stops at the first nonzero number, so it reads one number of most rows. */
 KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 {
     for (int64_t c = 0; c < columns; c++)

@@ -5,9 +5,10 @@
 #include "backend/backend.h"
 #include "backend/cpu/vector_math.h"
 
-/* Scores are made for a tile of queries at a time, against every key that may be seen. The backward pass makes them again
- * (Dao et al., arXiv:2205.14135), so that what is kept and what is worked on grow with the number of positions and not
- * with its square. With fewer rows the library packs keys and values too often; with more the tile outgrows the cache. */
+/* Computes scores for a tile of queries at a time, against every visible key. The backward pass
+ * recomputes them (Dao et al., arXiv:2205.14135), so memory grows with the number of positions, not
+ * its square. With smaller tiles, the library packs keys and values too often; larger ones do not
+ * fit the cache. */
 enum { ROWS_OF_A_TILE = 256 };
 
 static int64_t rows_of_tile(const AttentionShape *shape)
@@ -15,7 +16,7 @@ static int64_t rows_of_tile(const AttentionShape *shape)
     return shape->positions < ROWS_OF_A_TILE ? shape->positions : ROWS_OF_A_TILE;
 }
 
-/** Keys from here on are hidden, as padding is: nothing is computed with them. */
+/** The keys from here on are all hidden, like padding: nothing is computed for them. */
 static int64_t keys_seen(int64_t positions, const int32_t *mask)
 {
     while (positions > 0 && !mask[positions - 1])
@@ -23,7 +24,8 @@ static int64_t keys_seen(int64_t positions, const int32_t *mask)
     return positions;
 }
 
-/** Makes each row of scores [rows,keys] exp(score - highest) where `mask` shows the key, and 0 elsewhere. */
+/** Replaces each row of scores [rows,keys] by exp(score - highest) where `mask` shows the key, and
+ *  0 elsewhere. */
 KERNEL static void masked_exponents(int64_t rows, int64_t keys, const int32_t *mask, real *scores,
                                     real *highest, real *sums)
 {
@@ -53,7 +55,7 @@ KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, rea
     }
 }
 
-/** Scores become probabilities p again, and dp becomes ds = p (dp - sum of dp p over the row). */
+/** Turns scores into probabilities p again, and dp into ds = p (dp - sum of dp p over the row). */
 KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *mask,
                                     const real *highest, const real *sums, real *p, real *dp)
 {
@@ -72,7 +74,7 @@ KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *m
     }
 }
 
-/** One thread takes one head of one sample at a time. */
+/** Each thread takes one head of one sample at a time. */
 static int threads_for_heads(const AttentionShape *shape)
 {
     const int64_t heads = shape->batch * shape->heads;
@@ -81,7 +83,8 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
-/** c [rows,columns] = factor · a · b of one head, added to c if `accumulate`; each may be transposed by its flag. */
+/** c [rows,columns] = factor · a · b for one head, added to c if `accumulate`; flags may transpose
+ *  a and b. */
 static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
                      int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
                      int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
@@ -90,10 +93,10 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
                 (int)a_stride, b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
 }
 
-/** Where one head of one sample lies. */
+/** The offsets of one head of one sample. */
 typedef struct Head {
-    int64_t first; /**< of q, k, v, y and their gradients, whose rows lie `width` numbers apart */
-    int64_t row;   /**< of highest and sums */
+    int64_t first; /**< in q, k, v, y and their gradients; rows are `width` numbers apart */
+    int64_t row;   /**< in highest and sums */
     int64_t keys;
     const int32_t *mask;
 } Head;
@@ -137,7 +140,8 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
     }
 }
 
-/** Zeros for positions begin..end-1 of one head: of a key that nobody sees, or a query of which nothing depends. */
+/** Writes zeros for positions begin..end-1 of one head: keys that are hidden, or queries on which
+ *  nothing depends. */
 static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, real *dx)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;
@@ -145,7 +149,8 @@ static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t 
         memset(dx + j * width, 0, (size_t)size * sizeof *dx);
 }
 
-/** Queries from here on have a dy of zeros: padding, or, in the last block of a classifier, all but the first. */
+/** The queries from here on have zero dy: padding or, in a classifier's last block, all but the
+ *  first. */
 static int64_t queries_used(const AttentionShape *shape, const real *dy)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;

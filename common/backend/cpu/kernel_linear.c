@@ -1,4 +1,4 @@
-/* Linear layers: matrix products by CBLAS or oneDNN, sums of columns. */
+/* Linear layers: matrix products by CBLAS or oneDNN, column sums. */
 #include <cblas.h>
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of a number from memory */
-enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels take them */
+enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
+enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c [rows,columns] = a · b, each transposed by its flag; added to c if `accumulate`, to `bias` in each row
- * if not NULL. The threads share the rows of c, and the library multiplies with one thread in each: two kinds
- * of threads, its and ours, would wait for each other's processors. */
+/** c [rows,columns] = a · b, with flags for transposes; added to c if `accumulate`, or to `bias` in
+ * each row if it is not NULL. Our threads share the rows of c, and the library uses one thread in
+ * each: two thread pools, its and ours, would wait for each other's processors. */
 static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
                      int64_t inner, const real *a, const real *b, const real *bias, bool accumulate,
                      real *c)
@@ -32,7 +32,7 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
     for (int t = 0; t < threads; t++) {
         const int64_t begin = part_begin(rows, ROWS_OF_A_BLOCK, t, threads);
         const int64_t end = part_begin(rows, ROWS_OF_A_BLOCK, t + 1, threads);
-        /* Costs nothing more: with a factor of 0 the library would fill c with zeros first. */
+        /* Costs nothing: with a factor of 0, the library would first fill c with zeros. */
         for (int64_t r = begin; bias && r < end; r++)
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
         const real factor = bias || accumulate ? 1 : 0;

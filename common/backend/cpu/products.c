@@ -1,4 +1,4 @@
-/* Which library multiplies, and how oneDNN is opened. */
+/* Selects the library that multiplies, and opens oneDNN. */
 #include "backend/cpu/products.h"
 
 #include <dlfcn.h>
@@ -6,12 +6,13 @@
 
 #include "backend/backend.h"
 
-/** From this width on oneDNN in single precision is 2 to 6 % faster than OpenBLAS, forward and backward; below it is slower in some
- *  product of a layer (256 to 1,024, the weight's gradient: 18 %). Measured with AVX-512 only, so it is taken there only. Decided by
- *  size alone, so that two runs decide alike. */
+/** From this width on, oneDNN in single precision is 2 to 6 % faster than OpenBLAS, forward and
+ *  backward. Below it, some product of a layer is slower (256 to 1,024, the weight's gradient: 18
+ *  %). Measured with AVX-512 only, so used only there. Only the size decides, so that two runs
+ *  decide alike. */
 enum { LARGE = 384 };
 
-/** Process-wide, as the number of threads is: no kernel takes it as an argument. */
+/** Process-wide, like the number of threads: kernels do not take it as an argument. */
 static const OneDnn *in_bf16, *of_large;
 static Bf16Support support;
 
@@ -28,7 +29,7 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
         return problem_set(problem, NULL, "a CPU can only do AMP=bf16; or use BACKEND=cuda",
                            "AMP=%s needs a GPU", precision_name(precision));
     if (precision == FP32 && width < LARGE)
-        return true; /* to load oneDNN takes 26 ms */
+        return true; /* loading oneDNN takes 26 ms */
     const OneDnn *library = open_library();
     if (precision == FP32) {
         of_large = library && library->has_avx512() ? library : NULL;

@@ -1,4 +1,4 @@
-/* Layer norm and cross entropy, which go row by row. */
+/* Layer norm and cross entropy, which work row by row. */
 #include <math.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ KERNEL static void rows_backward(int64_t rows, int64_t columns, const real *dy, 
     }
 }
 
-enum { COLUMNS_ON_THE_STACK = 4096 }; /**< wider rows are summed by one thread */
+enum { COLUMNS_ON_THE_STACK = 4096 }; /**< one thread sums wider rows */
 
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
                                 const real *weight, const real *mean, const real *rstd, real *dx,
@@ -109,7 +109,7 @@ KERNEL static void rows_of_cross_entropy(int64_t rows, int64_t classes, const re
     for (int64_t r = 0; r < rows; r++, logits += classes, dlogits += classes) {
         const real highest = highest_of(classes, logits);
         real sum = 0;
-        losses[r] = highest - logits[labels[r]]; /* before dlogits, which may lie over logits */
+        losses[r] = highest - logits[labels[r]]; /* before dlogits, which may overwrite logits */
 #pragma omp simd reduction(+ : sum)
         for (int64_t c = 0; c < classes; c++) {
             dlogits[c] = exp_nonpositive(logits[c] - highest);

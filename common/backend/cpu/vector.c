@@ -1,4 +1,4 @@
-/* Operations on each number by itself, sums of squares, copies; rows of a table; the steps of the optimisers. */
+/* Element-wise operations, sums of squares, copies, table rows, and the optimisers' steps. */
 #include <string.h>
 
 #include "backend/adamw.h"
@@ -31,7 +31,7 @@ void kernel_vector_fill(int64_t count, double value, real *y)
     fill(end - begin, (real)value, y + begin);
 }
 
-/* A part at a time, so that the order of the sum depends on `count` alone. */
+/* Part by part, so that the order of the sum depends only on `count`. */
 KERNEL static double square_sum(int64_t count, const real *x)
 {
     double sum = 0;
@@ -69,7 +69,7 @@ void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 
 void kernel_vector_scale(int64_t count, double factor, real *x)
 {
-    if (factor == 1) /* the mean of one replica */
+    if (factor == 1) /* of one replica */
         return;
     FOR_PARTS(count, count, CACHE_LINE)
     scale(end - begin, (real)factor, x + begin);
@@ -99,7 +99,7 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
     }
 }
 
-/** Columns begin..end-1: the threads share the columns, so that each table row is summed in order. */
+/** Columns begin..end-1: threads share columns, so each table row is summed in order. */
 KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end,
                             const int32_t *ids, const real *dy, real *dtable)
 {
@@ -120,7 +120,8 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
     add_rows(count, columns, begin, end, ids, dy, dtable);
 }
 
-/** Are some rows zeros? A few of them tell, the last of the tensor among them: padding comes at the end of a text. */
+/** Are some rows zero? A sample decides, including the tensor's last row, because padding is at the
+ *  end of a text. */
 static bool some_are_zero(int64_t rows, int64_t columns, const real *x)
 {
     enum { LOOKS = 32 };
@@ -138,7 +139,7 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t
     for (int64_t r = 0; r < rows; r++)
         if (!is_zero(columns, x + r * columns))
             index[count++] = (int32_t)r;
-    return 4 * count < 3 * rows ? count : rows; /* they are copied, and the result is */
+    return 4 * count < 3 * rows ? count : rows; /* both they and the result are copied */
 }
 
 /* ---- optimisers -------------------------------------------------------------------------------------- */
@@ -161,7 +162,8 @@ KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, r
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) {
-        /* All is read before anything is written: stores hold up loads a multiple of 4 KiB away from them. */
+        /* Reads everything before writing: a store delays loads at a distance that is a multiple of
+         * 4 KiB. */
         const real w_i = w[i], g_i = g[i];
         const real m_i = f.beta1 * m[i] + f.rest1 * g_i;
         const real v_i = f.beta2 * v[i] + f.rest2 * g_i * g_i;
@@ -171,7 +173,7 @@ KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, r
     }
 }
 
-/* A number that is no number is not zero either. */
+/* NaN is not zero either. */
 KERNEL_HELPER bool all_are_zero(int64_t count, const real *g)
 {
     int others = 0;
@@ -181,7 +183,7 @@ KERNEL_HELPER bool all_are_zero(int64_t count, const real *g)
     return others == 0;
 }
 
-/** What a step does where m and v are zero and stay so: m̂ / (√v̂ + epsilon) is zero. */
+/** The step where m and v are zero and stay zero: m̂ / (√v̂ + epsilon) is zero. */
 KERNEL_HELPER void only_decay(int64_t count, real *w, real kept)
 {
 #pragma omp simd
@@ -195,7 +197,7 @@ KERNEL static void adamw_part(int64_t count, real *w, const real *g, real *m, re
     const AdamWFactors f = *factors;
     int64_t begin = 0, end;
     for (; begin < count; begin = end) {
-        /* As many blocks as are alike: a loop is worth its beginning then. */
+        /* Takes as many equal blocks as possible, because starting a loop is expensive. */
         bool skip = false;
         for (end = begin; end < count; end += ADAMW_BLOCK) {
             const int64_t size = count - end < ADAMW_BLOCK ? count - end : ADAMW_BLOCK;

@@ -1,6 +1,6 @@
 /** @file
- * Elementary functions without branches or tables, so that the compiler vectorises the loops they stand in.
- * The polynomials are weighted minimax fits (Lawson's iteration).
+ * Elementary functions without branches or tables, so that the compiler can vectorise the loops
+ * that use them. The polynomials are weighted minimax fits (Lawson's iteration).
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 
 #include "backend/cpu/kernel.h"
 
-/** Adding 1.5·2^23 rounds a number below 2^22 to an integer n, which the low bits of the sum then hold. */
+/** Adding 1.5·2^23 to a number below 2^22 rounds it to an integer n, which is then in the low bits
+ *  of the sum. */
 static const float ROUNDER = 0x1.8p23f;
 
 /** p 2^n, for n = shifted - ROUNDER in -126..127. */
@@ -40,8 +41,8 @@ KERNEL_HELPER float exp_nonpositive(float x)
     return x < -87.3f ? 0.0f : times_power_of_2(p, shifted);
 }
 
-/** An integer with the order of x, where NaN is the highest or the lowest of all. Compilers keep to one order of comparing
- * numbers that may be NaN and do not vectorise it; integers they do. */
+/** An integer that is ordered like x; NaN is the largest or the smallest. Compilers do not
+ * vectorise comparisons of numbers that may be NaN, but do vectorise those of integers. */
 KERNEL_HELPER int32_t order_of(float x)
 {
     int32_t bits;
@@ -49,7 +50,7 @@ KERNEL_HELPER int32_t order_of(float x)
     return bits ^ (bits >> 31 & INT32_MAX);
 }
 
-/** The number whose order this is. */
+/** The inverse of order_of(). */
 KERNEL_HELPER float number_of_order(int32_t order)
 {
     order ^= order >> 31 & INT32_MAX;
@@ -58,7 +59,7 @@ KERNEL_HELPER float number_of_order(int32_t order)
     return x;
 }
 
-/** The highest of x, `count` at least 1. */
+/** The largest of x; `count` is at least 1. */
 KERNEL_HELPER float highest_of(int64_t count, const float *x)
 {
     int32_t highest = INT32_MIN;
@@ -68,7 +69,7 @@ KERNEL_HELPER float highest_of(int64_t count, const float *x)
     return number_of_order(highest);
 }
 
-/** The highest of x where `shown` is not 0; at least one is. */
+/** The largest of x where `shown` is not 0, which holds for at least one. */
 KERNEL_HELPER float highest_shown(int64_t count, const int32_t *shown, const float *x)
 {
     int32_t highest = INT32_MIN;
@@ -80,15 +81,16 @@ KERNEL_HELPER float highest_shown(int64_t count, const int32_t *shown, const flo
     return number_of_order(highest);
 }
 
-/** What GELU and its slope are made of. */
+/** The parts of GELU and its slope. */
 typedef struct Normal {
     float tail;    /**< Φ(-|x|) */
     float density; /**< φ(x) */
 } Normal;
 
-/** Φ(-a) = exp(-a²/2) M(a): M is smooth (Mills' ratio), and a polynomial of degree 12 gives it with an error of Φ below
- * 2e-8 / max(1, a). The tail keeps small values exact, which 1 + erf(x/√2) would cancel.
- *  @param a |x|, cut at FAR */
+/** Φ(-a) = exp(-a²/2) M(a). M (Mills' ratio) is smooth: a polynomial of degree 12 gives Φ with an
+ * error below 2e-8 / max(1, a). The tail stays exact for small values, where 1 + erf(x/√2) would
+ * cancel.
+ *  @param a |x|, at most FAR */
 KERNEL_HELPER Normal normal_at(float a)
 {
     const float exponent = a * a * -0.72134752f; /* of 2 */
@@ -118,7 +120,7 @@ KERNEL_HELPER Normal normal_at(float a)
     return (Normal){e * p, e * 0.398942280f};
 }
 
-/** Φ(-13) is 6e-39: from there on, x stands for infinity, and ∞ · 0 is kept away. */
+/** Φ(-13) is 6e-39: beyond it, x counts as infinite, and ∞ · 0 is avoided. */
 static const float FAR = 13.0f;
 
 /** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */

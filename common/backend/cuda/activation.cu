@@ -1,10 +1,11 @@
-/* GELU and dropout, one pass over both where they follow each other. */
+/* GELU and dropout, in one pass if they follow each other. */
 #include "backend/cuda/device.cuh"
 
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
 
-/* What GELU and its slope are made of, at a = |x|. Taking the tail keeps small values exact, which 1 + erf(x/√2) would cancel;
- * Φ(-13) is 6e-39: from there on x stands for infinity, and ∞ · 0 is kept away. */
+/* The parts of GELU and its slope at a = |x|. The tail stays exact for small values, where 1 +
+ * erf(x/√2) would cancel. Φ(-13) is 6e-39: beyond it, x counts as infinite, and ∞ · 0 is
+ * avoided. */
 typedef struct Normal {
     float a, tail, density; /* a, Φ(-a), φ(a) */
 } Normal;
@@ -52,13 +53,14 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
 
 /* ---- dropout --------------------------------------------------------------------------------------------- */
 
-/* The samples of a launch travel as an argument: nothing is copied to the device beforehand. */
+/* A launch passes the samples as an argument, so nothing must be copied to the device first. */
 enum { SAMPLES = 256 };
 typedef struct Samples {
     int64_t of[SAMPLES];
 } Samples;
 
-/* A thread draws the bits of a word; philox gives four numbers for four neighbouring columns of the whole tensor. */
+/* Each thread draws the bits of one word; philox gives numbers for four neighbouring columns of the
+ * full tensor. */
 __global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key,
                                     uint32_t threshold, Samples samples, int64_t positions,
                                     int64_t column_begin, uint32_t *kept)

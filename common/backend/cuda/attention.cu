@@ -1,5 +1,6 @@
-/* Attention in single precision: tiles of TILE queries against tiles of TILE keys, in shared memory, so that no matrix of scores is ever
- * written (Dao et al., arXiv:2205.14135). Eight neighbouring threads share a row of a tile; each holds every eighth number of that row's result. */
+/* Attention in single precision: tiles of TILE queries against tiles of TILE keys in shared memory,
+ * so no matrix of scores is ever written (Dao et al., arXiv:2205.14135). Eight neighbouring threads
+ * share a row of a tile; each holds every eighth number of that row's result. */
 #include <cmath>
 
 #include "backend/cuda/attention.cuh"
@@ -8,8 +9,8 @@
 
 enum { PARTS = 8 };
 
-/* Rows first.. of one head into a tile whose rows lie size + 1 apart; zeros for positions that are hidden or not there.
- * Returns whether this thread met a number other than zero. */
+/* Loads rows first.. of one head into a tile whose rows are size + 1 apart; zeros for hidden or
+ * missing positions. Returns whether this thread loaded a nonzero number. */
 template <int TILE>
 __device__ static bool load(const Shape &shape, const Head &head, const int32_t *shown,
                             int64_t first, const float *x, float *tile)
@@ -50,7 +51,7 @@ __device__ static void add_rows(int64_t size, float factor, const float *weights
     }
 }
 
-/* Writes factor · this thread's share of row `position`. */
+/* Writes this thread's share of row `position`, times factor. */
 template <int SIZE>
 __device__ static void store(const Shape &shape, const Head &head, int64_t position, float factor,
                              const float *share, float *y)
@@ -69,7 +70,7 @@ static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
     return tiles * tile * (size + 1) + squares * tile * (tile + 1);
 }
 
-/* More than 48 KiB of shared memory has to be asked for; not every GPU has as much. */
+/* More than 48 KiB of shared memory must be requested; not every GPU has it. */
 template <typename... P, typename... A>
 static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape,
                          int tile, int tiles, int squares, A... arguments)
@@ -80,7 +81,7 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
     if (bytes > 48 << 10 &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
             cudaSuccess) {
-        cudaGetLastError(); /* it is told here */
+        cudaGetLastError(); /* reported here */
         misuse("with more HEADS each is smaller",
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
@@ -104,7 +105,7 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
     float most = -INFINITY, sum = 0, share[SIZE / PARTS] = {};
     load<TILE>(shape, head, NULL, first, q, queries);
     for (int64_t key = 0; key < shape.positions; key += TILE) {
-        __syncthreads(); /* the tiles before are read */
+        __syncthreads(); /* the previous tiles have been read */
         load<TILE>(shape, head, head.shown, key, k, keys);
         load<TILE>(shape, head, head.shown, key, v, values);
         __syncthreads();
@@ -118,7 +119,7 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
             tile_most = higher(tile_most, score[j]);
         }
         tile_most = lanes_highest(tile_most, PARTS);
-        /* What was summed beside the highest score so far is worth less beside a higher one. */
+        /* Sums relative to a lower maximum are scaled down to the new one. */
         const float kept = most == tile_most ? 1 : expf(most - tile_most);
         float tile_sum = 0;
         for (int j = 0; j < TILE / PARTS; j++) {
@@ -130,7 +131,7 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
         most = tile_most;
         for (int i = 0; i < SIZE / PARTS; i++)
             share[i] *= kept;
-        __syncwarp(); /* a row of p is written by neighbours */
+        __syncwarp(); /* neighbours write a row of p */
         add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), values, share);
     }
     store<SIZE>(shape, head, first + row, 1 / sum, share, y);
@@ -142,9 +143,9 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
 
-/* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), delta the sum of p dp over the row; dq = factor ds k,
- * dk = factor ds^T q, dv = p^T dy. Scores are made again by a tile of queries (dq), then by a tile of keys (dk and dv), so that each
- * result has one block that sums it. */
+/* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), where delta is the sum of p dp
+ * over the row; dq = factor ds k, dk = factor ds^T q, dv = p^T dy. Recomputes scores by tiles of
+ * queries (dq), then by tiles of keys (dk and dv), so that one block sums each result. */
 
 __device__ static float probability(const Shape &shape, const Query &query, const float *q,
                                     const float *k, bool shown)
@@ -170,8 +171,8 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
     load<TILE>(shape, head, NULL, first, q, queries);
     const bool any = load<TILE>(shape, head, NULL, first, dy, gradients);
     const bool used =
-        __syncthreads_or(any); /* a classifier's last block has one query with a gradient */
-    /* The row's sum of p dp first, then what needs it. */
+        __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
+    /* First the row's sum of p dp, then what depends on it. */
     for (int pass = 0; used && pass < 2; pass++) {
         float sum = 0;
         for (int64_t key = 0; key < shape.positions; key += TILE) {
@@ -258,9 +259,10 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
                  a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
 }
 
-enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: a grid's second dimension */ };
+enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: the grid's second dimension */ };
 
-/* The smallest tiles' rows that hold a head; the larger it is, the fewer rows fit in shared memory. */
+/* Selects the smallest tile that holds a head: the longer its rows, the fewer fit in shared
+ * memory. */
 static void launch_by_size(Arguments a, bool backward)
 {
     const int64_t size = a.shape->head_size;
@@ -310,7 +312,7 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
     launch_by_size(a, true);
 }
 
-/* A number for each row of scores: delta. */
+/* One number per row of scores: delta. */
 int64_t kernel_attention_work(const AttentionShape *shape)
 {
     return shape->batch * shape->heads * shape->positions;

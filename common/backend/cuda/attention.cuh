@@ -1,11 +1,12 @@
 /** @file
- * What the kernels of attention share, those in single precision and those on tensor cores: where a head lies, what is known of a query.
+ * Shared by the attention kernels in single precision and those on tensor cores: the location of a
+ * head, the data kept per query.
  */
 #pragma once
 
 #include "backend/cuda/device.cuh"
 
-/* AttentionShape, as kernels take it. */
+/* AttentionShape, in the kernels' types. */
 typedef struct Shape {
     int64_t positions, heads, size;
     float factor;
@@ -16,14 +17,14 @@ static inline Shape shape_of(const AttentionShape *shape)
     return {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
 }
 
-/* A block for each `rows` positions of each head of each sample. */
+/* Launches a block for each `rows` positions of each head of each sample. */
 static inline dim3 grid_of(const AttentionShape *shape, int rows)
 {
     return dim3((unsigned)((shape->positions + rows - 1) / rows),
                 (unsigned)(shape->batch * shape->heads));
 }
 
-/* What a kernel of attention was called with; a null pointer for what it does not take. */
+/* The arguments of an attention kernel; unused pointers are null. */
 typedef struct Arguments {
     const AttentionShape *shape;
     const real *q, *k, *v;
@@ -32,13 +33,15 @@ typedef struct Arguments {
     real *y, *highest, *sums, *dq, *dk, *dv, *work;
 } Arguments;
 
-/** Attention with products on tensor cores. False, nothing done, where it is not for that precision or head size. */
+/** Attention with products on tensor cores. Returns false and does nothing if they do not support
+ *  this precision or head size. */
 bool attention_16_bits(const Arguments &arguments, bool backward, Precision precision);
 
-/* Where head blockIdx.y lies: `first` of q, k, v and y, whose rows lie `width` numbers apart; `row` of what is kept a row. */
+/* The location of head blockIdx.y: `first` in q, k, v and y, whose rows are `width` numbers apart;
+ * `row` in the data kept per row. */
 typedef struct Head {
     int64_t width, first, row;
-    const int32_t *shown; /* [positions], of the keys */
+    const int32_t *shown; /* [positions], for keys */
 } Head;
 
 __device__ static Head head_of(const Shape &shape, const int32_t *mask)
@@ -48,7 +51,7 @@ __device__ static Head head_of(const Shape &shape, const int32_t *mask)
             n * shape.positions, mask + sample * shape.positions};
 }
 
-/* What the forward pass kept of a query; nothing flows where there is none. */
+/* What the forward pass kept for a query; without a query, nothing flows. */
 typedef struct Query {
     float highest, inverse, delta;
 } Query;

@@ -1,7 +1,8 @@
-/* Attention on tensor cores, where products are in 16 bits: tiles of 64 queries against tiles of keys (or the other way round), like those of
- * attention.cu. A warp has 16 rows of scores, and their exponents go on into the next product from its registers (Dao,
- * arXiv:2307.08691, section 3.3). Scores, soft-max and sums are in single precision; rounded are q, k, v and dy, the exponents
- * (forward) or probabilities (backward), and the gradient of the scores. */
+/* Attention on tensor cores, with products in 16 bits: tiles of 64 queries against tiles of keys
+ * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
+ * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
+ * soft-max and sums are in single precision. Rounded are q, k, v and dy, the exponentials (forward)
+ * or probabilities (backward), and the gradient of the scores. */
 #include <cmath>
 
 #include "backend/cuda/attention.cuh"
@@ -9,13 +10,14 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which a lane reads at once. A tile's rows lie APART further, so that eight are read from different banks. */
+/* Eight numbers, which a lane reads at once. Rows of a tile are APART further apart, so that reads
+ * hit different memory banks. */
 struct Line {
     alignas(16) uint16_t number[8];
 };
 enum { APART = 8 };
 
-/* The tiles that pass by: rows in 16 bits, and a word a row. */
+/* The tiles that are streamed: rows in 16 bits, and one word per row. */
 template <int TILE, int SIZE> struct Passing {
     enum { STRIDE = SIZE + APART };
     uint16_t first[TILE * STRIDE], second[TILE * STRIDE];
@@ -23,7 +25,8 @@ template <int TILE, int SIZE> struct Passing {
     int shown[TILE];
 };
 
-/* The lane's two rows of the warp's 16, and its first column of the two it has in each block of eight. */
+/* The lane's two rows among the warp's 16, and the first of its two columns in each block of
+ * eight. */
 __device__ static int row_of_lane(int half)
 {
     return threadIdx.x / WARP * WARP_ROWS + half * 8 + threadIdx.x % WARP / 4;
@@ -33,7 +36,7 @@ __device__ static int column_of_lane(void)
     return threadIdx.x % 4 * 2;
 }
 
-/* Number d of a row of x; 0 behind its last one, and in a row that is hidden or not there. */
+/* Number d of a row of x; 0 after its end, and in a hidden or missing row. */
 __device__ static float number_at(const Shape &shape, const Head &head, const float *x,
                                   int64_t position, bool there, int64_t d)
 {
@@ -45,7 +48,8 @@ __device__ static bool is_there(const Shape &shape, const int32_t *shown, int64_
     return position < shape.positions && (!shown || shown[position]);
 }
 
-/* Rows first.. of one head into a tile. Returns whether this thread met a number other than zero. */
+/* Loads rows first.. of one head into a tile. Returns whether this thread loaded a nonzero
+ * number. */
 template <bool FP16, int TILE, int SIZE>
 __device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head,
                                           const int32_t *shown, int64_t first, const float *x,
@@ -64,7 +68,8 @@ __device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head,
     return any;
 }
 
-/* Likewise; where rows begin at multiples of four, four numbers at once, and all reads are under way before the first number is rounded. */
+/* The same. If rows begin at multiples of four, loads four numbers at once, and issues all loads
+ * before it rounds the first number. */
 template <bool FP16, int TILE, int SIZE>
 __device__ static bool load_tile(const Shape &shape, const Head &head, const int32_t *shown,
                                  int64_t first, const float *x, uint16_t *tile)
@@ -92,7 +97,7 @@ __device__ static bool load_tile(const Shape &shape, const Head &head, const int
     return any;
 }
 
-/* The warp's own rows of x, as the left side of products. */
+/* Loads the warp's own rows of x as the left factor of products. */
 template <bool FP16, int SIZE>
 __device__ static bool load_rows(const Shape &shape, const Head &head, const int32_t *shown,
                                  int64_t first, const float *x, uint32_t (&rows)[SIZE / 16][4])
@@ -113,7 +118,7 @@ __device__ static bool load_rows(const Shape &shape, const Head &head, const int
     return any;
 }
 
-/* Writes factor[half] · the warp's rows. */
+/* Writes the warp's rows times factor[half]. */
 template <int SIZE>
 __device__ static void store_rows(const Shape &shape, const Head &head, int64_t first,
                                   const float (&factor)[2], const Results<SIZE> &results, float *y)
@@ -129,7 +134,7 @@ __device__ static void store_rows(const Shape &shape, const Head &head, int64_t 
         }
 }
 
-/* e^x of what is at most a little above 0. */
+/* e^x for x that is at most slightly above 0. */
 __device__ static float exponent(float x)
 {
     return exp2f(x * 1.4426950408889634f);
@@ -137,12 +142,14 @@ __device__ static float exponent(float x)
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
 
-/* What a lane knows of its two rows: the highest score so far, and its share of the sum of the exponents. */
+/* A lane's state for its two rows: the highest score so far, and its share of the sum of
+ * exponentials. */
 struct Running {
     float most, sum;
 };
 
-/* Scores to exponents beside the highest score so far. Returns what those summed before are worth now. */
+/* Turns scores into exponentials relative to the highest score so far. Returns the factor for
+ * earlier sums. */
 template <int TILE>
 __device__ static float soften(Results<TILE> &scores, int half, float factor, const int *shown,
                                Running &row)
@@ -158,7 +165,7 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, co
         }
     most = lanes_highest(most, 4);
     const float kept = row.most == most ? 1 : exponent(row.most - most);
-    const float beside = most == -INFINITY ? 0 : most; /* no key is shown yet */
+    const float beside = most == -INFINITY ? 0 : most; /* no visible key yet */
 #pragma unroll
     for (int n = 0; n < TILE / 8; n++)
 #pragma unroll
@@ -188,7 +195,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     Running row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     for (int64_t key = 0; key < shape.positions; key += TILE) {
         const bool shown = threadIdx.x < TILE && is_there(shape, head.shown, key + threadIdx.x);
-        if (!__syncthreads_or(shown)) /* also: the tiles before are read */
+        if (!__syncthreads_or(shown)) /* also: the previous tiles have been read */
             continue;
         load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, k, tiles.first);
         load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, v, tiles.second);
@@ -221,7 +228,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
 
-/* Queries stay, keys pass by: the row's sum of p dp first (delta), then ds = p (dp - delta) and dq = factor ds k. */
+/* Queries stay, keys are streamed: first the row's sum of p dp (delta), then ds = p (dp - delta)
+ * and dq = factor ds k. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     query_gradient(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
@@ -237,7 +245,7 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     load_rows<FP16, SIZE>(shape, head, NULL, first, q, queries);
     const bool any = load_rows<FP16, SIZE>(shape, head, NULL, first, dy, gradients);
     const bool used =
-        __syncthreads_or(any); /* a classifier's last block has one query with a gradient */
+        __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
     Query row[2] = {query_at(shape, head, first + row_of_lane(0), highest, sums, NULL),
                     query_at(shape, head, first + row_of_lane(1), highest, sums, NULL)};
     Results<SIZE> share = {};
@@ -282,7 +290,7 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     }
 }
 
-/* Keys stay, queries pass by: dv = p^T dy, dk = factor ds^T q, from scores that are made transposed. */
+/* Keys stay, queries are streamed: dv = p^T dy, dk = factor ds^T q, from transposed scores. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
     key_gradients(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,

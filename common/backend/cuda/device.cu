@@ -1,4 +1,4 @@
-/* The device: which one it is, its memory, its stream, what it is called. */
+/* The device: its selection, memory, stream and description. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 
-/* The one handle of the process. */
+/* The process's only handle. */
 static struct {
     bool open, waits_always;
     int number;
@@ -23,7 +23,7 @@ static struct {
 static const char no_gpu[] =
     N_("make doctor shows what this machine has; BACKEND=cpu computes without a GPU");
 
-/* Slurm's and Open MPI's count of the ranks on a machine; one rank alone needs none. */
+/* The number of ranks on this machine, from Slurm or Open MPI; not set for a single rank. */
 static int local_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
@@ -34,7 +34,7 @@ static int local_rank(void)
     return 0;
 }
 
-/* A driver runs what a toolkit of its own major version has compiled. */
+/* A driver runs code compiled by a toolkit of the same major version. */
 static bool driver_suffices(Problem *problem)
 {
     int driver = 0, runtime = 0;
@@ -53,14 +53,14 @@ static bool driver_suffices(Problem *problem)
     return true;
 }
 
-/* How many GPUs this process sees: one at least, or there is a problem. */
+/* The number of GPUs that this process sees; none is an error. */
 static bool count_gpus(int *count, Problem *problem)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     const cudaError_t error = cudaGetDeviceCount(count);
     if (error == cudaSuccess && *count > 0)
         return true;
-    cudaGetLastError(); /* it is told here */
+    cudaGetLastError(); /* reported here */
     const char *what = error == cudaSuccess ? _("there is no GPU") : cudaGetErrorString(error);
     if (!visible)
         return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s", what);
@@ -93,7 +93,7 @@ bool backend_ready(Problem *problem)
 cudaStream_t device_stream(void)
 {
     Problem problem;
-    if (!backend_ready(&problem)) { /* the program has not asked, and MPI may not be there */
+    if (!backend_ready(&problem)) { /* the program has not asked, and there may be no MPI */
         if (local_rank() == 0)
             problem_print(stderr, &problem);
         exit(2);
@@ -121,9 +121,9 @@ void device_look_while_waiting(void (*look)(bool begins))
     device.look = look;
 }
 
-/* ---- how long the host is within a call of CUDA ---- */
+/* ---- how long the host has been in a CUDA call ---- */
 
-static std::atomic<int64_t> entered; /* nanoseconds of the steady clock; 0 outside */
+static std::atomic<int64_t> entered; /* nanoseconds of the steady clock; 0 outside calls */
 
 static int64_t steady_now(void)
 {
@@ -208,7 +208,8 @@ void *device_work(int64_t bytes)
 void backend_start(char **argv)
 {
     Problem problem;
-    backend_ready(&problem); /* before MPI_Init, which may look for it; the next call tells of it */
+    /* before MPI_Init, which may look for a GPU; the next call reports it */
+    backend_ready(&problem);
 }
 
 const char *backend_device(void)
@@ -222,7 +223,7 @@ const char *backend_device(void)
 
 bool backend_check(Problem *problem)
 {
-    return true; /* cuBLAS knows every GPU that its toolkit knows */
+    return true; /* cuBLAS supports every GPU that its toolkit supports */
 }
 
 const char *backend_description(void)
@@ -238,12 +239,12 @@ const char *backend_description(void)
 
 void backend_set_threads(int threads)
 {
-    /* of the host: it starts kernels, which takes one */
+    /* host threads: launching kernels takes one */
 }
 
 bool backend_looks_for_zeros(void)
 {
-    return false; /* a look would have to be waited for */
+    return false; /* looking would require waiting */
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
@@ -272,7 +273,7 @@ void *backend_memory(int64_t bytes, MemoryKind kind)
             : cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped);
     if (error == cudaSuccess)
         return memory;
-    cudaGetLastError(); /* the caller tells of it */
+    cudaGetLastError(); /* the caller reports it */
     return NULL;
 }
 
@@ -280,14 +281,14 @@ void backend_memory_free(void *memory, MemoryKind kind)
 {
     const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
-    device_changed(); /* what lies at this address next is another tensor, or what the host writes */
+    device_changed(); /* the next contents of this address are another tensor, or what the host writes */
     device.waits++;
 }
 
 void backend_wait(void)
 {
     cudaStream_t stream = device_stream();
-    device_changed(); /* by the host, which may write from now on */
+    device_changed(); /* the host may write from now on */
     device.waits++;
     if (!device.look) {
         device_check(cudaStreamSynchronize(stream), "waiting for kernels");
@@ -300,7 +301,7 @@ void backend_wait(void)
         begins = false;
         error = cudaStreamQuery(stream);
     } while (error == cudaErrorNotReady);
-    cudaGetLastError(); /* that it was not ready is kept as an error */
+    cudaGetLastError(); /* "not ready" stays set as an error */
     device_check(error, "waiting for kernels");
 }
 
@@ -325,7 +326,7 @@ static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
 
 void backend_read(void *host, const void *memory, int64_t bytes)
 {
-    backend_wait(); /* the copy would wait too, and look at nothing while it does */
+    backend_wait(); /* the copy would wait too, without looking */
     copy(host, memory, bytes, cudaMemcpyDefault);
     backend_wait();
 }
@@ -334,7 +335,7 @@ void backend_write(void *memory, const void *host, int64_t bytes)
 {
     backend_wait();
     copy(memory, host, bytes, cudaMemcpyDefault);
-    backend_wait(); /* the host's memory is the caller's again */
+    backend_wait(); /* the host's memory belongs to the caller again */
 }
 
 void backend_set_bytes(void *memory, int byte, int64_t bytes)

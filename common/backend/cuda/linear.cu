@@ -1,4 +1,4 @@
-/* Products by cuBLAS, and the matrices in 16 bits that they multiply. */
+/* Products by cuBLAS, and the 16-bit matrices for them. */
 #include <climits>
 
 #include <cublas_v2.h>
@@ -8,7 +8,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* cuBLAS stores by columns: its matrices are the transposes of ours, and y^T = W x^T. */
+/* cuBLAS stores matrices by columns, as the transposes of ours: y^T = W x^T. */
 
 static Precision precision = FP32;
 
@@ -43,7 +43,7 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
             device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
             "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
     precision = wanted;
-    device_changed(); /* copies in the old one */
+    device_changed(); /* the old memory has copies */
     return true;
 }
 
@@ -54,26 +54,27 @@ Precision products_precision(void)
 
 /* ---- matrices in 16 bits -------------------------------------------------------------------------------- */
 
-/* Weights are rounded once a step. Of other matrices copies stay: a product of the same x follows soon, as a rule, since x is
- * multiplied with the weights of q, k and v, dy by W and by x. */
+/* Weights are rounded once per step. Copies of other matrices are kept, because a product of the
+ * same matrix usually follows: x is multiplied with the weights of q, k and v, dy by W and by x. */
 
 static struct {
     const real *begin, *end;
     const uint16_t *rounded;
 } weights;
 
-/* A copy of x [count], good while device_changes() is `good_at`, and made when device_waits() was `waited`: where kernels wait in their calls,
- * the host may write behind any. */
+/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and, if calls
+ * wait for their kernels (so that the host may write after any), device_waits() is `waited`. */
 typedef struct Copy {
     const real *x;
     int64_t count;
     uint64_t good_at, waited, used;
 } Copy;
 
-enum { COPIES = 3, ALIGNED = 128 }; /* numbers: tensor cores want rows at lines of memory */
+/* numbers: tensor cores need rows at multiples of cache lines */
+enum { COPIES = 3, ALIGNED = 128 };
 static struct {
     DeviceRoom room;
-    int64_t each; /* numbers between two copies in it */
+    int64_t each; /* numbers between two copies */
     uint64_t uses;
     Copy copy[COPIES];
 } copies;
@@ -94,7 +95,7 @@ void backend_set_weights(const real *first, int64_t count, uint16_t *room)
     round_numbers(count, first, room);
 }
 
-/* Makes room for copies of this many numbers each; some that were there may be gone. */
+/* Makes room for copies of this many numbers each; may discard existing copies. */
 static void rounded_room(int64_t count)
 {
     const int64_t each = (count + ALIGNED - 1) / ALIGNED * ALIGNED;
@@ -106,7 +107,8 @@ static void rounded_room(int64_t count)
     device_room(&copies.room, COPIES * each * (int64_t)sizeof(uint16_t));
 }
 
-/* What was put on the stream since device_changes() was `before` writes to c [count] alone: copies of other matrices stay good. */
+/* Notes that the stream's work since device_changes() was `before` wrote only to c [count]: copies
+ * of other matrices stay up to date. */
 static void rounded_copies_outlive(uint64_t before, const real *c, int64_t count)
 {
     for (Copy &copy : copies.copy)
@@ -120,7 +122,7 @@ static bool is_good(const Copy *copy, const real *x, int64_t count)
            copy->waited == device_waits();
 }
 
-/* The copy of x, or else the one that was used longest ago. */
+/* The copy of x, or the least recently used one. */
 static Copy *copy_for(const real *x, int64_t count)
 {
     Copy *oldest = &copies.copy[0];
@@ -132,7 +134,7 @@ static Copy *copy_for(const real *x, int64_t count)
     return oldest;
 }
 
-/* x [count] in 16 bits, which stay for the next call too. The numbers of x may have changed since the last call. */
+/* x [count] in 16 bits, kept for the next call. x may have changed since the last call. */
 static const uint16_t *rounded_copy(const real *x, int64_t count)
 {
     if (weights.begin && x >= weights.begin && x + count <= weights.end)
@@ -155,7 +157,7 @@ static const uint16_t *rounded_copy(const real *x, int64_t count)
 
 typedef struct Matrix {
     const real *numbers;
-    int64_t rows, columns; /* as it is stored, by rows */
+    int64_t rows, columns; /* as stored, by rows */
     cublasOperation_t flag;
 } Matrix;
 
@@ -167,13 +169,14 @@ static int checked(int64_t size)
     return (int)size;
 }
 
-/* cuBLAS wants one of at least 1, for a matrix without numbers too. */
+/* cuBLAS requires at least 1, even for a matrix without numbers. */
 static int64_t stride_of(Matrix matrix)
 {
     return matrix.columns > 0 ? matrix.columns : 1;
 }
 
-/* c [columns,rows] by rows (so [rows,columns] by columns) = a · b, added to c if `accumulate`. */
+/* c [columns,rows] by rows (that is, [rows,columns] by columns) = a · b, added to c if
+ * `accumulate`. */
 static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b,
                      bool accumulate, real *c)
 {
@@ -203,7 +206,7 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Mat
     rounded_copies_outlive(before, c, rows * columns);
 }
 
-/* A product opens cuBLAS and has its kernels loaded. */
+/* A product opens cuBLAS and loads its kernels. */
 bool backend_open_all(void)
 {
     real *x = (real *)backend_memory(3 * (int64_t)sizeof *x, HOST_MEMORY);

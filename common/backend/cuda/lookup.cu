@@ -1,4 +1,4 @@
-/* Rows of a table, looked up and added to; and what the host has written, brought near. */
+/* Looks up table rows and adds to them; copies what the host has written to the device. */
 #include "backend/cuda/device.cuh"
 
 /* A copy of x [count], made when device_waits() was `good_at`. */
@@ -9,7 +9,7 @@ typedef struct Copy {
     uint64_t good_at, used;
 } Copy;
 
-enum { COPIES = 4 }; /* ids, those of a rank's part of the table, the mask, and one more */
+enum { COPIES = 4 }; /* ids, those within a rank's shard of the table, the mask, and a spare */
 
 const int32_t *brought_near(const int32_t *x, int64_t count)
 {
@@ -43,7 +43,7 @@ __global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids
     }
 }
 
-/* Rows of one id are added by one block, in order: that of the first of them, which looks for the others. */
+/* One block adds all rows of an id, in order: that of the first one, which looks for the others. */
 __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *ids, const float *dy,
                                 float *dtable)
 {
@@ -61,9 +61,9 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
     float sum = column < columns ? dtable[id * columns + column] : 0;
     for (int64_t first = mine; first < count; first += THREADS) {
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
-        if (!__syncthreads_or(found[threadIdx.x])) /* among this many there is none, as a rule */
+        if (!__syncthreads_or(found[threadIdx.x])) /* among this many there is usually none */
             continue;
-            /* No row waits for the one before: padding has thousands. */
+            /* No row waits for the one before: there are thousands of padding rows. */
 #pragma unroll 8
         for (int i = 0; i < THREADS; i++)
             sum += found[i] && column < columns ? dy[(first + i) * columns + column] : 0;
@@ -90,7 +90,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
            columns, brought_near(ids, count), dy, dtable);
 }
 
-/* A look at the numbers would have to be waited for. */
+/* Looking at the numbers would require waiting. */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
 {
     return rows;

@@ -1,4 +1,5 @@
-/* Ranges of NVTX: without a profiler a call is a comparison. See docs.nvidia.com/nsight-systems, "NVTX Trace". */
+/* NVTX ranges. Without a profiler, a call costs one comparison. See docs.nvidia.com/nsight-systems,
+ * "NVTX Trace". */
 #include <nvtx3/nvToolsExt.h>
 
 #include "backend/backend.h"

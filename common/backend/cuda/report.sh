@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# report.sh BUILD BACKEND: what a GPU does with the kit, in one go of less than 8 minutes: the kernels' tests, the grading of all solutions, the
-# bench (kernels, collectives, steps of BERT with what share of the peak they reach, over MPI and NCCL, PyTorch beside them where it is
-# installed), and compute-sanitizer in the time that is left. Everything is built before (make gpu-report, which names the TESTS). MODELS, STEPS,
-# PEAK and TORCH are the bench's.
+# report.sh BUILD BACKEND: tests and measures the kit on a GPU in less than 8 minutes: the kernels'
+# tests, the grading of all solutions, the bench (kernels, collectives, steps of BERT with their
+# share of the peak, over MPI and NCCL, and PyTorch if it is installed), and compute-sanitizer in
+# the time that is left. `make gpu-report` builds everything first and names the TESTS. MODELS,
+# STEPS, PEAK and TORCH are the bench's.
 set -uo pipefail
 build=$1 backend=$2
 export BUILD=$build
@@ -19,7 +20,7 @@ failed() {
     printf 'FAILED: %s\n' "$1"
     failures=$((failures + 1))
 }
-# within SECONDS COMMAND...: but no longer than all of it may take
+# within SECONDS COMMAND...: runs it, but not longer than the whole report may take
 within() {
     local left=$((limit - SECONDS)) most=$(($1 * slower))
     timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"

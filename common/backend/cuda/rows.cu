@@ -1,9 +1,10 @@
-/* Sums over the rows of a matrix; layer norm and cross entropy, which go row by row. */
+/* Sums over the rows of a matrix; layer norm and cross entropy, which work row by row. */
 #include "backend/cuda/device.cuh"
 
 /* ---- sums over rows ---------------------------------------------------------------------------------- */
 
-/* A block takes COLUMNS columns of a chunk of rows: each of its LANES rows of threads adds every LANES-th row of the chunk. */
+/* A block takes COLUMNS columns of a chunk of rows; each of its LANES rows of threads adds every
+ * LANES-th row. */
 enum { COLUMNS = 32, LANES = 8, CHUNK = 128 };
 
 static int64_t chunks_of(int64_t rows)
@@ -11,7 +12,7 @@ static int64_t chunks_of(int64_t rows)
     return (rows + CHUNK - 1) / CHUNK;
 }
 
-/* The sum over the rows of threads, on the first of them. */
+/* The sum over the rows of threads, on the first row. */
 __device__ static float lanes_in_order(float mine, float *shared)
 {
     const unsigned column = threadIdx.x, lane = threadIdx.y;
@@ -24,7 +25,8 @@ __device__ static float lanes_in_order(float mine, float *shared)
     return sum;
 }
 
-/* plain, normed [chunks,columns]: of dy, and of dy · (x - mean) rstd; the latter if x is not NULL. */
+/* plain and normed [chunks,columns]: column sums of dy and, if x is not NULL, of dy · (x - mean)
+ * rstd. */
 __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy, const float *x,
                                   const float *mean, const float *rstd, float *plain, float *normed)
 {
@@ -77,7 +79,8 @@ void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
     launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, sums);
 }
 
-/* Likewise of dy, into dbias, and of dy · n, n = (x - mean) rstd of each row, into dweight. */
+/* Adds the column sums of dy to dbias, and those of dy · n, n = (x - mean) rstd of each row, to
+ * dweight. */
 static void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
                                 const real *mean, const real *rstd, real *dweight, real *dbias)
 {
@@ -92,7 +95,7 @@ static void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, c
 
 /* ---- layer norm -------------------------------------------------------------------------------------- */
 
-/* A warp takes a row. */
+/* Each warp takes a row. */
 enum { ROWS_OF_A_BLOCK = THREADS / WARP };
 
 static unsigned blocks_of_rows(int64_t rows)
@@ -170,7 +173,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
 {
     if (rows == 0)
         return;
-    /* First: dx may lie over dy. */
+    /* Comes first, because dx may overwrite dy. */
     add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight, dbias);
     launch("layer_norm_backward", layer_norm_gradient, blocks_of_rows(rows), THREADS, 0, rows,
            columns, dy, x, weight, mean, rstd, dx, accumulate);
@@ -178,7 +181,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
 
 /* ---- cross entropy ----------------------------------------------------------------------------------- */
 
-/* A thread a row: classes are few. */
+/* One thread per row: there are few classes. */
 __global__ static void cross_entropy(int64_t rows, int64_t classes, const float *logits,
                                      const int32_t *labels, float *losses, float *dlogits)
 {

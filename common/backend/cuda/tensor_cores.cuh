@@ -7,7 +7,8 @@
  *     b [8,16]   word 0: row g, columns 2t and 2t+1; word 1: columns 8 higher
  *     c [16,8]   0, 1: row g, columns 2t and 2t+1; 2, 3: row g+8
  *
- * So two neighbouring blocks of c, rounded, are an a: what one product gives the next takes without leaving its registers.
+ * So two neighbouring blocks of c, rounded, form an a: the next product takes the result of this
+ * one from registers.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 #include "backend/cuda/device.cuh"
 
-/** x rounded to the nearest, ties to even: to IEEE 754's binary16, or to the upper half of a single. */
+/** Rounds x to nearest, ties to even: to IEEE 754's binary16, or to the upper half of a single. */
 template <bool FP16> __device__ inline uint16_t to_16_bits(float x)
 {
     if constexpr (FP16)
@@ -25,7 +26,7 @@ template <bool FP16> __device__ inline uint16_t to_16_bits(float x)
         return __bfloat16_as_ushort(__float2bfloat16_rn(x));
 }
 
-/** Two of them in a word. */
+/** Two rounded numbers in a word. */
 template <bool FP16> __device__ inline uint32_t pair_of(float lower, float upper)
 {
     uint32_t pair;
@@ -59,7 +60,7 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #elif __CUDA_ARCH__ >= 750
-    /* Turing: products of half the length, and none of bf16 (backend_set_products() has refused them). */
+    /* Turing: products of half the length, and no bf16 (backend_set_products() has refused it). */
     if constexpr (FP16) {
         asm volatile(
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
@@ -72,12 +73,13 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
     } else
         __trap();
 #else
-    __trap(); /* GPUs of before know no such product: backend_set_products() has refused 16 bits */
+    __trap(); /* older GPUs have no such product: backend_set_products() has refused 16 bits */
 #endif
 }
 
-/** Reads four matrices [8,8] of 16-bit numbers from shared memory: lane 8m + r says where row r of matrix m lies, at a multiple of 16
- *  bytes. Word m of the lane is then of matrix m: row g, columns 2t and 2t+1; if TRANSPOSED, column g, rows 2t and 2t+1. */
+/** Reads four matrices [8,8] of 16-bit numbers from shared memory: lane 8m + r gives the address of
+ *  row r of matrix m, a multiple of 16 bytes. Word m of a lane then belongs to matrix m: row g,
+ *  columns 2t and 2t+1; if TRANSPOSED, column g, rows 2t and 2t+1. */
 template <bool TRANSPOSED>
 __device__ inline void load_matrices(uint32_t (&word)[4], const uint16_t *row)
 {
@@ -100,12 +102,12 @@ __device__ inline void load_matrices(uint32_t (&word)[4], const uint16_t *row)
 #endif
 }
 
-/** Where a warp's 16 rows of results lie: block n of c has columns 8n to 8n+7. */
+/** The layout of a warp's 16 rows of results: block n of c has columns 8n to 8n+7. */
 template <int COLUMNS> struct Results {
     float block[COLUMNS / 8][4];
 };
 
-/** c [16,ROWS] += a [16,SIZE] · tile [ROWS,SIZE]^T, whose rows lie STRIDE numbers apart. */
+/** c [16,ROWS] += a [16,SIZE] · tile [ROWS,SIZE]^T; rows of the tile are STRIDE numbers apart. */
 template <bool FP16, int ROWS, int SIZE, int STRIDE>
 __device__ inline void multiply_by_rows(Results<ROWS> &c, const uint32_t (&a)[SIZE / 16][4],
                                         const uint16_t *tile)

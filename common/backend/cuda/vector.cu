@@ -1,4 +1,4 @@
-/* Operations on each number by itself, copies, the sum of squares, and the steps of the optimisers. */
+/* Element-wise operations, copies, the sum of squares, and the optimisers' steps. */
 #include "backend/adamw.h"
 #include "backend/cuda/device.cuh"
 
@@ -50,9 +50,9 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
     launch_for("copy_rows", rows * columns, copy_rows, rows, columns, x, x_stride, y, y_stride);
 }
 
-/* ---- the sum of squares: each block's, then the sum of these --------------------------------------------- */
+/* ---- the sum of squares: of each block, then of the blocks ------------------------------------------------ */
 
-static const unsigned SUMS = THREADS; /* at most: one block adds them */
+static const unsigned SUMS = THREADS; /* at most this many: one block adds them */
 
 /* The sum over a block, on its first thread. */
 __device__ static double block_sum(double x, double *warps)
@@ -115,7 +115,7 @@ __global__ static void adamw_step(int64_t count, float *w, const float *g, float
 {
     FOR_EACH(i, count)
     {
-        if (seen && !seen[i / ADAMW_BLOCK]) { /* m and v are zeros, and stay so */
+        if (seen && !seen[i / ADAMW_BLOCK]) { /* m and v are zero and stay zero */
             w[i] *= f.kept;
             continue;
         }
@@ -132,7 +132,7 @@ __global__ static void mark_seen(int64_t count, const float *g, uint8_t *seen)
     FOR_EACH(i, count)
     {
         if (!(g[i] == 0))
-            seen[i / ADAMW_BLOCK] = 1; /* whoever writes it writes the same */
+            seen[i / ADAMW_BLOCK] = 1; /* all writers write the same value */
     }
 }
 

@@ -1,4 +1,5 @@
-/* The processor as the device of the kernels of cpu and reference, and its memory: see cuda/device.cu for a GPU. */
+/* The host as the device of the cpu and reference kernels, and its memory. cuda/device.cu is the
+ * counterpart for a GPU. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,7 @@
 
 bool backend_ready(Problem *problem)
 {
-    return true; /* it always is */
+    return true; /* always ready */
 }
 
 const char *backend_device(void)
@@ -60,7 +61,7 @@ void backend_wait(void)
 
 void backend_wait_always(bool always)
 {
-    /* they always do */
+    /* Kernels have always ended when their call returns. */
 }
 
 void *backend_on_host(void *memory)

@@ -8,10 +8,11 @@
 
 #include "base/language.h"
 
-/** A kind of product as oneDNN prepared it, for every size: preparing takes a hundred times as long as a small product, and
- *  sizes vary from step to step. oneDNN 2 is slower by 1 µs where it learns the sizes late, and by nothing for large ones. */
+/** A kind of product as prepared by oneDNN, for all sizes: preparing takes a hundred times as long
+ *  as a small product, and sizes vary from step to step. If sizes are given late, oneDNN 2 is 1 µs
+ *  slower; for large products this does not matter. */
 typedef struct Prepared {
-    Product kind; /* but for its sizes */
+    Product kind; /* except its sizes */
     dnnl_primitive_t primitive;
     struct Prepared *next;
 } Prepared;
@@ -20,7 +21,7 @@ static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 static Prepared *first;
 
-/* After start() has found bf16 nothing fails but for want of memory. */
+/* Once start() has found bf16, only lack of memory can make this fail. */
 static void must(dnnl_status_t status)
 {
     if (status == dnnl_success)
@@ -40,7 +41,8 @@ typedef dnnl_memory_desc_t *Layout;
 
 enum { SRC, WEIGHTS, BIAS, DST, MATRICES }; /* oneDNN's names: a, b, bias, c */
 
-/** Of a matrix [rows,columns], or of one that lies there as its transpose does. `step` leads from row to row of what lies there. */
+/** Describes a matrix [rows,columns], possibly stored as its transpose. `step` is the distance
+ *  between stored rows. */
 static Layout layout_of(dnnl_data_type_t type, int64_t rows, int64_t columns, bool transposed,
                         int64_t step)
 {
@@ -95,7 +97,7 @@ static dnnl_primitive_attr_t attributes_of(const Product *product)
     return attributes;
 }
 
-/** Of the matrices of a product; of its kind where the sizes are DNNL_RUNTIME_DIM_VAL. */
+/** Describes a product's matrices, or its kind if the sizes are DNNL_RUNTIME_DIM_VAL. */
 static void describe_matrices(const Product *p, Layout layout[MATRICES])
 {
     layout[SRC] = layout_of(dnnl_bf16, p->rows, p->inner, p->a_transposed,
@@ -113,7 +115,7 @@ static void free_layouts(Layout layout[MATRICES])
             free_layout(layout[i]);
 }
 
-/** NULL where this processor cannot multiply bf16. */
+/** NULL if this processor cannot multiply bf16. */
 static dnnl_primitive_t prepare(const Product *product)
 {
     Product kind = *product;
@@ -138,7 +140,7 @@ static bool is_same_kind(const Product *p, const Product *q)
            p->bias == q->bias && p->accumulate == q->accumulate && p->threads == q->threads;
 }
 
-/** NULL where this processor cannot multiply bf16. */
+/** NULL if this processor cannot multiply bf16. */
 static dnnl_primitive_t prepared_for(const Product *product)
 {
     for (const Prepared *p = first; p; p = p->next)
@@ -156,7 +158,7 @@ static void multiply(const Product *product, const uint16_t *a, const uint16_t *
     void *const numbers[MATRICES] = {(void *)a, (void *)b, (void *)bias, c};
     static const int names[MATRICES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
                                         DNNL_ARG_DST};
-    /* oneDNN takes as many threads as OpenMP would. */
+    /* oneDNN uses as many threads as OpenMP would. */
     const int threads = omp_get_max_threads();
     omp_set_num_threads(product->threads);
     dnnl_primitive_t primitive = prepared_for(product);
@@ -189,7 +191,7 @@ static Bf16Support start(void)
     return (instructions & wanted) == wanted ? BF16_FAST : BF16_SLOW;
 }
 
-/* On other processors oneDNN says that it has all instructions. */
+/* On other processors, oneDNN claims to have all instructions. */
 static bool has_avx512(void)
 {
 #ifdef __x86_64__

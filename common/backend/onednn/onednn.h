@@ -1,46 +1,50 @@
 /** @file
- * Matrix products by oneDNN, in bf16 and of large matrices: a shared object of its own, which the cpu backend opens where AMP=bf16 or
- * a wide model asks for it. To load oneDNN takes 26 ms, which no other run and no verdict shall pay for.
+ * Matrix products by oneDNN, in bf16 and of large matrices, in a shared object of their own. The
+ * cpu backend opens it only for AMP=bf16 or a wide model, because loading oneDNN takes 26 ms.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** c [rows,columns] = a [rows,inner] · b [inner,columns], row-major; a transposed matrix lies there as its transpose does. */
+/** c [rows,columns] = a [rows,inner] · b [inner,columns], row-major; a transposed factor is stored
+ *  as its transpose. */
 typedef struct Product {
-    bool a_transposed, b_transposed; /**< what lies there is the transpose */
-    bool bias;                       /**< [columns], added to each row */
-    bool accumulate;                 /**< added to c */
-    int64_t rows, columns, inner;    /**< of c; inner is what is summed over */
+    bool a_transposed, b_transposed; /**< stored as its transpose */
+    bool bias;                       /**< bias [columns] is added to each row */
+    bool accumulate;                 /**< the product is added to c */
+    int64_t rows, columns, inner;    /**< of c; the product sums over inner */
     int threads;                     /**< that the product may use */
 } Product;
 
-/** What the processor has for bf16. */
+/** How well the processor supports bf16. */
 typedef enum Bf16Support {
-    BF16_NONE, /**< oneDNN cannot multiply it here */
-    BF16_SLOW, /**< no instructions for it: oneDNN imitates them */
+    BF16_NONE, /**< oneDNN cannot multiply in bf16 here */
+    BF16_SLOW, /**< no instructions for it: oneDNN emulates them */
     BF16_FAST, /**< AVX-512 BF16, AMX or the like */
 } Bf16Support;
 
-/** c [rows,columns] = a · b + factor · c, row-major, in single precision. Flags 'T': what lies there is the transpose; 'N'. Steps
- *  lead from row to row of what lies there. With as many threads as OpenMP would take; one in a parallel region. */
+/** c [rows,columns] = a · b + factor · c, row-major, in single precision. A flag is 'T' if the
+ *  matrix is stored as its transpose, otherwise 'N'. Steps are distances between stored rows. Uses
+ *  as many threads as OpenMP would; one in a parallel region. */
 typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
                             const float *a, int64_t a_step, const float *b, int64_t b_step,
                             float factor, float *c, int64_t c_step);
 
-/** What the shared object gives. */
+/** The functions of the shared object. */
 typedef struct OneDnn {
     char version[16]; /**< "2.6.3" */
-    /** Has this processor instructions for bf16 (FAST), others that oneDNN imitates them with (SLOW), or neither? To be called first. */
+    /** Call this first. Reports whether this processor has instructions for bf16 (FAST), others
+     *  with which oneDNN emulates them (SLOW), or neither. */
     Bf16Support (*start)(void);
-    /** a and b hold bf16 numbers, bias and c single precision. What oneDNN prepares is kept for products of other sizes. */
+    /** a and b are in bf16, bias and c in single precision. Keeps what oneDNN prepares for each
+     *  size. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
-    /** Is oneDNN's single precision better than a BLAS for large matrices here? */
+    /** Is oneDNN faster here than a BLAS for large matrices in single precision? */
     bool (*has_avx512)(void);
     SingleMultiply *multiply_single; /**< products in single precision */
 } OneDnn;
 
-/** The name of the OneDnn in the shared object, which is ONEDNN_FILE (see the Makefile). */
+/** The name of the OneDnn in the shared object ONEDNN_FILE (see the Makefile). */
 #define ONEDNN_SYMBOL "balise_onednn"

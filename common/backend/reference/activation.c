@@ -1,4 +1,4 @@
-/* GELU and dropout, as they are defined. */
+/* GELU and dropout, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -57,7 +57,7 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
         }
 }
 
-/** Element (row, column) after dropout: x divided by what is kept on average, or 0. */
+/** Element (row, column) after dropout: x divided by the probability of being kept, or 0. */
 static real dropped(int64_t columns, double probability, const uint32_t *kept, int64_t row,
                     int64_t column, real x)
 {

@@ -1,6 +1,6 @@
 /** @file
- * What the reference kernels compute with: the rounding of each result and the order of each sum (see
- * rounding.h).
+ * The arithmetic of the reference kernels: how each result is rounded and in which order each sum
+ * is taken (see rounding.h).
  */
 #pragma once
 
@@ -9,28 +9,31 @@
 
 #include "base/real.h"
 
-/** Process-wide, as no kernel takes it as an argument: the judge switches it around whole runs. */
+/** Process-wide, because kernels do not take it as an argument: the judge sets it for whole
+ *  runs. */
 extern bool reference_rounds;
 
-/** x, as the precision at hand keeps it. Of two floats, + - * / and sqrt in double rounded to float are what
- * single precision gives: 53 bits are more than twice 24. */
+/** Rounds x to the current precision. For + - * / and sqrt of two floats, computing in double and
+ * rounding to float gives the single-precision result: 53 bits are more than twice 24. */
 static inline real rounded(real x)
 {
     return reference_rounds ? (real)(float)x : x;
 }
 
-/** y, of exp, erf or log, as a library for single precision may have it: up to a unit in the last place off (GNU C Library manual, "Errors in
- * Math Functions"), by how much depends on y and on the run. */
+/** y = exp, erf or log of something, as a single-precision library might return it: up to one unit
+ * in the last place off (GNU C Library manual, "Errors in Math Functions"), depending on y and on
+ * the run. */
 real reference_inexact(real y);
 
-/** The order of a reduction's `count` terms: a walk through 0..count-1 by a stride coprime to it. */
+/** The order in which a reduction adds its `count` terms: a walk through 0..count-1 by a stride
+ *  coprime to it. */
 typedef struct Order {
-    /** how many terms, the first one's index, from one to the next (below count) */
+    /** number of terms, first index, stride (below count) */
     int64_t count, first, stride;
-    bool fused; /**< a product is added to the sum with one rounding, as by fma() */
+    bool fused; /**< a product is added with one rounding, as by fma() */
 } Order;
 
-/** 0, 1, 2, ... in exact mode; a fresh permutation with each call otherwise, fused or not. */
+/** Returns 0, 1, 2, ... in exact mode; otherwise a new permutation for each call, fused or not. */
 Order reference_order(int64_t count);
 
 /** The index after `i`: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) */
@@ -49,12 +52,12 @@ static inline real plus_product(Order order, real sum, real a, real b)
 /** sum over i of a[i·a_stride] · b[i·b_stride]. */
 real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, int64_t b_stride);
 
-/** Rows of numbers that are multiplied: number i of row r is at[r * next + i * step]. */
+/** Rows of numbers to multiply: number i of row r is at[r * next + i * step]. */
 typedef struct Factor {
     const real *at;           /**< number 0 of row 0 */
-    int64_t rows, next, step; /**< how many rows; from row to row; from number to number */
+    int64_t rows, next, step; /**< number of rows; distance of rows; distance of numbers */
 } Factor;
 
-/** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a or b. A processor that
- * multiplies and adds with one rounding does so here. */
+/** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a
+ * or b. Emulates a processor that multiplies and adds with one rounding if the order is fused. */
 void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next);

@@ -1,9 +1,9 @@
-/* What the reference backend is, and can do. */
+/* What the reference backend is and supports. */
 #include "backend/reference/rounding.h"
 
 bool backend_check(Problem *problem)
 {
-    return true; /* plain loops run alike everywhere */
+    return true; /* plain loops run everywhere alike */
 }
 
 const char *backend_description(void)
@@ -13,17 +13,17 @@ const char *backend_description(void)
 
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
-    /* plain loops can do either */
+    /* Plain loops can do both. */
     reference_set_products(precision);
     return true;
 }
 
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room)
 {
-    /* each product rounds its own */
+    /* Each product rounds its own matrices. */
 }
 
 void backend_set_threads(int threads)
 {
-    /* always one: the definition is sequential */
+    /* Always one thread: the definition is sequential. */
 }

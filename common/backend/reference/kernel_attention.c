@@ -1,10 +1,10 @@
-/* Attention of a head at a time, as it is defined. */
+/* Attention, one head at a time, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-/** scores [S,S] = factor q k^T of one head, whose rows lie `width` numbers apart. */
+/** scores [S,S] = factor q k^T of one head, whose rows are `width` numbers apart. */
 static void scores_of(const AttentionShape *shape, const real *q, const real *k, real *scores)
 {
     const int64_t positions = shape->positions, width = shape->heads * shape->head_size;
@@ -14,14 +14,15 @@ static void scores_of(const AttentionShape *shape, const real *q, const real *k,
         scores[i] = rounded(rounded(shape->factor) * scores[i]);
 }
 
-/** The highest of one row of scores over the keys that `mask` does not hide, and the sum of exp(score - highest). */
+/** The largest of a row of scores over the keys that `mask` shows, and the sum of exp(score -
+ *  highest). */
 static void measure_row(Order order, const int32_t *mask, const real *scores, real *highest,
                         real *sum)
 {
     *highest = -INFINITY;
     *sum = 0;
     for (int64_t j = 0; j < order.count; j++)
-        if (mask[j] && !(scores[j] <= *highest || isnan(*highest))) /* NaN stays */
+        if (mask[j] && !(scores[j] <= *highest || isnan(*highest))) /* NaN stays NaN */
             *highest = scores[j];
     for (int64_t n = 0, j = order.first; n < order.count; n++, j = order_next(order, j))
         if (mask[j])
@@ -63,8 +64,8 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         }
 }
 
-/** ds [S,S], the gradient of the scores q k^T of one head: factor p (dp - sum of dp p over the row), dp = dy
- * v^T. dy and v lie `width` numbers apart from row to row. */
+/** ds [S,S], the gradient of one head's scores q k^T: factor p (dp - sum of dp p over the row),
+ * with dp = dy v^T. Rows of dy and v are `width` numbers apart. */
 static void scores_backward(const AttentionShape *shape, const real *dy, const real *v,
                             const real *probabilities, real *ds)
 {

@@ -1,4 +1,4 @@
-/* y = x W^T and its gradients, of matrices that are rounded as AMP has it. */
+/* y = x W^T and its gradients, with matrices rounded as AMP requires. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@ void reference_set_products(Precision precision)
     products = precision;
 }
 
-/** The numbers that a product multiplies: how many bits are significant, the smallest exponent of a normal one (the highest bit
- *  stands for 1/2), and from where on they are infinite. */
+/** The number format of a product's matrices: the number of significant bits, the smallest exponent
+ *  of a normal number (the highest bit stands for 1/2), and from where on numbers are infinite. */
 typedef struct Numbers {
     int bits, lowest;
     double infinite;
 } Numbers;
 
-/** The nearest of them, ties to even. */
+/** Rounds to the nearest number of the format, ties to even. */
 static real nearest(real x)
 {
     static const Numbers numbers[] = {[BF16] = {8, -125, 0x1p128}, [FP16] = {11, -13, 0x1p16}};
@@ -33,7 +33,7 @@ static real nearest(real x)
     return fabs(near) < of->infinite ? (real)near : copysign(INFINITY, x);
 }
 
-/** The matrices that a product multiplies: its arguments, or copies of them that are rounded. */
+/** The matrices of a product: its arguments, or rounded copies of them. */
 typedef struct Taken {
     const real *a, *b;
     real *copies; /**< to be freed */
@@ -64,7 +64,7 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
             y[r * out + o] = rounded(y[r * out + o] + bias[o]);
 }
 
-/* y, or y added to what is there. */
+/* Writes y, or adds it to what is there. */
 static void set_or_add(Order order, Factor a, Factor b, real *y, bool accumulate)
 {
     real *sums = accumulate ? malloc((size_t)(a.rows * b.rows) * sizeof *sums + 1) : y;

@@ -1,10 +1,11 @@
-/* Products of matrices whose sums are taken in a given order. */
+/* Matrix products with a given order of each sum. */
 #include "backend/reference/arithmetic.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A sum has to wait for its last addition: a tile of ROWS by COLUMNS sums goes on meanwhile. */
+/* Each sum must wait for its last addition; meanwhile the other sums of a ROWS by COLUMNS tile
+ * continue. */
 enum { ROWS = 4, COLUMNS = 8 };
 
 static int64_t tiles_of(int64_t rows, int64_t high)

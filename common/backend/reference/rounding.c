@@ -1,4 +1,4 @@
-/* Rounding like single precision, in orders that are drawn. */
+/* Emulates single precision, in drawn orders. */
 #include "backend/reference/rounding.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ real reference_inexact(real y)
     if (!reference_rounds)
         return y;
     memcpy(&bits, &y, sizeof bits);
-    bits = (bits ^ seed) * 0x9E3779B97F4A7C15u; /* mixes as a step of splitmix64 does */
+    bits = (bits ^ seed) * 0x9E3779B97F4A7C15u; /* mixes like a step of splitmix64 */
     bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
     bits = (bits ^ bits >> 27) * 0x94D049BB133111EBu;
     const double off = (double)(bits >> 11) * 0x1p-52 - 1; /* from -1 to 1 */
@@ -48,7 +48,7 @@ Order reference_order(int64_t count)
     Order order = {count, drawn.word[0] % count, 1 + drawn.word[1] % (count - 1),
                    drawn.word[2] & 1};
     while (greatest_common_divisor(count, order.stride) != 1)
-        order.stride++; /* ends at count - 1, which is coprime to count */
+        order.stride++; /* ends at count - 1 at the latest, which is coprime to count */
     return order;
 }
 

@@ -1,18 +1,19 @@
 /** @file
- * The rounding mode of the reference backend, with which the judge measures what an error of rounding may
- * amount to.
+ * The rounding mode of the reference backend. The judge uses it to measure the largest plausible
+ * rounding error.
  */
 #pragma once
 
 #include "backend/backend.h"
 
-/** From now on every kernel computes as single precision would: each product, sum and result is rounded to
- * float, and each reduction (dot products, row and column sums, the rows added to one table row) is summed in
- * an order of its own, drawn from `order_seed` anew for each call of a kernel. Whether products are rounded
- * before they are added is drawn, too: a sum of two products that cancel has no other order, but a processor
- * that fuses rounds one of them alone. Arguments are taken to hold floats already.
- *  @param order_seed 0 for exact double precision in the order of the index, which is the default */
+/** From now on every kernel computes as in single precision: it rounds each product, sum and result
+ * to float, and takes each reduction (dot products, row and column sums, the rows added to one
+ * table row) in an order drawn from `order_seed` for that call. It also draws whether products are
+ * rounded before they are added: a sum of two cancelling products has no other order, but a
+ * processor with fused multiply-add rounds only one of them. Arguments must already hold floats.
+ *  @param order_seed 0, the default, for exact double precision in index order */
 void reference_round_like_fp32(uint64_t order_seed);
 
-/** What backend_set_products does here; under a name of its own for tests that link the cpu backend too. */
+/** This backend's backend_set_products(), under its own name for tests that also link the cpu
+ *  backend. */
 void reference_set_products(Precision precision);

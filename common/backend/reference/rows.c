@@ -1,4 +1,4 @@
-/* Layer norm and cross entropy, which go row by row, as they are defined. */
+/* Layer norm and cross entropy, row by row, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -60,7 +60,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
             dweight[c] = plus_product(by_row, dweight[c], dy[r * columns + c], normed);
             dbias[c] = rounded(dbias[c] + dy[r * columns + c]);
         }
-    for (int64_t r = 0; r < rows; r++) /* last, since dx may lie over dy */
+    for (int64_t r = 0; r < rows; r++) /* last, because dx may overwrite dy */
         row_backward(by_column, dy + r * columns, x + r * columns, weight, mean[r], rstd[r],
                      dx + r * columns, accumulate);
 }

@@ -1,4 +1,4 @@
-/* Operations on each number by itself, rows of a table, and the steps of the optimisers, as they are defined. */
+/* Element-wise operations, table rows, and the optimisers' steps, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"

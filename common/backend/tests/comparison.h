@@ -1,7 +1,7 @@
 /** @file
- * Runs a kernel of the backend at hand and its definition on the same numbers, and compares them. The tolerance
- * is measured on the case itself: 8 times the largest error of three emulations in single precision, each
- * with its own order of summation, and half a unit in the last place of the largest result.
+ * Runs a kernel and its definition on the same numbers, and compares them. The tolerance is
+ * measured on the case itself: 8 times the largest error of three emulations in single precision,
+ * each with its own order of summation, plus half a unit in the last place of the largest result.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "backend/tests/twin.h"
 
-/** Memory that the kernels reach, which have ended when their call returns, and the host too. */
+/** Memory that kernels and the host can access; every call waits for its kernel. */
 static inline void *tensor_memory(size_t bytes)
 {
     backend_wait_always(true);
@@ -32,23 +32,22 @@ static inline bool kernels_run_on_the_host(void)
     return backend_looks_for_zeros();
 }
 
-/** One tensor that a kernel reads or writes, twice. */
+/** A tensor that a kernel reads or writes, in both versions. */
 typedef struct Twin {
     int64_t count;
     float *start;   /**< before each run */
-    float *single;  /**< what the backend makes of it */
-    double *number; /**< what the reference makes of it in the run at hand */
-    double *exact;  /**< what it makes of it in double precision */
+    float *single;  /**< the backend's result */
+    double *number; /**< the reference's result in the current run */
+    double *exact;  /**< its result in double precision */
 } Twin;
 
 enum { TWINS = 10, NORMAL, UNIFORM, JUNK };
 
 typedef struct Comparison {
     const char *kernel;
-    int64_t rows, columns, inner; /**< the sizes of the kernel at hand */
+    int64_t rows, columns, inner; /**< the sizes of the current kernel */
     bool accumulate;
-    double
-        bound; /**< what the elementary functions in it may err by, where one number alone does not show it */
+    double bound; /**< the error of its elementary functions, if a single number does not show it */
     const int32_t *ids;
     const uint32_t *kept; /**< by dropout */
     const AttentionShape *shape;
@@ -56,7 +55,7 @@ typedef struct Comparison {
     int twin_count;
 } Comparison;
 
-/** Adds a tensor: normal numbers, uniform ones in [0, 1), or NaN for what the kernel has to write. */
+/** Adds a tensor: normal numbers, uniform ones in [0, 1), or NaN for a result. */
 static inline Twin *add_twin(Comparison *comparison, int64_t count, int content)
 {
     ck_assert_int_lt(comparison->twin_count, TWINS);
@@ -95,7 +94,7 @@ static inline void run(Comparison *comparison, Call *call, bool reference)
     call(comparison, reference);
 }
 
-/** The largest error of the emulations for one tensor; NaN of the exact result left out. */
+/** The largest error of the emulations for one tensor, ignoring NaN in the exact result. */
 static inline double emulation_error(const Twin *twin)
 {
     double error = 0;
@@ -155,13 +154,14 @@ static inline void compare(Comparison *comparison, Call *call)
     free_twins(comparison);
 }
 
-/** The sizes that every kernel is tried at: odd ones, the model's, and one that several threads share. */
+/** The sizes with which every kernel is tested: odd ones, the model's, and one that several threads
+ *  share. */
 static const int64_t ROWS[] = {1, 3, 17, 301};
 static const int64_t COLUMNS[] = {5, 1, 24, 36, 127, 128, 768};
 enum { ROW_SIZES = 4, COLUMN_SIZES = 7, SIZES = ROW_SIZES * COLUMN_SIZES };
 
-/** What gradients look like: the first position of each text alone, texts with padding behind, nothing, every other row, the
- *  last row alone. */
+/** Patterns of gradients: only the first position of each text, texts followed by padding, nothing,
+ *  every other row, only the last row. */
 enum { ZERO_PATTERNS = 5 };
 static inline bool is_in_use(int pattern, int64_t rows, int64_t positions, int64_t row)
 {
@@ -173,7 +173,7 @@ static inline bool is_in_use(int pattern, int64_t rows, int64_t positions, int64
                           : row == rows - 1;
 }
 
-/** Makes rows of a tensor zeros, some of them negative ones. */
+/** Sets rows of a tensor to zero, some of them to negative zero. */
 static inline void make_zeros(Twin *twin, int pattern, int64_t rows, int64_t positions)
 {
     const int64_t columns = twin->count / rows;
@@ -189,7 +189,7 @@ static inline Comparison comparison_of(const char *kernel, int size)
                         .columns = COLUMNS[size % COLUMN_SIZES]};
 }
 
-/* Fixtures: every kernel is tried with one thread and with two. */
+/* Fixtures: every kernel is tested with one thread and with two. */
 static inline void one_thread(void)
 {
     backend_set_threads(1);

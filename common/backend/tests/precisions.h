@@ -1,5 +1,5 @@
 /** @file
- * Products in one precision at a time, for tests that loop over those that there are.
+ * Sets the precision of products, for tests that loop over those that the backend has.
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 
 static Precision precision;
 
-/** Makes `precision` that of the products; where the backend has it not, that is a skip. */
+/** Makes `precision` that of products; if the backend does not have it, the test is skipped. */
 static inline bool choose(void)
 {
     Problem problem;

@@ -1,6 +1,6 @@
 /** @file
- * The calls of a linear layer's products, for the tests that compare them in each precision: weight [inner,columns] or its
- * transpose, and a bias where `accumulate`.
+ * Calls of a linear layer's products, for tests that compare them in each precision: weight
+ * [inner,columns] or its transpose, and a bias if `accumulate`.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ static inline void call_linear_backward_input(const Comparison *c, bool referenc
                                      t[2].single, c->accumulate);
 }
 
-/** The sizes are those of the result, a gradient. */
+/** The sizes are those of the result. */
 static inline void call_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -41,7 +41,8 @@ static inline void call_backward_weight(const Comparison *c, bool reference)
                                       t[2].single, c->accumulate);
 }
 
-/* What each product is called with: random numbers, and where a result is written, not added, junk before it. */
+/* The arguments of each product: random numbers; a result that is written, not added to, starts as
+ * junk. */
 
 static inline void compare_linear_forward(Comparison c)
 {

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# What the tests that need no GPU leave out.
+# Tests that need a real GPU.
 echo "skip - kernels, exchanges, labs and training on a real GPU: make test BACKEND=cuda runs them, where there is one"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# With the CUDA Toolkit: do the kernels compile without a warning for every GPU that it knows, and does what needs a GPU say so, once, where
-# there is none?
+# With the CUDA Toolkit: the kernels compile without a warning for every GPU that it supports;
+# without a GPU, whatever needs one reports that once.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd "$ROOT" || exit 2

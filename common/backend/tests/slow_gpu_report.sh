@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make gpu-report, on an emulated GPU and of a small model: it goes through, and has a line for each thing it measures.
+# make gpu-report on an emulated GPU with a small model: it completes, and has a line for each
+# measurement.
 set -uo pipefail
 cd "$ROOT" || exit 2
 unset MAKEFLAGS MAKELEVEL MFLAGS

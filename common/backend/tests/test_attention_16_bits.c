@@ -1,6 +1,7 @@
-/* Attention where products are in 16 bits, against its definition in double precision. Arguments have few significant bits, so that what
- * remains to be rounded are the exponents (or probabilities) and the gradient of the scores, by at most a unit roundoff each: the bounds are
- * sums of what is rounded, times that. Processors keep to single precision. */
+/* Attention with products in 16 bits, compared with its definition in double precision. Arguments
+ * have few significant bits, so only the exponentials (or probabilities) and the gradient of the
+ * scores are rounded, each by at most a unit roundoff: the bounds are sums of what is rounded,
+ * times that. CPUs stay in single precision. */
 #include "backend/tests/precisions.h"
 
 enum { SHAPES = 12, MASKS = 3, Q = 0, K, V, DY, ARGUMENTS };
@@ -78,7 +79,7 @@ static void run_kernels(Attention *a)
                               a->x[DY], a->dx[Q], a->dx[K], a->dx[V], a->work);
 }
 
-/* A sum of products, and of the sizes of those whose left factor is rounded. */
+/* A sum of products, and of the magnitudes of those whose left factor is rounded. */
 typedef struct Sum {
     double value, size;
 } Sum;
@@ -101,7 +102,7 @@ static void must_be(const char *name, const Attention *a, int64_t at, const floa
                   (double)single[at], sum.value, tolerance);
 }
 
-/* One head of one sample: where its position i, number d is in the matrices. */
+/* The offset of position i, number d of one head of one sample. */
 typedef struct Head {
     const Attention *a;
     int64_t sample, head;
@@ -186,7 +187,7 @@ START_TEST(attention_errs_by_a_unit_roundoff_of_what_is_rounded)
 }
 END_TEST
 
-/* Of queries of which nothing depends tiles are left out; that must not show. */
+/* Tiles of queries on which nothing depends are skipped; that must not show. */
 START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
 {
     if (!choose())
@@ -208,7 +209,7 @@ START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
 }
 END_TEST
 
-/* What products in 16 bits take of a number: a product with 1. */
+/* What 16-bit products make of a number: its product with 1. */
 static void round_all(float *x, int64_t count)
 {
     float *rounded = tensor_memory((size_t)(count + 1) * sizeof *x), *one = rounded + count;

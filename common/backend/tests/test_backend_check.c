@@ -1,5 +1,5 @@
-/* What the cpu backend says about the machine and the environment. The library reads the environment when it
- * is loaded, so the test starts itself anew. */
+/* The cpu backend's report on the machine and the environment. The library reads the environment
+ * when it is loaded, so the test restarts itself. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 static const char CHILD[] = "BALISE_TEST_BACKEND_CHILD";
 
-/* A child starts as a program does, prints what backend_check says, or "fine", and ends before Check gets to run anything. */
+/* A child starts like a program, prints backend_check's message, or "fine", and ends before Check
+ * runs anything. */
 __attribute__((constructor)) static void answer(int argc, char **argv)
 {
     (void)argc;
@@ -68,7 +69,7 @@ START_TEST(a_forced_slow_kernel_is_a_problem_with_a_hint)
 #ifdef __x86_64__
     char said[2048];
     if (!openblas_get_corename || !__builtin_cpu_supports("avx512f"))
-        return; /* nothing here is slower than what the machine can do */
+        return; /* nothing here is slower than the machine allows */
     ask("Haswell", said, sizeof said);
     ck_assert_msg(strstr(said, "OPENBLAS_CORETYPE=Haswell makes OpenBLAS use its Haswell kernels"),
                   "%s", said);

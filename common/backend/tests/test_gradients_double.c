@@ -1,5 +1,5 @@
-/* Each backward kernel of the reference backend against central differences of its forward kernel, and the
- * forward kernels against numbers of PyTorch. */
+/* Each backward kernel of the reference backend, compared with central differences of its forward
+ * kernel; and the forward kernels, compared with PyTorch's numbers. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static const Operation OPERATIONS[] = {
     {5, {35, 0, 0}, cross_entropy, cross_entropy_gradient},
 };
 
-/** The sum of dy y: its derivative by x is what backward should give. */
+/** The sum of dy y, whose derivative with respect to x backward should return. */
 static double weighted(const Operation *operation, double *const x[ARGUMENTS], const double *dy)
 {
     double y[MOST], sum = 0;
@@ -290,7 +290,7 @@ START_TEST(forward_gives_the_numbers_of_pytorch)
 }
 END_TEST
 
-/* The hidden key scores far more than the others, which must not lose them. */
+/* The hidden key scores far more than the others, which must still count. */
 START_TEST(attention_gives_the_numbers_of_pytorch)
 {
     const AttentionShape shape = {1, 3, 1, 2, 0.5};

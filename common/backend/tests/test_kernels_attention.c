@@ -17,7 +17,7 @@ static void call_forward(const Comparison *c, bool reference)
     }
 }
 
-/** Forward first: backward takes what it has kept. */
+/** Forward first: backward uses what it kept. */
 static void call_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -37,7 +37,7 @@ static void call_backward(const Comparison *c, bool reference)
     }
 }
 
-/* The last two are worked on in several tiles of queries. */
+/* The last two take several tiles of queries. */
 enum { SHAPES = 11, MASKS = 4, MOST_KEYS = 2048 };
 
 static AttentionShape shape_of(int i)
@@ -101,13 +101,13 @@ static Comparison backward_of(int i, AttentionShape *shape, int32_t *mask)
     return c;
 }
 
-/** Of q, k, v, y and their gradients: does number i belong to a key that is hidden? */
+/** Does number i of q, k, v, y or their gradients belong to a hidden key? */
 static bool is_hidden(const AttentionShape *shape, const int32_t *mask, int64_t i)
 {
     return !mask[i / (shape->heads * shape->head_size)];
 }
 
-/* Whatever they hold, and however high they score. */
+/* Whatever they contain, and however high their scores. */
 START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 {
     AttentionShape shape;

@@ -67,7 +67,7 @@ static void call_adamw_step(const Comparison *c, bool reference)
         kernel_adamw_step(t[0].count, t[0].single, t[1].single, t[2].single, t[3].single, &ADAMW);
 }
 
-/* The kernels above, with what their tensors hold before the call. */
+/* The kernels above, with the initial contents of their tensors. */
 static const struct {
     const char *name;
     Call *call;
@@ -108,7 +108,7 @@ START_TEST(nan_stays_nan_and_does_not_spread)
 }
 END_TEST
 
-/* Of more numbers than the blocks of a GPU have threads too; single precision would be off by a thousandth. */
+/* More numbers than a GPU's blocks have threads; single precision would be off by a thousandth. */
 START_TEST(the_sum_of_squares_is_summed_in_double_precision)
 {
     static const int64_t counts[] = {0, 1, 31, 1000, 300000};
@@ -177,8 +177,8 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* Of seven blocks, the last one short, one has a gradient in each step, one in the first only, one from the third on, one that
- * is no number at the end; the moments of the others are not to be read. */
+/* Of seven blocks, the last one short, one has a gradient in each step, one only in the first, one
+ * from the third on, one NaN at the end; the moments of the others must not be read. */
 START_TEST(adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits)
 {
     enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };
@@ -244,7 +244,7 @@ START_TEST(sgd_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* The parts of two threads are added to numbers that are not zero, so that the order of the parts shows. */
+/* The parts of two threads are added to nonzero numbers, so that the order of the parts matters. */
 START_TEST(many_runs_give_the_same_bits)
 {
     enum { WIDTH = 768, HEIGHT = 301, RUNS = 20 };

@@ -1,4 +1,4 @@
-/* Memory of tensors, and the host's view of it. */
+/* Memory of tensors, and host views of it. */
 #include "backend/host_view.h"
 #include "backend/tests/comparison.h"
 

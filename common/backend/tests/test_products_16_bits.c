@@ -1,4 +1,5 @@
-/* Matrix products in bf16, and on GPUs in fp16, against their definition: arguments rounded to it, all else in double precision. */
+/* Matrix products in bf16, and on GPUs in fp16, compared with their definition: arguments rounded,
+ * everything else in double precision. */
 #include <dirent.h>
 
 #include "backend/tests/products.h"
@@ -31,7 +32,7 @@ static void bf16_on_two_threads(void)
     precision = BF16;
 }
 
-/* Without oneDNN there is nothing to be tested on a processor. */
+/* On a CPU without oneDNN, there is nothing to test. */
 static bool choose(void)
 {
     Problem problem;
@@ -100,7 +101,7 @@ START_TEST(nan_and_infinity_come_out_as_such)
 }
 END_TEST
 
-/* What oneDNN's instructions take for zero is left out: numbers below 2^-126. */
+/* Leaves out numbers below 2^-126, which oneDNN's instructions treat as zero. */
 START_TEST(numbers_between_two_become_the_nearest_and_ties_the_even_one)
 {
     enum { BETWEEN = 12, COUNT = BETWEEN << 16 };
@@ -207,7 +208,7 @@ static int threads_of_this_process(void)
     return count;
 }
 
-/* In a process that has had no other threads yet. */
+/* In a process that had no other threads before. */
 START_TEST(a_rank_of_one_thread_stays_one)
 {
     const int before = threads_of_this_process();

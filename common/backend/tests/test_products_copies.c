@@ -1,5 +1,5 @@
-/* Products that follow each other: a matrix that was rounded for one of them is not rounded again for the next, unless it has changed. And
- * TF32, which rounds nothing by itself. */
+/* Consecutive products: a matrix rounded for one is not rounded again for the next unless it has
+ * changed. Also TF32, which rounds nothing itself. */
 #include "backend/tests/precisions.h"
 
 /* ---- copies outlive a product, but no change ---- */
@@ -63,7 +63,7 @@ static void change_by_the_host(float value)
         ones[i] = value;
 }
 
-/* By a pointer that it has, between two products. */
+/* Through a pointer, between two products. */
 static void change_where_kernels_wait(float value)
 {
     backend_wait_always(true);
@@ -80,7 +80,7 @@ static void change_by_a_product(float value)
     kernel_linear_forward(SIDE, SIDE, SIDE, source, weights, NULL, ones);
 }
 
-/* The last rows alone, which the product before has read. */
+/* Only the last rows, which the product before has read. */
 static void change_in_part(float value)
 {
     kernel_vector_fill(NUMBERS / 2, value, ones);
@@ -144,7 +144,7 @@ END_TEST
 
 /* ---- tf32 ---- */
 
-/* Each factor by 2^-10 at most, whether it is cut off or rounded. */
+/* Each factor by at most 2^-10, whether truncated or rounded. */
 START_TEST(tf32_errs_by_no_more_than_the_bits_that_it_leaves_out)
 {
     if (!choose())

@@ -1,4 +1,4 @@
-/* The rounding mode of the reference backend: what is rounded, and in which order sums are taken. */
+/* The reference backend's rounding mode: what it rounds, and in which order it sums. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ START_TEST(exact_mode_sums_in_the_order_of_the_index)
 }
 END_TEST
 
-/* A sum that no single precision gives: all 24 bits and one beyond. */
+/* A sum that single precision cannot represent: all 24 bits and one more. */
 START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 {
     const double x[] = {0x1p24, 1, 1}, ones[] = {1, 1, 1}, third = 1.0 / 3;
@@ -41,7 +41,8 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
-/* Two products that cancel but for the rounding of one: 1 + 2^-23 squared loses 2^-46, and 1 + 2^-22 nothing. */
+/* Two products that cancel except for one rounding: 1 + 2^-23 squared loses 2^-46, and 1 + 2^-22
+ * nothing. */
 START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
 {
     const double e = 0x1p-23, x[] = {1 + e, 1 + 2 * e}, w[] = {1 + e, -1};

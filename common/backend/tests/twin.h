@@ -1,7 +1,7 @@
 /** @file
- * The reference backend under other names, so that it stands in one program with the cpu backend: kernel_x of
- * its objects is renamed to reference_x after they are compiled. test_gradients_double.c holds these
- * declarations against backend.h.
+ * The reference backend under other names, for programs that also link the cpu backend: after
+ * compiling, kernel_x in its objects is renamed to reference_x. test_gradients_double.c checks
+ * these declarations against backend.h.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What went wrong is said in three lines. */
+/* Errors have three lines. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ START_TEST(outside_of_a_lab_there_is_no_line)
 }
 END_TEST
 
-/* Code in the section of the labs, as compile-lab.sh puts it there. */
+/* Code in the labs' section, where compile-lab.sh puts it. */
 __attribute__((section("balise_labs"), noinline)) static void *line_of_a_lab(void *(*word)(void))
 {
     void *address = word();  /* the line that is looked for */

@@ -1,4 +1,4 @@
-/* Every moment between the start and the last word belongs to one word. */
+/* All time between the start and the last span belongs to exactly one span. */
 #include <check.h>
 #include <string.h>
 #include <time.h>
@@ -61,7 +61,7 @@ START_TEST(the_time_since_the_last_word_belongs_to_the_next)
     double sum = spans[0].seconds[0] + spans[0].seconds[1] + spans[1].seconds[1];
     ck_assert_double_ge(sum, 0.010);
     ck_assert_double_le(
-        sum, all - idle + 1e-6); /* what differences of times since the machine's start round off */
+        sum, all - idle + 1e-6); /* rounding of differences of times since the machine's start */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* Whatever the ranks that saved held, any part of any parameter is read from their files: other degrees,
-   another dimension, uneven and empty parts. */
+/* Any part of any parameter can be read from the files of any set of ranks: other degrees, another
+   dimension, uneven and empty parts. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@ enum { RANKS = 4, PARAMETERS = 4 };
 
 static char folder[64];
 
-/* The number at an index of the undivided parameter. */
+/* The element at an index of the full parameter. */
 static real number_at(const SavedParameter *p, int state, int64_t index)
 {
     return (real)(index + 1000 * state + 100000 * p->shape.size[0]);
 }
 
-/* The part along `dim`, written down one number at a time. @return how many */
+/* The part along `dim`, one element at a time. @return how many */
 static int64_t part_of(const SavedParameter *p, int state, int dim, Range held, real *values)
 {
     int64_t inner = 1, count = 0;

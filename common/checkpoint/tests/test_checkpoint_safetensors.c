@@ -1,4 +1,4 @@
-/* Reading believes nothing that a file says: whatever is done to one, it is read rightly or refused. */
+/* Reading trusts nothing in a file: whatever is done to it, it is read correctly or rejected. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void write_bytes(const char *bytes, size_t length)
     fclose(file);
 }
 
-/* A file of this header and `bytes` of data. */
+/* A file with this header and `bytes` of data. */
 static void write_header(const char *header, size_t bytes)
 {
     char file[4096] = {0};

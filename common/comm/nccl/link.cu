@@ -1,4 +1,4 @@
-/* While the host waits: for what is on the device, and within NCCL. */
+/* Watches the device and NCCL while the host waits. */
 #include "comm/nccl/link.cuh"
 
 #include <atomic>
@@ -14,7 +14,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-static Link *links; /* all of this process: an error of one ends the run */
+static Link *links; /* all in this process: an error on one ends the run */
 
 static void check(const Link *link, ncclResult_t result)
 {
@@ -24,7 +24,7 @@ static void check(const Link *link, ncclResult_t result)
                link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }
 
-static const double usual_patience = 600; /* seconds; by itself NCCL waits for ever */
+static const double usual_patience = 600; /* seconds; NCCL itself would wait forever */
 
 static double patience(void)
 {
@@ -32,7 +32,7 @@ static double patience(void)
     return set && atof(set) > 0 ? atof(set) : usual_patience;
 }
 
-/* By this thread or by that which looks on: whoever is first speaks. */
+/* Called by this thread or the watching one; the first to find an error reports it. */
 [[noreturn]] static void waited_in_vain(const Link *link, double waited, const char *where)
 {
     static std::atomic_flag said = ATOMIC_FLAG_INIT;
@@ -44,17 +44,17 @@ static double patience(void)
         link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }
 
-/* A thread looks on where the host cannot look; it calls nothing of CUDA itself, whose locks may be taken then. Within NCCL: joining, splitting and the first exchanges of a group wait for the others before
- * they return. And where it has put so much behind an exchange that the stream takes no more. */
-static const Link
-    *latest; /* that something was called on; written by the host's thread, under inside.one */
+/* A thread that watches while the host cannot: within NCCL, where joining, splitting and a group's
+ * first operations wait for other ranks before they return; and when the stream is so full behind
+ * an operation that it accepts no more. It must not call CUDA, whose locks may be held. */
+static const Link *latest; /* the last link used; written by the host's thread under inside.one */
 static struct {
     std::mutex one;
-    const Link *link; /* that a call has not returned on yet, or NULL */
+    const Link *link; /* the link on which a call has not returned yet, or NULL */
     std::chrono::steady_clock::time_point since;
 } inside;
 
-/* On the device: an error that came up there, in whatever group; or a wait that takes too long. */
+/* On the device: an error of any group, or a wait that takes too long. */
 static void look(bool begins)
 {
     static double since;
@@ -82,7 +82,7 @@ static void look_inside(void)
         waited_in_vain(inside.link, waited, _(" within NCCL"));
 }
 
-/* In a call of CUDA: what is put on a stream that works, and takes no more, waits. */
+/* In a CUDA call: a full stream makes it wait. */
 static void look_at_calls(void)
 {
     const double waited = device_call_seconds();
@@ -108,7 +108,7 @@ static void note_inside(const Link *link)
     inside.since = std::chrono::steady_clock::now();
 }
 
-/* Once a process. */
+/* Once per process. */
 static void begin(void)
 {
     static bool begun;
@@ -116,7 +116,7 @@ static void begin(void)
         return;
     begun = true;
     device_look_while_waiting(look);
-    sigset_t all, before; /* signals are the program's thread's */
+    sigset_t all, before; /* signals are for the program's thread */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread(look_on).detach();

@@ -1,5 +1,6 @@
-/* Groups through NCCL, one rank a GPU. What is waited for goes on the kernels' stream, what is started on a stream beside it; events
- * order the two, and the host waits for neither. Where ranks share a GPU, which NCCL refuses, a group goes through MPI. */
+/* Groups over NCCL, with one rank per GPU. Operations that are waited for run on the kernels'
+ * stream, started ones on a second stream. Events order the two; the host waits for neither. NCCL
+ * does not support ranks that share a GPU; such a group uses MPI. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,7 @@
 #error "NCCL is older than 2.18 and has no ncclCommSplit. HINT: a newer one, or TRANSPORT=mpi"
 #endif
 
-/* ---- exchanges ------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------ */
 
 static void nccl_all_reduce(Group *group, const real *x, real *result, int64_t count)
 {
@@ -26,7 +27,8 @@ static void nccl_all_reduce(Group *group, const real *x, real *result, int64_t c
         });
 }
 
-/* NCCL joins along the first dimension: the blocks of all ranks in turn. Along another one their rows are put side by side then. */
+/* NCCL joins along the first dimension: the ranks' blocks in turn. For another dimension, their
+ * rows are then interleaved. */
 static void nccl_all_gather(Group *group, const real *x, real *result, int64_t rows,
                             int64_t columns)
 {
@@ -89,9 +91,9 @@ static void nccl_receive(Group *group, real *x, int64_t count, int from)
         });
 }
 
-/* ---- what is started --------------------------------------------------------------------------------------- */
+/* ---- started operations ---------------------------------------------------------------------------------- */
 
-/* Those that have been waited for are kept, with their events, for the sums of the next step. */
+/* Completed requests are kept, with their events, for the next step's sums. */
 typedef struct NcclRequest {
     CommRequest request;
     cudaEvent_t done;
@@ -127,7 +129,8 @@ static cudaStream_t side_stream(void)
     return side;
 }
 
-/* From here on `later` runs after what is on `earlier` now, whatever the one event is used for then. */
+/* Work added to `later` from now on runs after the current work on `earlier`. The event may then be
+ * reused. */
 static void order(cudaStream_t earlier, cudaStream_t later)
 {
     static cudaEvent_t event;
@@ -163,7 +166,7 @@ static void nccl_wait(CommRequest *request)
 
 static void nccl_poke(Group *group)
 {
-    /* NCCL moves by itself */
+    /* NCCL progresses by itself */
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------- */
@@ -182,7 +185,7 @@ static const Transport over_nccl = {
     nccl_all_reduce, nccl_all_gather,       nccl_reduce_scatter, nccl_broadcast, nccl_send,
     nccl_receive,    nccl_all_reduce_start, nccl_wait,           nccl_poke,      nccl_leave};
 
-/* The library that is loaded may be another one than that of the header. */
+/* The loaded library may differ from the header's version. */
 static int check_version(void)
 {
     int version = 0;
@@ -197,13 +200,14 @@ static int check_version(void)
     return version;
 }
 
-/* A GPU among those of all machines. */
+/* A GPU's identifier, among all machines. */
 typedef struct Place {
     char gpu[16];
     bool ready;
 } Place;
 
-/* How many GPUs the ranks of the group have among them; 0 where one of them has none, of which whoever asked for the group tells. */
+/* The number of GPUs that the group's ranks have together; 0 if a rank has none, which the caller
+ * reports. */
 static int gpus_of(const Group *group)
 {
     Problem problem;
@@ -236,7 +240,7 @@ static ncclComm_t begin_communicator(Link *link)
     return comm;
 }
 
-/* Of the first group, the world, by its rank 0. */
+/* For the first group, the world; created by its rank 0. */
 static void describe(const Group *group, const Group *parent, const char *what)
 {
     static bool said;
@@ -249,7 +253,7 @@ void transport_join(Group *group, Group *parent, int color, int key)
 {
     const bool split = parent && parent->transport == &over_nccl;
     char text[128];
-    /* Not the parts of a group that goes through MPI: ranks of several of them share a GPU. */
+    /* Not for parts of a group that uses MPI: ranks of several of them may share a GPU. */
     const int gpus = split ? group->size : parent ? 0 : gpus_of(group);
     if (gpus < group->size) {
         group->transport = &over_mpi;
@@ -266,10 +270,11 @@ void transport_join(Group *group, Group *parent, int color, int key)
     link->group = group;
     link->last = split ? "split" : "joining";
     const int version = check_version();
-    /* Tensor- and data-parallel groups work on two streams: on the device, too, in the host's order, which is one on all ranks (NCCL 2.26; one
-     * before has the order of the events alone). */
+    /* Tensor- and data-parallel groups use two streams. On the device too, they run in the host's
+     * order, which is the same on all ranks (NCCL 2.26; older versions have only the events'
+     * order). */
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
-    backend_wait(); /* a communicator is not split while it works */
+    backend_wait(); /* a communicator must be idle when it is split */
     if (split)
         link_ask(link, [&] {
             return ncclCommSplit(((Link *)parent->link)->comm, color, key, &link->comm, NULL);

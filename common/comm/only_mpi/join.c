@@ -1,4 +1,4 @@
-/* All groups go through MPI. */
+/* All groups use MPI. */
 #include "comm/comm_parts.h"
 
 void transport_join(Group *group, Group *parent, int color, int key)

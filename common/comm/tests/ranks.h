@@ -1,8 +1,8 @@
 /** @file
- * MPI around the tests of a program that runs on several ranks; and the groups of 1, 2, 3 and 4 of its ranks.
+ * Sets up MPI for tests on several ranks, and groups of 1, 2, 3 and 4 of them.
  *
- * Each rank runs every test, and all of a group call the same collectives: a test checks after it has
- * exchanged.
+ * Each rank runs every test, and all ranks of a group call the same collectives: a test
+ * communicates first, then checks.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ static inline void ranks_down(void)
     MPI_Finalize();
 }
 
-/** The ranks below `size` are one group, the others another: those of 4 ranks have every size. */
+/** The ranks below `size` form one group, the others another: with 4 ranks, every size occurs. */
 static inline Group *group_of_first(int size)
 {
     return group_split(world, group_rank(world) < size ? 0 : 1, group_rank(world));

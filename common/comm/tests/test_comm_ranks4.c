@@ -1,5 +1,5 @@
-/* What groups of 1, 2, 3 and 4 ranks exchange, on integers, so that every sum is exact; and what they count.
- * Two groups work at once: the first _i ranks and the others. */
+/* Communication in groups of 1, 2, 3 and 4 ranks, with integers, so that every sum is exact; and
+ * its counters. Two groups work at once: the first _i ranks and the others. */
 #include <stdlib.h>
 
 #include "backend/backend.h"

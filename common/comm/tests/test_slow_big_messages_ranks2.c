@@ -1,4 +1,4 @@
-/* Messages of more than 2^31 bytes, between two ranks. Skipped where memory is short. */
+/* Messages of more than 2^31 bytes between two ranks. Skipped if there is not enough memory. */
 #include <stdio.h>
 #include <stdlib.h>
 

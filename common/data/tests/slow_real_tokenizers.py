@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""build/tokenize gives the ids of Hugging Face's BertWordPieceTokenizer: on real reviews, and on all of Unicode.
+"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and on
+all of Unicode.
 
-Hugging Face's package comes from PyPI into an environment of its own below the build folder.
+Hugging Face's package comes from PyPI, into its own environment below the build folder.
 """
 
 import csv

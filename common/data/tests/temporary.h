@@ -1,5 +1,5 @@
 /** @file
- * A folder for each test, removed after it, and the files that a test writes there.
+ * A folder for each test, removed afterwards, and files in it.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ static inline void folder_down(void)
     remove_all(folder);
 }
 
-/** The path of `name` in the folder; the last sixteen are valid. */
+/** The path of `name` in the folder; the last sixteen results stay valid. */
 static inline char *path_of(const char *name)
 {
     static char paths[16][256];

@@ -1,4 +1,4 @@
-/* Batches hold the rows that they were filled with. */
+/* Batches contain the rows with which they were filled. */
 #include "balise.h"
 #include "tests/run_for_tests.h"
 #include "data/data.h"

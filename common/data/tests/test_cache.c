@@ -1,4 +1,4 @@
-/* The token cache: made once, opened by many, made anew where it is damaged. */
+/* The token cache: made once, opened by many, made again if damaged. */
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -44,7 +44,7 @@ static void assert_right(const ReviewSet *set)
     ck_assert_mem_eq(set->ids, ids, sizeof ids);
 }
 
-/* How many files the cache folder has; `name` gets the last one's path. */
+/* The number of files in the cache folder; `name` gets the last one's path. */
 static int cache_files(char *name)
 {
     int count = 0;

@@ -1,4 +1,4 @@
-/* Reviews in CSV: what is read, and what is refused. */
+/* Reviews in CSV: what is read, and what is rejected. */
 #include "data/internal.h"
 #include "temporary.h"
 

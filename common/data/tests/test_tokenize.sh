@@ -1,5 +1,5 @@
 #!/bin/sh
-# build/tokenize on the committed vocabulary, and on input that it must refuse.
+# build/tokenize on the committed vocabulary, and on input that it must reject.
 set -u
 vocabulary=$ROOT/data/reviews/vocab.txt
 folder=$(mktemp -d)

@@ -1,4 +1,4 @@
-/* ColWiseLinear on one rank is a plain linear layer: what the judge compares balise 2 with. */
+/* ColWiseLinear on one rank: a plain linear layer, with which the judge compares balise 2. */
 #include "balise.h"
 
 struct ColWiseLinear {

@@ -1,4 +1,5 @@
-/* Provider of slot attention before balise 4, and of the serial stack: every head on every rank. */
+/* Attention with every head on every rank: for the slot `attention` before balise 4, and for the
+ * serial stack. */
 #include <math.h>
 
 #include "balise.h"

@@ -1,4 +1,5 @@
-/* Provider of slot embedding before balise 3, and of the serial stack: the whole table on every rank. */
+/* An embedding with the full table on every rank: for the slot `embedding` before balise 3, and for
+ * the serial stack. */
 #include "balise.h"
 
 struct Embedding {

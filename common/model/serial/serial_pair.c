@@ -1,4 +1,4 @@
-/* ColRowLinearPair on one rank is two plain linear layers: what the judge compares balise 6 with. */
+/* ColRowLinearPair on one rank: two plain linear layers, with which the judge compares balise 6. */
 #include "balise.h"
 
 struct ColRowLinearPair {

@@ -1,6 +1,7 @@
-/* Prints what the serial BERT computes, for torch_model.py to compare with PyTorch: its parameters, a batch, the logits, the
- * loss, every gradient, and the weights after a step of SGD and after three of AdamW; and the operations that the model does not
- * use as they are. A tensor is two lines: its name and sizes; its numbers.
+/* Prints the serial BERT's results for torch_model.py to compare with PyTorch: its parameters, a
+ * batch, the logits, the loss, every gradient, and the weights after a step of SGD and after three
+ * of AdamW; and the operations that the model does not use in that form. A tensor is two lines: its
+ * name and sizes; its numbers.
  *
  * dump-model VOCABULARY HIDDEN LAYERS HEADS CLASSES POSITIONS B S */
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void print_parameters(Run *run, const char *prefix, bool gradients)
         print_tensor(prefix, p->name, gradients ? p->value->gradient : p->value);
 }
 
-/* A whole number in first..end-1, the same in every run. */
+/* An integer in first..end-1, the same in every run. */
 static int32_t draw(const char *name, int64_t index, int first, int end)
 {
     return first +
@@ -62,7 +63,7 @@ static Tensor *ids_of(Run *run, const char *name, Shape shape, int end)
     return x;
 }
 
-/* Sample b has some tokens, one at least, and padding after them. */
+/* Sample b has at least one token, and padding after its tokens. */
 static Tensor *mask_of(Run *run)
 {
     Tensor *x = tape_tensor(run->tape, INT32, SHAPE(run->batch, run->positions), whole());
@@ -75,7 +76,7 @@ static Tensor *mask_of(Run *run)
     return x;
 }
 
-/* One forward and backward pass; prints what comes out if `prints`. */
+/* One forward and backward pass; prints the results if `prints`. */
 static void pass(Run *run, bool prints)
 {
     tape_reset(run->tape, (TapeBatch){.training = true});
@@ -152,7 +153,7 @@ static void print_words(Run *run)
                    normal(run, "norm.x1", SHAPE(h)), normal(run, "norm.x2", SHAPE(h))};
     print_word(run, "norm", layer_norm_with(n[0], n[1], n[2], 1e-5), 3, n);
     Tensor *g[] = {normal(run, "gelu.x0", SHAPE(run->batch, 3 * h))};
-    scale(g[0], 3); /* so that the flat ends are there too */
+    scale(g[0], 3); /* so that the flat ends are covered too */
     print_tensor("operations/", "gelu.x0", g[0]);
     print_word(run, "gelu", gelu(g[0]), 1, g);
 }

@@ -1,5 +1,5 @@
 /** @file
- * A pool, a mesh, and a model on one of its ranks: for the tests of models.
+ * A pool, a mesh, and a model on one of its ranks, for tests of models.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Parameters: every layout starts from the same numbers. */
+/* Parameters start from the same numbers at every layout. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ typedef struct Cut {
     int dim;
 } Cut;
 
-/* Rows and columns, even and uneven, and a part that is empty; rank 1, 2 and 3. */
+/* Splits by rows and columns, even and uneven, and an empty part; for ranks 1, 2 and 3. */
 static const Cut CUTS[] = {{SHAPE(12, 5), 0},   {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},
                            {SHAPE(3, 13), 1},   {SHAPE(2, 7), 0},    {SHAPE(7, 2), 1},
                            {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2}, {SHAPE(10), 0},
@@ -25,7 +25,7 @@ static Tensor *only_parameter(Model *model, const Cut *cut, Placement placement,
     return x;
 }
 
-/* The element of `all` that element `i` of the part stands for, by counting through the part's coordinates.
+/* The element of `all` that corresponds to element `i` of the part, by counting coordinates.
  */
 static real in_whole(const Tensor *all, const Tensor *part_held, int dim, int64_t begin, int64_t i)
 {

@@ -1,4 +1,4 @@
-/* Parameters by name and in arenas, and the model that is made of them. */
+/* Parameters by name and in arenas, and the complete model. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The serial BERT against the same model made of PyTorch's layers.
+"""Compares the serial BERT with the same model made of PyTorch's layers.
 
-dump-model prints its parameters, a batch and what it computes. PyTorch computes the same in double precision. The program
-in double precision must agree to 1e-10 of the largest number; that in single precision within 8 times the largest error
-that PyTorch itself makes in single precision, in three runs whose weights are moved by a unit in the last place.
+dump-model prints its parameters, a batch and its results. PyTorch computes the same in double
+precision. The program in double precision must agree to 1e-10 of the largest number; in single
+precision, to 8 times the largest error that PyTorch itself makes in single precision, in three runs
+whose weights are moved by a unit in the last place.
 """
 import os
 import subprocess

@@ -1,4 +1,4 @@
-/* The gradient scaler: what one rank finds is decided on both. */
+/* The gradient scaler: what one rank finds decides for both. */
 #include <math.h>
 
 #include "comm/tests/ranks.h"

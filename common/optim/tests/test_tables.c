@@ -1,4 +1,4 @@
-/* AdamW and the gradient of a large table, of which few rows have one. */
+/* AdamW and the gradient of a large table in which few rows have one. */
 #include <check.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ Suite *suite(void);
 enum { ROWS = 40, COLUMNS = 48, COUNT = ROWS * COLUMNS, IDS = 3 };
 
 static Model *model;
-static Tensor *before, *table; /* `before` makes the table begin within a block */
+static Tensor *before, *table; /* `before` makes the table begin inside a block */
 static Tape *tape;
 static Optimizer *optimizer;
 
@@ -34,7 +34,7 @@ static void stop(void)
     pool_down();
 }
 
-/** The gradient of a pass in which row ids[i] is looked up, and dy is i + 1. */
+/** The gradient of a pass that looks up row ids[i], with dy = i + 1. */
 static void look_up(const int32_t ids[IDS])
 {
     static const int64_t samples[IDS];
@@ -71,7 +71,7 @@ START_TEST(a_step_leaves_nothing_of_its_gradient_to_the_next)
 }
 END_TEST
 
-/* As a sum over replicas does it, whose rows are others. */
+/* Like a sum over replicas that used other rows. */
 START_TEST(nor_of_what_others_added_to_it)
 {
     for (int step = 0; step < 4; step++) {

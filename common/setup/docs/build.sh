@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs of calls and includes
-# build.sh --lacks         names what is missing for it
-# build.sh --headers       names the headers in it
+# build.sh --lacks         prints what is missing for that
+# build.sh --headers       prints the headers in it
 #
-# Whatever has no comment, and whatever Doxygen warns of, is an error. The site is made beside and renamed when all is well.
+# A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
+# it is complete.
 set -euo pipefail
 cd -- "${BASH_SOURCE[0]%/*}/../../.."
 export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 here=common/setup/docs
 
-# Of the programs and files that the site needs, those that are not there.
+# The programs and files that the site needs and that are missing.
 lacks() {
     local name
     for name in doxygen dot tred latex dvips gs pdf2svg; do type -P "$name" > /dev/null || echo "$name"; done
@@ -38,12 +39,12 @@ sources() {
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort
 }
 
-# Texts that are pages; a link to another text becomes its words alone.
+# Texts that are pages; a link to any other text is reduced to its words.
 pages() {
     echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
 }
 
-# Which room includes what of which, but what follows from others.
+# Which room includes which, without what follows from others.
 draw_rooms() {
     local room other
     {
@@ -61,7 +62,7 @@ draw_rooms() {
         "$(head -1 "$work/rooms.err")"
 }
 
-# run_doxygen NAME SETTING...: runs it with more settings; what it warns of is in $work/NAME.warnings.
+# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in $work/NAME.warnings.
 run_doxygen() {
     local name=$1
     shift
@@ -71,7 +72,7 @@ run_doxygen() {
     } > "$work/$name.doxyfile"
     rm -rf "${work:?}/$name"
     mkdir "$work/$name"
-    # A TeX without newunicodechar.sty finds ours: no formula has such a character.
+    # A TeX without newunicodechar.sty finds ours: no formula contains such a character.
     TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
         give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" \
             "see $work/$name.log and $work/$name.warnings"
@@ -85,7 +86,7 @@ must_say_what_they_are() {
         'a header begins with /** @file and, on the next line, what it is about' "$header:1"
 }
 
-# Programs that are never linked with each other could call two types alike; Doxygen would make one of them.
+# Programs that are never linked together could give two types the same name; Doxygen would merge them.
 must_have_names_of_their_own() {
     local name both
     name=$(headers | xargs sed -nE 's/^\} ([A-Z][A-Za-z]*);$/\1/p; s/^struct ([A-Z][A-Za-z]*) \{/\1/p' | sort | uniq -d | head -1)
@@ -139,11 +140,11 @@ main() {
     run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') ${read//$'\n'/ }" \
         "${settings[@]}"
     must_not_warn site
-    # A name is a link to all that is said of it.
-    # A parameter that is called as some function is has nothing to do with it.
+    # A name links to its description.
+    # A parameter with the name of a function must not link to it.
     find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
         -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
-    # What the search has found is a page within the page, with a sheet of its own.
+    # Search results are a page within the page, with their own style sheet.
     cat $here/style.css >> "$work/site/html/search/search.css"
     rm -rf "$build/docs.old"
     [[ ! -e $build/docs ]] || mv "$build/docs" "$build/docs.old"

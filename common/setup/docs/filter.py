@@ -1,13 +1,17 @@
 #!/usr/bin/python3
-"""What Doxygen reads in a file's place (INPUT_FILTER): filter.py FILE prints it, line for line, so that warnings name the lines of the file.
+"""filter.py FILE: Doxygen's INPUT_FILTER. Prints what Doxygen reads in the file's place, line for
+line, so that warnings have the file's line numbers.
 
-A source gives its functions, for the graphs of calls. A header is put into the group of its room, its headings become headings of the group's page, and of `int a, b; /**< text */` each name gets the text.
-A text of a lab or of a folder becomes a page, and links between such texts become links between pages."""
+A source gives its functions, for call graphs. A header goes into the group of its room, its
+headings become headings of the group's page, and in `int a, b; /**< text */` each name gets the
+text. A text of a lab or of a folder becomes a page, and links between such texts become links
+between pages.
+"""
 import os
 import re
 import sys
 
-# By the beginning of a header's path; the first that fits. The groups are described in pages/groups.dox.
+# By the prefix of a header's path; the first match counts. pages/groups.dox describes the groups.
 GROUPS = [
     ("common/balise", "functions"),
     ("common/backend/cpu/", "backend_cpu"),
@@ -26,12 +30,12 @@ SEVERAL = re.compile(rf"^([ \t]*)((?:(?:extern|const|struct|_Atomic) )*\w+) ({NA
 ABOVE = re.compile(r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*$", re.S)
 ALONE = re.compile(r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\n)?^(enum \{ \w+ = [^,{}]*(?:\{0\}[^,{}]*)?) \};(?:\s*/\*\*<(.*?)\*/)?", re.M | re.S)
 
-# What build.sh has found: names of types, of which many are English words too.
+# Names of types, found by build.sh; many are English words too.
 TYPES = set(os.environ.get("DOCS_TYPES", "").split())
 PAGES = os.environ.get("DOCS_PAGES", "").split()
 FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
 VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
-# A word at the beginning of a sentence is capital by that, and no type: Doxygen would make a link of it.
+# A capitalised word at the start of a sentence is not a type: Doxygen would link it.
 SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
                       r"([A-Z][A-Za-z]*)(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
 
@@ -81,7 +85,7 @@ UNION = re.compile(r"^( +)(/\*\*(?:(?!\*/).)*\*/)?(\s*)union \{\n(.*?)\n\1\} (\w
 
 
 def flatten_union(found):
-    """The fields of a union within a struct, as fields of that: Doxygen writes links to them that lead nowhere."""
+    """Makes the fields of a union in a struct fields of the struct: Doxygen's links to them would lead nowhere."""
     _, above, space, fields, name = found.groups()
     said = f" {in_one_line(above[3:-2])}" if above else ""
     return "\n" * ((above or "").count("\n") + space.count("\n") + 1) + re.sub(r"/\*\*< *(.*?) *\*/", rf"/**< in the union `{name}`: \1.{said} */", fields) + "\n"
@@ -108,12 +112,12 @@ def header(path, text):
 
 
 def only_calls(text):
-    """A variable that is called as a function of some header is has nothing to do with it."""
+    """A variable with the name of a function must not link to it."""
     return VARIABLE.sub(lambda found: ("own_" if found.group(0) in FUNCTIONS else "") + found.group(0), text)
 
 
 def source(text):
-    """Functions alone: what types a source has are its own, and would be mixed up with those of the headers."""
+    """Keeps only functions: a source's own types would be confused with those of headers."""
     kept, inside = [], False
     for line in text.split("\n"):
         begins = re.match(r"(typedef |static )*(const )?(struct|union|enum)\b[^()=;]*\{", line)
@@ -121,7 +125,7 @@ def source(text):
         inside = (inside or begins) and not re.match(r".*\}[^{}]*;", line)
         kept.append("" if drop else line)
     text = "\n".join(kept)
-    # A static function has the name of a function of some header now and then.
+    # Some static functions have the name of a function in a header.
     own = set(re.findall(r"^(?:[A-Z_]+ )?static [^=;{}#]*?(\w+)\(", text, re.M))
     return only_calls(re.sub(r"\b[a-z_]\w*\b", lambda found: ("own_" if found.group(0) in own else "") + found.group(0), text))
 

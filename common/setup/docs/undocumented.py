@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What has no comment: undocumented.py XML prints a line for each type, field, function, macro and enumerator in Doxygen's XML (of EXTRACT_ALL) that
-has none, as FILE:LINE: KIND NAME, and at the end on stderr how many have one. Exit status 1 if any has not."""
+"""undocumented.py XML: finds symbols without a comment. Prints FILE:LINE: KIND NAME for each type,
+field, function, macro and enumerator in Doxygen's XML (with EXTRACT_ALL) that has none; prints on
+stderr how many have one. Exit status 1 if any has none."""
 import glob
 import os
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The reference: the order of the rooms. With ALL=1, in slow_docs.sh: what make docs makes, that all of it is there and leads somewhere, that it
-gives nothing away, and what it says when a comment is missing or something else is wrong."""
+"""The reference: the order of the rooms. With ALL=1, from slow_docs.sh: make docs makes everything,
+links lead somewhere, no solution is revealed, and a missing comment or another defect is reported."""
 import glob
 import html
 import html.parser

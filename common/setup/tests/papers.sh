@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What lies beside the code: the top level is as agreed, and what editors and other machines read of the kit is true.
+# The files beside the code: the top level is as agreed, and files for editors and other tools are
+# correct.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd "$ROOT" || exit 2

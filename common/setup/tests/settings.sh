@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What stands behind make NAME=... is a setting, and what is in the way of every command is said once.
+# make NAME=... accepts only settings, and each command reports once what prevents it.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"

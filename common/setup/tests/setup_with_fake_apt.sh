@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# setup.sh on machines that lack something. The package manager, sudo and id are fakes, and so is the list of
-# packages; slow_bare_machine.sh does the same with the real ones.
+# setup.sh on machines that lack something, with a fake package manager, sudo, id and list of
+# packages; slow_bare_machine.sh uses the real ones.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}

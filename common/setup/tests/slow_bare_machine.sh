@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `make setup` on a bare machine: a Debian of the smallest kind, made by debootstrap, with make and this kit in it.
-# With BARE_FULL=1 also `make demo`. BARE_MIRROR names another Debian server than the one apt uses here.
+# `make setup` on a bare machine: a minimal Debian, made by debootstrap, with make and this kit.
+# With BARE_FULL=1 also `make demo`. BARE_MIRROR selects another Debian server than apt's.
 #
-# Everything runs in namespaces of its own. When their first process dies, the kernel ends all others and undoes the
-# mounts, so nothing stays behind, however this script ends.
+# Everything runs in its own namespaces. When their first process dies, the kernel ends all others
+# and undoes the mounts, so nothing stays behind, however this script ends.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}

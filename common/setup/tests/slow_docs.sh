@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# What make docs makes, and what it says of each thing that can be wrong in headers and texts.
+# What make docs makes, and its message for each defect in headers and texts.
 ALL=1 exec "$(dirname "$0")/docs.py"

@@ -1,4 +1,4 @@
-/* Buffers come and go, and are counted. */
+/* Buffers are handed out, returned and counted. */
 #include <check.h>
 #include <math.h>
 
@@ -103,7 +103,7 @@ START_TEST(the_peak_is_that_of_the_highest_total)
     Buffer *a = pool_get(pool, 640, ACTIVATIONS), *b = pool_get(pool, 1280, ACTIVATIONS);
     buffer_release(a);
     buffer_release(b);
-    Buffer *gradients = pool_get(pool, 1280, GRADIENTS); /* lower than the peak: it is not in it */
+    Buffer *gradients = pool_get(pool, 1280, GRADIENTS); /* lower than the peak: not part of it */
     PoolUse use = pool_use(pool);
     ck_assert_int_eq(use.peak_total, 8320);
     ck_assert_int_eq(use.peak[WEIGHTS], 6400);

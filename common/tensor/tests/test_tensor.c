@@ -1,4 +1,4 @@
-/* Shapes, placements and their texts. */
+/* Shapes, placements and their text forms. */
 #include <check.h>
 #include <string.h>
 
@@ -74,7 +74,8 @@ START_TEST(placements_are_equal_when_kind_and_cut_are)
 }
 END_TEST
 
-/* What torch.chunk(torch.arange(size), parts) gives; where it gives fewer parts, the last ones are empty. */
+/* Like torch.chunk(torch.arange(size), parts); if that gives fewer parts, the last ones here are
+ * empty. */
 static const struct Cut {
     int64_t size;
     int parts;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""AMP=bf16 learns as AMP=off does, at every layout, and rounds nothing but the matrices of products. How far apart losses may be
-is measured: 8 times the largest deviation of bf16 runs whose initial weights are moved by one unit in the last place, which
-changes what is rounded up and what down."""
+"""AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. How far
+losses may differ is measured: 8 times the largest deviation of bf16 runs whose initial weights are
+moved by one unit in the last place, which changes the direction of roundings."""
 import os
 import struct
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a step sends is what the formulas say, to the byte, and replicas need no more memory than one."""
+"""A step sends what the formulas say, to the byte, and replicas need no more memory than one."""
 import os
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A run that resumes from a checkpoint goes on as if it had never ended: bit by bit at the same layout, up to rounding at
-another (as much of it as layouts.py allows)."""
+"""A run that resumes from a checkpoint continues as if it had never stopped: bit for bit at the
+same layout, up to rounding at another (within the limits of layouts.py)."""
 import os
 import signal
 import subprocess

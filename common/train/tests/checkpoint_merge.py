@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""checkpoint merge gives the undivided weights in one file that Python's safetensors reads.
+"""checkpoint merge writes the full weights to one file that Python's safetensors can read.
 
-The package comes from PyPI into an environment of its own below the build folder.
+The package comes from PyPI, into its own environment below the build folder.
 """
 import hashlib
 import json

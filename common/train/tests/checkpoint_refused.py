@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A checkpoint that is damaged or another model's, and a folder that cannot be written, end a run before its first step
-with one error and exit status 2; nothing on the disk is changed by it."""
+"""A damaged checkpoint, one of another model, or a folder that cannot be written ends a run before
+its first step, with one error and exit status 2, and without changing anything on disk."""
 import fcntl
 import json
 import math

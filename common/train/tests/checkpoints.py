@@ -1,4 +1,4 @@
-"""Runs with checkpoints, and files of checkpoints as Python reads them, for the tests beside this file."""
+"""Runs with checkpoints, and a Python reader for their files, for the tests beside this file."""
 import json
 import os
 import struct

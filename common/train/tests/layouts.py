@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""One model, every layout: the loss of each step and the weights after the last one are at every tp x dp those of one rank, up
-to rounding. How much rounding may do is measured: 8 times the largest deviation of serial runs whose initial weights are moved
-by one unit in the last place."""
+"""One model, every layout: the loss of each step and the final weights at every tp x dp equal those
+of one rank, up to rounding. How much rounding may change is measured: 8 times the largest
+deviation of serial runs whose initial weights are moved by one unit in the last place."""
 import tempfile
 
 from layouts_apart import OPTIMISERS, SMALL, at_every_layout, deviation

@@ -1,4 +1,4 @@
-"""How far two runs are apart, and the runs of one model at every layout."""
+"""Runs one model at every layout, and measures how far two runs are apart."""
 import subprocess
 import tempfile
 

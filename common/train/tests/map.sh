@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# MAP=1 says where each rank sits, and a tensor-parallel group on several nodes is warned of. Nodes are host names here: each
-# rank has a name of its own, by a namespace.
+# MAP=1 prints where each rank runs, and warns about a tensor-parallel group on several nodes. Here
+# nodes are host names: a namespace gives each rank its own.
 set -uo pipefail
 cd "$ROOT" || exit 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,4 +1,5 @@
-"""What the tests of make bench and make model share: the commands' own modules, and sentences about what they print and refuse."""
+"""Shared by the tests of make bench and make model: the commands' own modules, and checks of what
+they print and reject."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make model: counts are those of the program, laws of the formulas hold, and the published weak scaling has its shape."""
+"""make model: its counts equal the program's, its formulas obey their laws, and the published weak
+scaling has the right shape."""
 import dataclasses
 import functools
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Training with the kernels of the cuda backend, on an emulated GPU whose memory the host cannot read, or with BACKEND=cuda on a real
-one: over MPI, and over NCCL with a GPU a rank. Losses and weights are those of the CPU, up to rounding, measured as layouts.py does."""
+"""Training with the cuda backend's kernels, on an emulated GPU whose memory the host cannot read
+or, with BACKEND=cuda, on a real one: over MPI, and over NCCL with one GPU per rank. Losses and
+weights equal those of the CPU, up to rounding, measured as in layouts.py."""
 import tempfile
 
 from layouts_apart import deviation, weights_apart

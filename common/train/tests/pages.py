@@ -1,4 +1,5 @@
-"""What a page must be, for the tests of pages: one file, and drawn without an error in a real browser, where there is one."""
+"""Checks for the tests of pages: a page is one file and, if there is a real browser, is drawn in it
+without an error."""
 import html.parser
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A profiler of GPUs is told what the kit is doing, in ranges of NVTX that lie within each other. On an emulated GPU with emulated ranges."""
+"""GPU profilers see the kit's work as nested NVTX ranges. On an emulated GPU with emulated ranges."""
 import os
 import tempfile
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a run prints and writes, and how it ends when it is asked to."""
+"""What a run prints and writes, and how it ends on request."""
 import json
 import os
 import signal

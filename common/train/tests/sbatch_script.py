@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What make sbatch asks Slurm for, on a Slurm of scripts: it takes any job, has two nodes of eight cores, and says that the job is done.
-slow_slurm_*.py do the same with a real one."""
+"""What make sbatch asks of Slurm, with a fake Slurm made of scripts: it accepts any job, has two
+nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
 import os
 import subprocess
 import tempfile

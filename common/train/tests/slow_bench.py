@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make bench: what it refuses, what SAVE keeps, what COMPARE calls a difference. No time is judged."""
+"""make bench: what it rejects, what SAVE stores, what COMPARE calls a difference. No times are
+checked."""
 import contextlib
 import functools
 import io

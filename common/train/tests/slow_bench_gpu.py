@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make bench BACKEND=cuda, on an emulated GPU and of a tiny model: what it measures, what it refuses. No time is judged."""
+"""make bench BACKEND=cuda, on an emulated GPU with a tiny model: what it measures, what it rejects.
+No times are checked."""
 import contextlib
 import functools
 import io

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A run killed with SIGKILL at random moments ten times, and resumed each time by the same command, ends with the loss
-curve of an undisturbed run."""
+"""A run that SIGKILL ends ten times at random moments, and that the same command resumes each time,
+ends with the loss curve of an undisturbed run."""
 import os
 import random
 import signal

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What a GPU, its driver or NCCL may lack is one error, said once, with a HINT and status 2; or a line, where the run goes on without. On an
-emulated GPU, of which the environment says what there is."""
+"""If a GPU, its driver or NCCL lacks something, that is one error, printed once, with a HINT and
+status 2; or a line, if the run can continue without. On an emulated GPU, whose properties are set
+in the environment."""
 import os
 
 import runs

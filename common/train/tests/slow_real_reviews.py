@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The main job on real input: tensor-parallel BERT on IMDb reviews (REAL_DATA), and BERT-Base's memory on one and two ranks."""
+"""The main task on real input: tensor-parallel BERT on IMDb reviews (REAL_DATA), and BERT-Base's
+memory on one and two ranks."""
 import os
 
 from runs import check, losses_of, metrics_of

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make doctor says whether Slurm is there, and whether srun and MPI know each other."""
+"""make doctor reports whether Slurm is available, and whether srun and MPI work together."""
 import os
 import re
 import tempfile

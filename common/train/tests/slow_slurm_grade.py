@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make grade ON=slurm: the verdicts of a node are those of this machine, as a job of its own and within an allocation."""
+"""make grade ON=slurm: a node gives the same verdicts as this machine, as its own job and within an
+allocation."""
 import contextlib
 import csv
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What cannot run on a cluster is one error with a HINT and exit status 2, and nothing is left in the queue."""
+"""What cannot run on a cluster is one error with a HINT and exit status 2, and nothing stays in the
+queue."""
 import os
 import re
 import tempfile

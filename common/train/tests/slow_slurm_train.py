@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""make sbatch on a real Slurm: two nodes train as this machine alone does; what ends a job early saves; what was asked to end by
-the clock goes back into the queue and on."""
+"""make sbatch on a real Slurm: two nodes train like this machine alone; a job that is ended early
+saves; one that reaches its time limit is requeued and continues."""
 import json
 import os
 import re

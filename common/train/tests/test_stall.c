@@ -1,4 +1,4 @@
-/* A run in which nothing moves says so, once. */
+/* A run without progress reports it once. */
 #include <check.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void listen_to_stderr(void)
     words = ends[0];
 }
 
-/* How many lines there are about it. */
+/* The number of lines about it. */
 static int lines_said(void)
 {
     int lines = 0;
@@ -35,7 +35,7 @@ static int lines_said(void)
     return lines;
 }
 
-/* A signal ends a sleep: what is left of it is slept, too. */
+/* A signal ends a sleep: sleeps for the rest, too. */
 static void spend(double seconds)
 {
     struct timespec time = {.tv_sec = (time_t)seconds,

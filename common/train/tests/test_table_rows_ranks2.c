@@ -1,4 +1,5 @@
-/* Of a large table the rows that some replica has used are summed, and the sum is that of all rows. */
+/* For a large table, only the rows that some replica has used are summed; the result is that of all
+ * rows. */
 #include <check.h>
 
 #include "comm/tests/ranks.h"
@@ -35,7 +36,7 @@ static real number_at(int rank, int row, int column)
     return (real)(rank * 1000 + row + column % 7 + 1);
 }
 
-/* Rows that this rank, or the other, gives a gradient to; some are both's. */
+/* Rows to which this rank, or the other, gives a gradient; some belong to both. */
 static bool gives(int rank, int row, int pattern)
 {
     return pattern == 0   ? row % 97 == 3 * rank || row == ROWS - 1

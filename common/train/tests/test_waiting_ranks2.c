@@ -1,4 +1,4 @@
-/* What a rank waited for the other is told from what their exchanges took. */
+/* How long a rank waited for the other follows from the durations of their exchanges. */
 #include <string.h>
 #include <time.h>
 
@@ -23,7 +23,7 @@ static const SpanTotal *find(const SpanTotal *spans, int count, const char *what
     return NULL;
 }
 
-/* One span called `what`; returns the seconds that the clock gave it. */
+/* A span called `what`; returns the seconds that the clock attributed to it. */
 static double exchange(const char *what, double milliseconds)
 {
     SpanTotal before[MAX_SPANS], after[MAX_SPANS];
@@ -63,7 +63,7 @@ START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
     exchange("linear", 4.0 * group_rank(world));
     double waited = waited_by_both(own);
     waiting_step(&mesh);
-    waiting_step(&mesh); /* of a step without any */
+    waiting_step(&mesh); /* in a step without any */
     spans_run(false);
     int count = spans_read(spans);
     ck_assert_int_eq(count, 3);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""make train TRACE= and REPORT=1: spans without gaps that add up to the steps, the same exchanges on all ranks of a group, memory below its peak,
-a page in one file that a real browser draws; what is refused."""
+"""make train TRACE= and REPORT=1: spans without gaps add up to the steps, all ranks of a group have
+the same exchanges, memory stays below its peak, and the page is one file that a real browser draws.
+Also what they reject."""
 import json
 import math
 import os

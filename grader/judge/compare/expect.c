@@ -1,4 +1,5 @@
-/* What must come out: the judge runs the scenario with the plain layers, or computes the expectation. */
+/* Computes expected entries: the judge runs the scenario with the plain layers, or calls the case's
+ * expectation. */
 #include "grader/judge/compare/expected.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"
 
-/* The plain layers make no mistakes: a function that ends the judge's own run is a defect of the kit. */
+/* The plain layers make no mistakes: if a function ends the judge's own run, the kit has a
+ * defect. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
@@ -30,7 +32,7 @@ void traffic_begin(Scenario *run)
 {
 }
 
-/* numbers: what may be sent for a table split by columns, calls, what may be sent for one split by rows. */
+/* numbers: budget for a table split by columns, calls, budget for a table split by rows. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
     const Lab *lab = lab_of(run->c.lab);
@@ -39,7 +41,7 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     double *numbers;
     by_rows.vocabulary = 1;
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
-    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* all of them are charged */
+    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* all are charged */
     numbers[0] = (double)(groups * sent(n, sizes).numbers);
     numbers[1] = (double)sent(n, sizes).calls;
     numbers[2] = (double)(groups * sent(n, &by_rows).numbers);

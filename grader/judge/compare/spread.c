@@ -1,6 +1,6 @@
-/* The exact run of a case, and how far runs in single precision lie from it. These are shared by two processes, the judge and a
- * second one that waits for it; the ranks have ended, so that both cores are free. What was computed once can be kept in files, for
- * other answers to the same cases. */
+/* The exact run of a case, and the distance of single-precision runs from it. Two processes share
+ * the runs: the judge, and a second one that waits for it. The ranks have ended, so both cores are
+ * free. Results can be stored in files, for other answers to the same cases. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct Desk {
 } Desk;
 
 static Desk *desk;
-/* What is said to the second process, and by it: a byte for each thing that is ready. */
+/* Messages between the two processes: one byte for each thing that is ready. */
 static int second = -1;
 static pid_t second_id;
 
@@ -84,7 +84,7 @@ void keep_expected(const char *folder)
     kept_in = folder;
 }
 
-/* A name for each question, by FNV-1a. */
+/* A name for each request, by FNV-1a. */
 static void name_kept(char path[600], const Case *c, int rank, int suspect, int rounded)
 {
     struct {
@@ -102,7 +102,7 @@ static void name_kept(char path[600], const Case *c, int rank, int suspect, int 
     snprintf(path, 600, "%.500s/%016llx", kept_in, (unsigned long long)sum);
 }
 
-/* Takes the stream from its file, and with it the spreads of the desk's entries. */
+/* Reads the stream from its file, and with it the spreads of its entries. */
 static bool take_kept(const char *path, Expected *e)
 {
     int64_t size = 0;
@@ -121,7 +121,7 @@ static bool take_kept(const char *path, Expected *e)
     return whole;
 }
 
-/* Others may look for the file meanwhile: it gets its name when it is whole. */
+/* Others may look for the file meanwhile, so it gets its name when it is complete. */
 static void keep(const char *path, const Expected *e)
 {
     char unfinished[620];
@@ -159,7 +159,7 @@ static void play_exactly(void)
     clear_spread(JUDGE);
 }
 
-/* Every second run, from `first` on. */
+/* Every second run, starting with `first`. */
 static void emulate(int worker, int first, bool exact_is_there)
 {
     static char *room;
@@ -220,11 +220,11 @@ static void compute_spread(const Case *c, int rank, int rounded)
     play_exactly();
     say();
     emulate(JUDGE, 2, true);
-    if (!hear()) /* it has been ended, or there never was one */
+    if (!hear()) /* it has ended, or never existed */
         emulate(SECOND, 1, true);
 }
 
-/* Rooms of streams that are no longer needed: their pages are there already. */
+/* Memory of streams no longer needed; its pages are already mapped. */
 static struct {
     char *base[32];
     int count;

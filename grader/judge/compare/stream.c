@@ -1,4 +1,4 @@
-/* The entries of a stream, one after the other. */
+/* The entries of a stream, in order. */
 #include <stdarg.h>
 
 #include "grader/judge/compare/expected.h"

@@ -1,4 +1,5 @@
-/* The operations of the plain layers, as the judge runs them: each makes the mistake of the suspect that is being run. */
+/* The plain layers' operations as the judge runs them: each commits the mistake of the current
+ * suspect. */
 #include <math.h>
 
 #include "grader/judge/compare/expected.h"
@@ -6,18 +7,18 @@
 
 enum { MOST_MADE = 8 };
 
-/* Operations take no context, so what they do wrong is said here while one suspect is run. */
+/* Operations take no context, so the current mistake is global. */
 static struct {
     int kind;
     const Case *c;
     bool gelu_due;
-    const char *dropout_due; /* its name, or NULL */
+    const char *dropout_due; /* the parameter's name, or NULL */
     double probability;
-    int sums;                  /* of residuals */
-    Tensor *normed;            /* what a norm made last */
+    int sums;                  /* number of residual sums */
+    Tensor *normed;            /* the last result of a norm */
     const LayerNorm *norm_due; /* it comes after the sum */
     const LayerNorm *norms[MOST_MADE];
-    Tensor *weights[MOST_MADE]; /* in the order of their making, and how many there are */
+    Tensor *weights[MOST_MADE]; /* in order of creation; their number */
     int norm_count, weight_count;
 } now = {.kind = NO_MISTAKE};
 
@@ -62,7 +63,7 @@ WRAPPED(Tensor *, parameter, Builder *b, const char *name, Shape shape, Placemen
 static float wrong_factor(float factor, int heads, int64_t hidden)
 {
     const float ranks = (float)now.c->tp;
-    const int64_t share = hidden / heads / now.c->tp; /* in integers, as a lab does it */
+    const int64_t share = hidden / heads / now.c->tp; /* integer division, as in a lab */
     const float wrong[MISTAKES] = {
         [FACTOR_HIDDEN] = 1 / sqrtf((float)hidden),
         [FACTOR_MISSING] = 1,
@@ -119,7 +120,8 @@ Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
     return __real_attention(q, k, v, mask, heads, factor);
 }
 
-/* The scenario itself uses gelu() once, on its input, outside of the layer: that one has no producer. */
+/* The scenario itself calls gelu() once, on its input, outside the layer: that input has no
+ * producer. */
 Tensor *__wrap_gelu(Tensor *x)
 {
     static const Activation *const wrong[MISTAKES] = {[ACTIVATION_RELU] = &relu,
@@ -151,7 +153,7 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* Of the layer made last, if that has one of this shape. */
+/* From the last layer made, if it has one of this shape. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;
@@ -208,7 +210,7 @@ LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
     return layer;
 }
 
-/* Its place among those that were made: a block makes norm1, then norm2. Or -1. */
+/* Its index among the norms made, since a block makes norm1, then norm2; or -1. */
 static int place_of(const LayerNorm *layer)
 {
     for (int i = 0; i < now.norm_count; i++)
@@ -234,7 +236,7 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     return now.normed = __real_layer_norm(layer, x);
 }
 
-/* The scenario adds x to what x was made of; the layer adds x to what it has computed. */
+/* The scenario adds x to its own origin; the layer adds x to what it computed. */
 Tensor *__wrap_add(Tensor *x, Tensor *y)
 {
     if (now.kind == NO_MISTAKE || !y->producer)

@@ -1,9 +1,9 @@
-/* What the wrong operations of suspects are made of. */
+/* The parts of the suspects' wrong operations. */
 #include "grader/judge/compare/wrong_operations.h"
 
 #include <math.h>
 
-/* What an operation needs to know backwards lies in a tensor that it keeps. */
+/* What an operation needs backward is kept in a tensor. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
 {
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2), whole());
@@ -49,7 +49,7 @@ Tensor *with_gradient_times(Tensor *x, double factor)
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
 /* As if each rank drew the mask of the first columns for its own.
- * @param kept [rows, words]: of the columns of one rank */
+ * @param kept [rows, words]: the mask of one rank's columns */
 static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
 {
     int64_t columns = shape_last(x->shape), mine = columns / ranks,
@@ -133,7 +133,7 @@ static double gelu_slope(double x)
 const Activation relu = {relu_value, relu_slope}, tanh_itself = {tanh, tanh_slope},
                  silu = {silu_value, silu_slope}, gelu_by_tanh = {gelu_value, gelu_slope};
 
-/* The slopes are kept, as numbers. */
+/* Keeps the slopes, as numbers. */
 static void activation_gradient(Node *node, Tensor *dy)
 {
     Tensor *dx = like(dy);
@@ -156,7 +156,7 @@ Tensor *activated(Tensor *x, const Activation *activation)
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* The sum of the positions from `first` on, times a factor: forwards from x, backwards into it. */
+/* The sum of the positions from `first` on, times a factor: forward from x, or backward into it. */
 static void pool_positions(Tensor *x, Tensor *y, int64_t first, double factor, bool back)
 {
     int64_t positions = x->shape.size[1], columns = x->shape.size[2];
@@ -201,7 +201,7 @@ Tensor *as_length(Tensor *mask)
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-/* Which column stands where column i should: the ranks-th ones in turn, or those of the first rank. */
+/* The column in the place of column i: every ranks-th one, or one of the first rank's. */
 static int64_t column_for(const Tensor *x, int64_t i, int ranks, bool dealt)
 {
     const int64_t columns = shape_last(x->shape), mine = columns / ranks, column = i % columns;

@@ -1,4 +1,4 @@
-/* Lab 11: what a wrong mean of gradients or a wrong sum of metrics most likely is. */
+/* Lab 11: explains a wrong mean of gradients or a wrong sum of metrics. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -20,7 +20,7 @@ bool other_bucket_is_right(const Evidence *e)
     return false;
 }
 
-/* By what the sums in this bucket were divided, or 0. */
+/* The number by which this bucket's sums were divided, or 0. */
 static double divisor_of(const Trial *t, Label bucket, double tolerance)
 {
     const Entry *want = find_entry(t->expected.all, VALUES, bucket),
@@ -56,7 +56,7 @@ static bool same(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* What the replicas bring: the mean of their mean losses, and this one's numbers. */
+/* What each replica contributes: the mean of the mean losses, and this replica's own numbers. */
 typedef struct Brought {
     double mean, own[3];
 } Brought;

@@ -1,21 +1,22 @@
-/* The rows that the replicas of lab 11 read, judged as sets by the semantics of PyTorch's DistributedSampler: which replica
- * reads a row, and in which order, is the sampler's to choose. */
+/* Judges the rows that lab 11's replicas read, as sets, by the semantics of PyTorch's
+ * DistributedSampler: the sampler chooses which replica reads a row, and in which order. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/replicas.h"
 
-/* Where the numbers of an entry stand: the returned length, for how many rows `mine` has room, the first of them. */
+/* The positions of numbers in an entry: the returned length, the capacity of `mine`, the first
+ * row. */
 enum { LENGTH, ROOM, MINE };
-enum { MOST_ROWS = 4096 }; /* of the data */
+enum { MOST_ROWS = 4096 }; /* in the data set */
 
-/* What the ranks have dealt in one call. */
+/* What the ranks dealt in one call. */
 typedef struct Dealt {
-    Deal deal;                  /* what was asked for */
-    const Entry *of[MAX_RANKS]; /* what each rank has given */
-    int times[MOST_ROWS];       /* how often each row is read, over the replicas */
-    int replicas[MOST_ROWS];    /* and by how many of them */
+    Deal deal;                  /* the request */
+    const Entry *of[MAX_RANKS]; /* the entry of each rank */
+    int times[MOST_ROWS];       /* how often each row is read, over all replicas */
+    int replicas[MOST_ROWS];    /* by how many of them */
 } Dealt;
 
 static int64_t length_of(const Entry *e)
@@ -37,7 +38,7 @@ static const char *reads_everything(const Trial *t, const Deal *deal, const Entr
     return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
 }
 
-/* Is what a rank has returned and written sound, whatever the rows? */
+/* Is what a rank returned and wrote valid, whichever the rows? */
 static const char *wrong_record(const Deal *deal, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);
@@ -49,7 +50,7 @@ static const char *wrong_record(const Deal *deal, const Entry *mine)
     return NULL;
 }
 
-/* With EVERY_ROW_ONCE some read less, whichever these are. */
+/* With EVERY_ROW_ONCE, some replicas read fewer rows, whichever these are. */
 static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *mine)
 {
     int64_t dp = replicas_of(t->c), length = length_of(mine),
@@ -65,7 +66,8 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
                    "rounded down; otherwise the last average waits for ever");
 }
 
-/* Written before the beginning or behind the end of `order` or `mine`. The sentence holds until the next is asked for. */
+/* Describes writes before the start or after the end of `order` or `mine`. Valid until the next
+ * call. */
 static const char *writes_outside(const Trial *t, const Deal *deal, int rank, What what)
 {
     static char text[320];
@@ -114,7 +116,7 @@ static const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* The order that a rank has filled in, or NULL where it did not use the room for it. */
+/* The order that a rank filled in, or NULL if it did not use the array for that. */
 static const double *order_of(const Trial *t, const Deal *deal, int rank)
 {
     char seen[MOST_ROWS] = {0};
@@ -129,13 +131,13 @@ static const double *order_of(const Trial *t, const Deal *deal, int rank)
     return numbers_of(entry);
 }
 
-/* PAD begins again at the start of the order: the k-th row of it is read once more for each time round. */
+/* PAD starts again at the beginning of the order: its k-th row is read once more in each round. */
 static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
     const double *order = order_of(t, &dealt->deal, 0);
     for (int64_t row = 0; !order && row < rows;
-         row++) /* whatever the order, no row comes two times more than another */
+         row++) /* whatever the order, no row appears two more times than another */
         if (dealt->times[row] < end / rows || dealt->times[row] > (end + rows - 1) / rows)
             return false;
     for (int64_t i = 0; order && i < rows; i++)
@@ -210,7 +212,7 @@ static bool find_dealt(const Trial *t, Dealt *dealt)
     return true;
 }
 
-/* ---- are the rows shuffled, and anew in each epoch? Only what chance cannot give is called wrong. */
+/* ---- are the rows shuffled, and differently in each epoch? Only what chance cannot produce is an error. */
 
 static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
 {
@@ -220,8 +222,8 @@ static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
     return true;
 }
 
-/* Rows that follow each other by the same stride, round and round, were turned and not shuffled: eight by chance are one in
- * millions. */
+/* Rows that follow each other with a constant stride, cyclically, were rotated, not shuffled: eight
+ * by chance are one in millions. */
 static const char *not_shuffled(const Dealt *dealt, int64_t least)
 {
     const double *mine = numbers_of(dealt->of[0]) + MINE;
@@ -235,7 +237,8 @@ static const char *not_shuffled(const Dealt *dealt, int64_t least)
     return _("the rows are not shuffled: each follows the one before by the same stride");
 }
 
-/* Beside an earlier epoch of the usual seed; a few rows may come in the same order by chance. */
+/* Compares with an earlier epoch of the usual seed. A few rows may have the same order by
+ * chance. */
 static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
 {
     const Deal *deal = &dealt->deal;
@@ -243,7 +246,7 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
     if (deal->rows < 12 || (deal->epoch <= epoch && !deal->seed && !deal->again) ||
         !find_dealt(t, &first))
         return NULL;
-    if (wrong_on_ranks(t, &first)) /* that is told already */
+    if (wrong_on_ranks(t, &first)) /* reported already */
         return NULL;
     bool same = are_same(t, dealt, &first);
     if (deal->again)
@@ -252,7 +255,7 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
                    : _("the same epoch gives different rows the second time: its rows must depend on seed and epoch only, not on anything kept between calls");
     if (!same)
         return NULL;
-    if (not_shuffled(dealt, 5)) /* what is turned comes round again */
+    if (not_shuffled(dealt, 5)) /* a rotated order wraps around */
         return not_shuffled(dealt, 5);
     return deal->epoch == 1 ? _("the order of the rows is the same in every epoch")
            : deal->epoch    ? _("the order of the rows is the same in several epochs")
@@ -270,8 +273,8 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* Of much data chance leaves little: half of all steps go up, a stride is seldom met again, and early rows come late as often as
- * early; what is allowed here is beyond five standard deviations. */
+/* For much data, chance is predictable: half of all steps go up, strides seldom repeat, and early
+ * rows come late as often as early. The limits here are beyond five standard deviations. */
 static const char *hardly_shuffled(const Dealt *dealt)
 {
     enum { MUCH = 100 };
@@ -293,12 +296,12 @@ static const char *hardly_shuffled(const Dealt *dealt)
         return _("the rows are not shuffled: they are read in the order of their numbers");
     if (most > length / 4)
         return _("the rows are not shuffled: most follow the one before by the same stride");
-    if (fabs(along) > (double)length / 24) /* half of what it is of sorted rows */
+    if (fabs(along) > (double)length / 24) /* half of that of sorted rows */
         return _("the rows are hardly shuffled: those with low numbers are read together");
     return NULL;
 }
 
-/* Which rows DROP leaves out follows from the epoch, as their order does. */
+/* Which rows DROP leaves out depends on the epoch, like their order. */
 static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
 {
     Deal deal;

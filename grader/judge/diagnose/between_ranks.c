@@ -1,10 +1,10 @@
-/* What ranks hold of one tensor, side by side. */
+/* Compares what ranks hold of the same tensor. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 
-/* A whole tensor as another rank has written it. */
+/* A whole tensor as another rank wrote it. */
 static const Entry *as_seen_by(const Evidence *e, int rank)
 {
     const Entry *entry = entry_of_rank(e->trial, rank, VALUES, e->want->label);
@@ -21,14 +21,15 @@ bool right_on_first_rank(const Evidence *e)
     return says(e, _("the result is right on the first rank only"));
 }
 
-/* This rank holds what it has brought itself. Does everybody hold that, or has another rank the right numbers? */
+/* This rank holds only what it contributed. Do all ranks, or does another rank have the right
+ * numbers? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
     const Members group = tp_group(c, e->trial->rank);
     int right_on = -1;
     bool everywhere = true;
-    if (e->zeros == e->count) /* the sum without zeros is the other rank's own */
+    if (e->zeros == e->count) /* without the zeros, the sum is the other rank's own contribution */
         return false;
     for (int k = 0; k < group.count; k++) {
         const int rank = group.first + k * group.stride;
@@ -55,7 +56,7 @@ static int64_t count_right(const double *is, const Evidence *e)
     return first;
 }
 
-/* Did a rank exchange fewer than all numbers, in one piece or in several, that end there? */
+/* Did a rank exchange fewer than all numbers, in one piece or several, up to this one? */
 static bool exchange_ends_at(const Evidence *e, int64_t end)
 {
     const Calls *calls = e->trial->outcome->calls;
@@ -68,7 +69,7 @@ static bool exchange_ends_at(const Evidence *e, int64_t end)
     return false;
 }
 
-/* Do all ranks hold the right numbers up to the same one, and from there on each its own? */
+/* Do all ranks hold the right numbers up to the same index, and from there on their own? */
 bool rest_is_not_shared(const Evidence *e)
 {
     enum { ENOUGH = 8 };
@@ -107,7 +108,8 @@ bool ranks_differ(const Evidence *e)
     return false;
 }
 
-/* Of a tensor that was joined along its last dimension: are the columns of some ranks right, and of others wrong? */
+/* For a tensor joined along its last dimension: are the columns of some ranks right, and those of
+ * others wrong? */
 bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;

@@ -1,9 +1,9 @@
-/* What each rank holds and sends: parameters, their initial values, traffic. */
+/* Checks what each rank holds and sends: parameters, initial values, traffic. */
 #include <math.h>
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Is the declared shape the undivided one with one dimension cut already? */
+/* Is the declared shape the full one with one dimension already divided? */
 static bool was_divided(const Entry *got, const Entry *want, int tp)
 {
     int divided = 0, other = 0;
@@ -19,17 +19,17 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
-    snprintf(
-        text, size, _("parameter %.63s is declared as %s, but undivided it is %s: %s"),
-        got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
-        divided && cut
-            ? _("it was divided twice: declare the undivided shape, and the placement divides it")
-        : divided ? _("all ranks hold the same numbers for their parts of it, so the assembled "
-                      "matrix repeats itself: declare the undivided shape and shard(dimension)")
-                  : _("its size does not match the arguments of the ..._new function"));
+    snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
+             got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
+             divided && cut
+                 ? _("it was divided twice: declare the full shape, and the placement divides it")
+             : divided
+                 ? _("all ranks hold the same numbers for their parts of it, so the assembled "
+                     "matrix repeats itself: declare the full shape and shard(dimension)")
+                 : _("its size does not match the arguments of the ..._new function"));
 }
 
-/* Nothing can be said of its numbers, and nothing of its part. */
+/* Nothing can be said about its numbers or its part. */
 static void fail_parameter(Trial *t, const char *why)
 {
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)
@@ -61,7 +61,7 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
          : cut == CUT_NOT && still_whole ? _(still_whole)
          : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
                               "distributed (%s)")
-                          : _("parameter %s is cut along the wrong dimension (%s)"),
+                          : _("parameter %s is split along the wrong dimension (%s)"),
          want->label.name, t->sizes);
     return true;
 }
@@ -74,7 +74,7 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
             continue;
         fail(t, INITIAL_VALUES, EXPLAINED,
              _("parameter %s has the initial value %.7g at element %lld on rank %d, expected %.7g: "
-               "initial values depend on the undivided parameter and its name, not on the layout "
+               "initial values depend on the full parameter and its name, not on the layout "
                "(%s)"),
              want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, t->sizes);
         return;
@@ -111,7 +111,7 @@ void parameter_missing(Trial *t, const Entry *want)
     fail_parameter(t, why);
 }
 
-/* The parameter of the layer after `last` that the reference has not, or NULL. */
+/* The next parameter after `last` that the layer has and the reference does not, or NULL. */
 static const Entry *strange_parameter(const Trial *t, const Entry *last)
 {
     while ((last = next_entry(t->outcome->wrote[t->rank], last)))
@@ -147,7 +147,7 @@ void look_for_more(Trial *t)
             left_over(t, entry);
 }
 
-/* Is anything exchanged in double precision? */
+/* Is anything sent in double precision? */
 static bool sends_doubles(const Trial *t)
 {
     for (int rank = 0; rank < t->c->world; rank++)
@@ -189,15 +189,17 @@ void compare_traffic(Trial *t, const Entry *want)
     for (int rank = 0; rank < t->c->world; rank++) {
         got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != 3)
-            return; /* the end of the case says why */
+            return; /* the end of the case gives the reason */
         sent += numbers_of(got)[0];
         calls = fmax(calls, numbers_of(got)[1]);
     }
     double usual = numbers_of(want)[1],
            allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
-    /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n - 1. */
+    /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n -
+     * 1 ranks. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
-    /* Charges are multiples of 1/n of a number, added up since the case began: what is less than half of one is rounding. */
+    /* Charges are multiples of 1/n of a number, accumulated since the case began: less than half a
+     * number is rounding. */
     double rounding = 0.5 / n;
     t->sends_too_little = t->sends_too_little || sent < allowed - rounding;
     if (!(sent <= allowed + padding + rounding)) {

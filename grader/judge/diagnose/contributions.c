@@ -1,4 +1,4 @@
-/* Labs 1, 9 and 11: how what came out is made of what the ranks have brought. */
+/* Labs 1, 9 and 11: determines how the result is composed of the ranks' contributions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,12 +9,12 @@
 
 typedef struct Brought {
     int ranks;
-    bool member[MAX_RANKS]; /* of those whose numbers are to be added */
-    double share;           /* what a member's numbers are to be multiplied with */
+    bool member[MAX_RANKS]; /* the ranks whose numbers are to be added */
+    double share;           /* the factor for a member's numbers */
     double *numbers[MAX_RANKS];
 } Brought;
 
-/* What the inputs are drawn by that this result is the sum of; false where it is none. */
+/* The key of the inputs that this result is the sum of; false if it is not a sum. */
 static bool inputs_of(const Entry *want, char key[KEY_SIZE])
 {
     if (want->check == GRADIENT) {
@@ -52,7 +52,7 @@ static bool find_brought(const Evidence *e, Brought *b)
     return true;
 }
 
-/* ---- another operation than the sum --------------------------------------------------------------------- */
+/* ---- an operation other than the sum --------------------------------------------------------------------- */
 
 static double product(double a, double b)
 {
@@ -91,7 +91,7 @@ static bool another_operation(const Evidence *e, const Brought *b)
     return false;
 }
 
-/* Two numbers in single precision lie where one in double precision was added; of that its upper half can be told. */
+/* A double that was added occupies two singles; its upper half can be recognised. */
 static bool added_as_doubles(const Evidence *e, const Brought *b)
 {
     int64_t explained = 0;
@@ -167,7 +167,7 @@ static bool added_as_integers(const Evidence *e, const Brought *b)
         e, _("the numbers were added as if they were integers: a tensor holds float (MPI_FLOAT)"));
 }
 
-/* ---- which contributions are in it ---------------------------------------------------------------------- */
+/* ---- which contributions it contains --------------------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t count)
 {
@@ -177,7 +177,7 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves equations whose matrix is symmetric and positive; false if they do not determine x. */
+/* Solves equations with a symmetric positive matrix; returns false if they do not determine x. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {
@@ -192,8 +192,8 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-/* How often the numbers of each rank are in what came out: by least squares, and only if that explains all of it. Of a
- * rank that brought zeros only it cannot be told: NAN. */
+/* How often each rank's numbers are in the result: by least squares, and only if that explains all
+ * of it. NAN for a rank that contributed only zeros. */
 static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
 {
     double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];
@@ -255,7 +255,7 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
-/* Every member is in it once, but for some that are missing or counted several times. */
+/* It contains each member once, except some that are missing or counted several times. */
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;

@@ -1,4 +1,4 @@
-/* Why a check failed, what its case was, and how that ended, when not by its last line. */
+/* Explains why a check failed when the case did not complete, describes the case and its end. */
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
@@ -51,7 +51,8 @@ const Problem *problem_of(const Entry *entry)
                : NULL;
 }
 
-/* The first function that refused its arguments, on any rank: that the others wait for this rank is what follows.
+/* The first function, on any rank, that rejected its arguments; other ranks waiting for that rank
+ *  is a consequence.
  */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {

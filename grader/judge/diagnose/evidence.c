@@ -24,7 +24,7 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
     return true;
 }
 
-/* Such a number goes through sums and products as it is, but for its sign. */
+/* Such a number passes unchanged through sums and products, except for its sign. */
 static bool is_under_way(double x)
 {
     const union {
@@ -54,7 +54,7 @@ bool not_a_number(const Evidence *e)
     return false;
 }
 
-/* What a layer was given is written down after its forward pass. */
+/* A layer's input is written after its forward pass. */
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
@@ -82,7 +82,7 @@ bool nothing_flowed_back(const Evidence *e)
                      "return values only; duplication, all_reduce and all_gather are on the tape"));
 }
 
-/* The constant that comes nearest to making one of the other, by least squares. */
+/* The factor that best turns one into the other, by least squares. */
 static double factor_between(const Evidence *e)
 {
     double both = 0, right = 0;
@@ -153,11 +153,11 @@ bool multiple(const Evidence *e)
     return false;
 }
 
-/* A constant that has no better name. */
+/* A factor without a better name. */
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (dropout_differs(e)) /* with little kept, a factor says nothing */
+    if (dropout_differs(e)) /* if little is kept, a factor means nothing */
         return false;
     if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))
@@ -220,7 +220,7 @@ bool of_another_rank(const Evidence *e)
 
 bool same_numbers_elsewhere(const Evidence *e)
 {
-    int64_t zeros = 0; /* more of them than there should be are no numbers in a wrong place */
+    int64_t zeros = 0; /* if there are more than there should be, they are not just misplaced */
     if (e->count < 4 || e->count > 4096)
         return false;
     for (int64_t i = 0; i < e->count; i++)
@@ -233,14 +233,14 @@ bool same_numbers_elsewhere(const Evidence *e)
             return false;
     }
     return says(e, _("the right numbers are all there but in the wrong places: check along which "
-                     "dimension the pieces are joined or cut, and in which order"));
+                     "dimension the pieces are joined or split, and in which order"));
 }
 
 bool nearly_right(const Evidence *e)
 {
     if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (e->lost == e->wrong) /* no rounding makes these */
+    if (e->lost == e->wrong) /* rounding does not produce these */
         return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
                          "part is missing"));
     if (e->extra == e->wrong)

@@ -1,47 +1,47 @@
 /** @file
- * Numbers that came out, beside those that should have: is the one a simple mistake made with the other?
+ * Compares a rank's numbers with the expected ones: does a simple mistake explain the difference?
  */
 #pragma once
 
 #include "grader/judge/diagnose/trial.h"
 
-/** A tensor of a case that came out wrong. */
+/** A wrong tensor of a case. */
 typedef struct Evidence {
-    Trial *trial;            /**< the case under judgement */
+    Trial *trial;            /**< the case being judged */
     const Case *c;           /**< the case */
-    const Entry *got, *want; /**< what the rank has written; what it should have */
-    const double *is;        /**< what came out, `count` numbers */
-    const double *right;     /**< what should have, the same part of it */
+    const Entry *got, *want; /**< the rank's entry; the expected entry */
+    const double *is;        /**< the rank's `count` numbers */
+    const double *right;     /**< the same part of the expected numbers */
     int64_t count;
-    double tolerance; /**< what an error of rounding may amount to */
+    double tolerance; /**< the largest error that rounding explains */
     char *text;       /**< for the sentence that names the cause */
     size_t size;      /**< bytes of it */
-    /* What one walk over the numbers shows: see look_over(). */
-    int64_t wrong, first_wrong; /**< how many are wrong; the first of them, or `count` */
-    int64_t zeros;              /**< that came out */
-    int64_t lost, extra;        /**< wrong ones that are zero; that should be zero */
-    double error;               /**< the largest */
-    double most_is, most_right; /**< the largest number that came out; that should have */
+    /* The results of one pass over the numbers: see look_over(). */
+    int64_t wrong, first_wrong; /**< number of wrong ones; index of the first, or `count` */
+    int64_t zeros;              /**< numbers that are zero */
+    int64_t lost, extra;        /**< wrong because zero; wrong because not zero */
+    double error;               /**< the largest error */
+    double most_is, most_right; /**< the largest number; the largest expected one */
 } Evidence;
 
 /** Is a[i] = factor * b[i] for all i, up to the tolerance? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 
-/** What went into the layer or operation that `want` is the output of; NULL where it is none. */
+/** The entry that went into the layer or operation with the output `want`, or NULL. */
 const Entry *input_of(const Evidence *e);
 
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
-/** Fills in what one walk over the numbers shows. */
+/** Fills in the results of one pass over the numbers. */
 void look_over(Evidence *e);
 
-/** Do these numbers, of the undivided tensor, give what came out? */
+/** Do these numbers of the full tensor produce the rank's? */
 bool gives(const Evidence *e, const double *whole);
 
 /** Writes the sentence to e->text. @return true */
 bool says(const Evidence *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Each looks for one kind of mistake, and says what it has found. */
+/** Looks for one kind of mistake; describes it if found. */
 typedef bool Finder(const Evidence *e);
 Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspected,
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
@@ -51,14 +51,14 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     brought_by_one, last_ones_wrong, not_on_tape, shared_by_layers, step_of_wrong_gradient,
     after_wrong_gradients, blocks_are_misplaced, received_is_wrong, gradient_received_is_wrong;
 
-/** Is another bucket of this round right on this rank? */
+/** Is another bucket of this round correct on this rank? */
 bool other_bucket_is_right(const Evidence *e);
 
-/** One way in which students go wrong; the judge computes what that would give. */
+/** A typical mistake; the judge computes the numbers that it gives. */
 typedef struct Suspect {
     unsigned families;    /**< a set of MistakeFamily */
-    const char *sentence; /**< for the report */
+    const char *sentence; /**< the sentence for the report */
 } Suspect;
 
-/** The suspects, by Mistake. */
+/** The suspects, indexed by Mistake. */
 extern const Suspect suspects[MISTAKES];

@@ -1,14 +1,14 @@
-/* The calls of MPI of a case under judgement. */
+/* The MPI calls of a case being judged. */
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Labs without a check of communication have one of groups. */
+/* Labs without a communication check have a groups check. */
 static Check check_of_calls(const Trial *t)
 {
     return lab_check(t->result->lab, COMMUNICATION);
 }
 
-/* The calls of a case that ran to its end, or NULL. */
+/* The calls of a complete case, or NULL. */
 static const Calls *whole_calls(const Trial *t)
 {
     return t->outcome->ending == COMPLETE && ranks_have_finished(t) ? t->outcome->calls : NULL;
@@ -35,7 +35,7 @@ bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
     return difference_text(t->outcome->calls, &first, text, size);
 }
 
-/* ---- what was not given back */
+/* ---- what was not freed */
 
 static void append_open_requests(const Trial *t, char *text, size_t size)
 {

@@ -1,11 +1,11 @@
-/* What most likely went wrong: first what the numbers prove, then the rule of placement that was broken. */
+/* Finds what most likely went wrong: first what the numbers prove, then a broken placement rule. */
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
 
-/* The first broken rule of placement that a rank has noted: it names the line, and the numbers say that it
- * mattered. */
+/* The first broken placement rule that a rank noted: it names the line, and the numbers show that
+ * it mattered. */
 static bool noted(const Trial *t, char *text, size_t size)
 {
     const Entry *entry = first_entry(t->outcome->wrote[t->rank], NOTE);
@@ -18,7 +18,7 @@ static bool noted(const Trial *t, char *text, size_t size)
     return true;
 }
 
-/* Of the two layers of a case: is this the shape that the other one gives? */
+/* For a case's two layers: is this the shape of the other one's result? */
 static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *want)
 {
     if (want->check != FORWARD || !alike_on_ranks(t->c))
@@ -81,7 +81,8 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[])
     return *finders;
 }
 
-/* What is proven stands before the broken rule; what is likely is said where no rule was broken. */
+/* A proven cause takes precedence over a broken rule; a likely one is reported only if no rule was
+ * broken. */
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
     static Finder *const proofs[] = {after_wrong_gradients,
@@ -124,7 +125,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
     return *proven || (!has_note && look_at_numbers(e, signs));
 }
 
-/* Nothing proves what went wrong: where do the ranks begin to differ, in what they call or in what they hold? */
+/* Nothing proves what went wrong: where do the ranks begin to differ, in calls or in values? */
 static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
 {
     size_t used = found ? strlen(text) : 0;

@@ -1,10 +1,10 @@
-/* Lab 3: which ids are looked up wrongly. */
+/* Lab 3: which ids are looked up incorrectly. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Is this id the first of the rows that a rank holds, or the last of several? */
+/* Is this id the first row that a rank holds, or the last of several? */
 typedef struct Border {
     bool known, first, last;
 } Border;
@@ -31,7 +31,7 @@ static bool row_is(const double *row, const double *right, int64_t columns, doub
     return true;
 }
 
-/* What came out of a lookup, beside what was looked up. */
+/* The result of a lookup and its ids. */
 typedef struct Lookup {
     Label table;
     int layer;
@@ -63,7 +63,7 @@ static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
     return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
 }
 
-/* Do zeros come out for ids at one border of each rank's rows, and only there? */
+/* Are the results zero for ids at one end of each rank's rows, and only there? */
 static bool zero_at_borders(const Evidence *e, const Lookup *l)
 {
     int64_t wrong = 0, first = 0, last = 0;
@@ -86,7 +86,7 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
                            "row shard_begin() and end before shard_begin() plus their number"));
 }
 
-/* The table as it is in the step that this output is of. */
+/* The table in the step of this output. */
 static double *table_of(const Evidence *e, const Lookup *l)
 {
     const Case *c = e->c;
@@ -98,7 +98,7 @@ static double *table_of(const Evidence *e, const Lookup *l)
     return rows;
 }
 
-/* The rows of the table that a row is the sum of: none for zeros, one, or two. Returns their number, or -1. */
+/* The table rows whose sum a row is: none for zeros, one, or two. Returns their number, or -1. */
 static int made_of_rows(const Evidence *e, const Lookup *l, const double *table, const double *row,
                         int found[2])
 {
@@ -119,7 +119,7 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
-/* Are all rows that are wrong made of rows of the table? The first one that is not zero tells the most. */
+/* Are all wrong rows composed of table rows? The first nonzero one says most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
     int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};
@@ -165,7 +165,7 @@ static int64_t times_of(const Entry *ids, int64_t id)
     return times;
 }
 
-/* The gradient of a table: are rows wrong of such ids only as occur more than once? */
+/* The gradient of a table: are only the rows of repeated ids wrong? */
 bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;

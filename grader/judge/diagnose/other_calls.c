@@ -1,4 +1,4 @@
-/* What came out beside what other calls of the same case give, or are given. */
+/* Compares a result with the results and inputs of other calls of the case. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -17,7 +17,7 @@ const Entry *input_of(const Evidence *e)
     return find_entry(e->trial->expected.all, VALUES, input);
 }
 
-/* Is it what should come out, and x besides? */
+/* Is it the expected result plus x? */
 bool input_added(const Evidence *e)
 {
     const Entry *x = input_of(e);
@@ -29,7 +29,8 @@ bool input_added(const Evidence *e)
     return says(e, _("it is the expected result with x added once too often: remove the residual"));
 }
 
-/* Does it begin with what that call gives, of which there is less or more, and go on with what is right? */
+/* Does it begin with the result of that call, which is shorter or longer, and continue
+ * correctly? */
 static bool begins_with(const Evidence *e, const Entry *entry)
 {
     enum { ENOUGH = 8 };
@@ -65,7 +66,7 @@ bool of_another_call(const Evidence *e)
     return false;
 }
 
-/* Is this layer right wherever nothing is dropped, and wrong in both steps? */
+/* Is this layer right where nothing is dropped, and wrong in both steps? */
 bool dropout_differs(const Evidence *e)
 {
     const Case *c = e->c;
@@ -97,7 +98,7 @@ static bool has_steps(const Label *label)
     return label->of == A_LAYER || label->of == A_PARAMETER;
 }
 
-/* Each step has weights and inputs of its own: what was right once and then no more is kept, or counted. */
+/* Each step has its own weights and inputs: what is right only once was kept or counted. */
 bool right_in_step_1(const Evidence *e)
 {
     Trial *t = e->trial;

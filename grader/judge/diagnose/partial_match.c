@@ -1,4 +1,4 @@
-/* What those numbers that are wrong have in common, and those that are right have not. */
+/* What the wrong numbers have in common that the right ones do not. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -25,7 +25,7 @@ void look_over(Evidence *e)
     }
 }
 
-/* Of what has several rows or samples along its first dimension, the numbers of one; or 0. */
+/* The size of one row or sample if there are several along the first dimension; otherwise 0. */
 static int64_t numbers_of_one(const Evidence *e)
 {
     const Shape *shape = &e->want->shape;
@@ -43,7 +43,7 @@ bool first_ones_right(const Evidence *e)
     for (int64_t i = 0; i < first; i++)
         told += e->right[i] != 0;
     if (one > 0 && first % one == 0)
-        return false; /* whole samples, or rows of a table, may be right for another reason */
+        return false; /* whole samples, or table rows, may be right for another reason */
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
     return says(e,
@@ -110,7 +110,7 @@ static bool some_scaled(const Evidence *e)
            some_times(e, 1 / tp) || some_times(e, 2) || some_times(e, 0.5);
 }
 
-/* In a case of very small numbers, or of very large ones: nothing is left of them. */
+/* In a case of very small or very large numbers: they have vanished. */
 static bool nothing_left(const Evidence *e)
 {
     if (e->zeros < e->count || e->c->exponent == 0 || e->most_right == 0)
@@ -121,7 +121,7 @@ static bool nothing_left(const Evidence *e)
                                    : _("large numbers are treated as overflow, or clipped"));
 }
 
-/* Are the wrong ones those that should be negative, and zeros? */
+/* Are the wrong ones exactly those expected to be negative, and are they zero? */
 static bool negative_ones_lost(const Evidence *e)
 {
     enum { ENOUGH = 4 };

@@ -2,13 +2,13 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* A property of a case, and what is said of it. */
+/* A property of a case, and its description. */
 typedef struct Trait {
     bool has;
     const char *words;
 } Trait;
 
-/* In the order in which they are told; returns how many there are. */
+/* Lists the traits in order of preference; returns how many there are. */
 static int traits_of(const Case *c, Trait traits[TRAITS])
 {
     const int B = c->B, S = c->S, replicas = c->tp ? c->world / c->tp : 0;
@@ -42,7 +42,7 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
     memcpy(traits, all, sizeof all);
     return sizeof all / sizeof *all;
 }
-enum { OF_LAYOUT = 11 }; /* the first ones, of which one is enough */
+enum { OF_LAYOUT = 11 }; /* the first ones, of which one suffices */
 
 static void widen(Extent *span, int size, bool first)
 {
@@ -61,7 +61,8 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
             ++*(failed ? &pattern->failed_with[shared][i] : &pattern->passed_with[shared][i]);
 }
 
-/* Of the traits that divide them all are told: which of them matters is for the reader to find. */
+/* Reports all traits that separate the failing cases: the reader must find out which one
+ * matters. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
     char words[512] = "";
@@ -101,7 +102,7 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
     return false;
 }
 
-/* A single case may be the largest in several things, one of which matters. */
+/* A single case may be the largest in several ways, of which only one matters. */
 static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
 {
     char names[64] = "";

@@ -1,58 +1,59 @@
 /** @file
- * What grading a lab has given: a result for each check, with its reason.
+ * The result of grading a lab: one result per check, with its reason.
  */
 #pragma once
 
 #include "grader/judge/launch/outcome.h"
 
-enum { TRAITS = 24 }; /**< properties of a case that are looked at, at most */
+enum { TRAITS = 24 }; /**< the most properties of a case that are compared */
 
-/** The smallest and the largest of a size. */
+/** The range of a size. */
 typedef struct Extent {
-    int low, high; /**< both are in it */
+    int low, high; /**< both included */
 } Extent;
 
-/** How many cases with and without each trait failed and passed: what those in which a check fails have in common, and the
- *  others have not, is the last clue where the numbers name no cause. Zeros at first. */
+/** Counts how many cases with and without each trait failed and passed. If the numbers name no
+ *  cause, the last clue is what distinguishes the cases that fail from all others. Starts as
+ *  zeros. */
 typedef struct Pattern {
-    int failed, passed; /**< cases */
+    int failed, passed; /**< numbers of cases */
     int failed_with[2][TRAITS],
-        passed_with[2][TRAITS]; /**< [1]: and with several ranks to a layer */
-    /** of each size, over the cases that failed and those that passed */
+        passed_with[2][TRAITS]; /**< [1]: and with several ranks per layer */
+    /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];
 } Pattern;
 
-/** What has become of one check of a lab. */
+/** The result of one check of a lab. */
 typedef struct CheckResult {
     bool looked_at, failed; /**< in any case so far */
-    bool to_do;             /**< a TODO was reached before something that it looks at */
-    bool compared;          /**< some numbers that it looks at were there */
+    bool to_do;             /**< a TODO prevented some entry that it needs */
+    bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
-    int explanations;       /**< how often one was looked for */
-    int case_index;       /**< of the failure that is told: the first, or the first with a cause */
-    Ending ending;        /**< how that case ended; COMPLETE where numbers are the reason */
-    bool in_calls;        /**< the reason is what ranks have called, which make trace shows */
-    bool repeated, alone; /**< its case was run once more by itself; and failed again */
-    double margin;        /**< the largest error in units of what is allowed */
-    bool looks, fails;    /**< in the case that is being judged */
-    Pattern pattern;      /**< of the cases in which it fails */
-    char reason[3072];    /**< of the failure that is told, some lines */
-    char note[240];       /**< what is worth saying of a check that passed */
+    int explanations;       /**< how many searches for a cause */
+    int case_index;         /**< of the reported failure: the first, or the first with a cause */
+    Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
+    bool in_calls;          /**< the reason is in the ranks' calls, which make trace shows */
+    bool repeated, alone;   /**< its case was run again alone; and failed again */
+    double margin;          /**< the largest error, relative to the tolerance */
+    bool looks, fails;      /**< in the case being judged */
+    Pattern pattern;        /**< of the cases in which it fails */
+    char reason[3072];      /**< of the reported failure, several lines */
+    char note[240];         /**< a note about a check that passed */
 } CheckResult;
 
-/** How far the grader has come with a lab. */
+/** The state of grading a lab. */
 typedef enum LabState {
     GRADED,          /**< its cases were run and judged */
-    NOT_STARTED_YET, /**< it is as it was handed out, or a TODO comes before everything */
-    DOES_NOT_BUILD,  /**< the compiler or the linker refuses it */
-    IS_REFUSED,      /**< it builds, and would do what the grader cannot judge or does not allow */
-    NOT_GRADED_YET,  /**< the grader has not come to it */
+    NOT_STARTED_YET, /**< the file is as handed out, or a TODO comes before everything */
+    DOES_NOT_BUILD,  /**< the compiler or linker rejects it */
+    IS_REFUSED,      /**< it builds, but would do what the grader cannot judge or does not allow */
+    NOT_GRADED_YET,  /**< not reached yet */
     LAB_STATES,      /**< how many there are */
 } LabState;
 
 extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... */
 
-/** What grading one lab has given. */
+/** The result of grading one lab. */
 typedef struct LabResult {
     const Lab *lab;            /**< which one */
     LabState state;            /**< how far it came */
@@ -73,11 +74,13 @@ typedef struct LabResult {
     Times times;           /**< what of these seconds went where */
 } LabResult;
 
-/** Compares an outcome with what must come out, and notes each failed check that has not failed before. */
+/** Compares an outcome with what is expected, and notes each check that fails for the first
+ *  time. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
 
-/** Counts one more case. */
+/** Adds one case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-/** One line, such as "It fails on 3 ranks only: 3 of 12 cases", if traits, or a size, divide those that fail from all others. */
+/** Writes a line such as "It fails on 3 ranks only: 3 of 12 cases", if traits or a size separate
+ *  the failing cases from all others. */
 bool pattern_text(const Pattern *pattern, char *text, size_t size);

@@ -1,21 +1,23 @@
-/* What the ranks multiply and hold, against the local twin: the plain layer at the divided sizes. Every product of a layer
- * divides by the number of ranks, so its share is that of the plain layer's count. */
+/* Compares what the ranks multiply and hold with the plain layer at the divided sizes. Every
+ * product of a layer divides by the number of ranks, so a rank's share is that of the plain layer's
+ * count. */
 #include "grader/labs/work.h"
 
 #include <math.h>
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Right answers multiply exactly their share. Of memory they take up to three times what the plain layer takes, and three times
- * what goes into an exchange and what comes out of it; buffers are rounded up, and a parameter may be padded. */
+/* Right answers multiply exactly their share. They may use up to three times the plain layer's
+ * memory, plus three times what goes into and comes out of communication: buffers are rounded up,
+ * and a parameter may be padded. */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
-/* What of all that the plain layer does counts as all. */
+/* The part of the plain layer's work that counts as all of it. */
 static const double nearly_all = 0.95;
 
 typedef struct Busiest {
     int rank;
-    double most, second; /* of all ranks: one that does much more than all others does their work */
+    double most, second; /* a rank that does much more than the others does their work */
 } Busiest;
 
 static bool busiest(const Trial *t, Label label, int number, Busiest *b)
@@ -24,7 +26,7 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, WORK, label);
         if (!got || got->count != WORK_NUMBERS)
-            return false; /* the end of the case says why */
+            return false; /* the end of the case gives the reason */
         double is = numbers_of(got)[number] + (number == TAKEN ? numbers_of(got)[OWN_MEMORY] : 0);
         if (is > b->most)
             *b = (Busiest){rank, is, b->most};
@@ -54,7 +56,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
         entry_text(want), t->sizes);
 }
 
-/* The most that a rank may hold of a parameter, by the ways in which it may be cut. */
+/* The most that a rank may hold of a parameter, for the ways in which it may be split. */
 static double share_of_parameter(const Trial *t, const Entry *want)
 {
     double most = 0, whole = (double)shape_count(want->shape);
@@ -83,8 +85,8 @@ static void compare_parameters(Trial *t, const Entry *want)
          b.rank, b.most, share, t->sizes);
 }
 
-/* What the plain layer takes in this pass or in the other one: a layer that is split exchanges in one what it needs not in
- * the other. */
+/* What the plain layer needs in this pass or in the other: a split layer communicates in one pass
+ * what it does not need in the other. */
 static double plain_memory(const Trial *t, const Entry *want)
 {
     Label other = want->label;
@@ -93,7 +95,7 @@ static double plain_memory(const Trial *t, const Entry *want)
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
-/* What a layer is given or gives, of which an exchange has copies. */
+/* A layer's inputs and outputs, of which communication needs copies. */
 static double exchanged(const Case *c)
 {
     int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;
@@ -117,7 +119,8 @@ static void compare_memory(Trial *t, const Entry *want)
          b.rank, b.most, plain, entry_text(want), t->sizes);
 }
 
-/* Loops over raw numbers are not counted: that is said where everything else is right. */
+/* A lab's loops over raw numbers are not counted; the report notes that if everything else is
+ * right. */
 static void note_raw_looks(Trial *t, const Entry *want)
 {
     CheckResult *r = &t->result->check[ARITHMETIC];
@@ -145,8 +148,9 @@ void compare_work(Trial *t, const Entry *want)
     note_raw_looks(t, want);
 }
 
-/* All that was multiplied in the forward passes of the case, or what is held where nothing is multiplied: an embedding looks rows
- * up. A backward pass leaves out rows whose gradient is zero, so that a rank may multiply less than the plain layer without a split. */
+/* All multiplications of the case's forward passes, or all memory if nothing is multiplied (an
+ * embedding looks rows up). A backward pass skips rows with zero gradient, so a rank may multiply
+ * less than the plain layer without a split. */
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;

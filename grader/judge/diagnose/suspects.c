@@ -1,4 +1,4 @@
-/* What is said of each mistake. */
+/* The sentence for each mistake. */
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects[MISTAKES] = {

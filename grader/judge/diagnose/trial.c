@@ -1,4 +1,4 @@
-/* One case under judgement: each entry that a rank must have written, and how the case ended. */
+/* Judges one case: each entry that a rank must have written, and how the case ended. */
 #include "grader/judge/diagnose/trial.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
@@ -20,8 +20,9 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
-/* A case that ended in its first step says nothing against what that step had shown already: a crash in the backward pass
- * keeps the points of the forward pass, whose second time and whose evaluations were not reached. */
+/* A case that ended in its first step does not invalidate what that step had shown: after a crash
+ * in the backward pass, the forward pass keeps its points, although its second run and its
+ * evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
     Entry first = *want;
@@ -115,7 +116,7 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* What comes before a TODO is judged; what comes after it is to do. */
+/* What precedes a TODO is judged; what follows it is to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;
@@ -143,7 +144,7 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
-/* A sanitizer has spoken after the last of the numbers. */
+/* A sanitizer reported something after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];
@@ -155,7 +156,8 @@ static void fail_refused(Trial *t)
     fail(t, check, BY_ENDING, _("%.2600s\nall results are complete (%s)"), why, t->sizes);
 }
 
-/* Every number was there, and the case did not end: the replicas made different numbers of calls, and one waits for another. */
+/* Every number was written, and the case did not end: the replicas made different numbers of calls,
+ * and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
     char why[2600];
@@ -183,8 +185,9 @@ static void end_checks(Trial *t)
     }
 }
 
-/* The tolerance is the largest error that some runs in single precision show: of few numbers, of what passes or of a weight's
- * gradient, it takes more runs to be large. Together with the exact run, two cores have as many each. */
+/* The tolerance is the largest error of several single-precision runs. With few numbers (what a
+ * pass returns, or a weight's gradient), more runs are needed to make it large enough. Together
+ * with the exact run, both cores get the same number. */
 int emulations_of(const Case *c)
 {
     enum { FEW_NUMBERS = 1024, RUNS = 11, FEWER_RUNS = 5 };
@@ -202,8 +205,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 ||
-            !alike_on_ranks(c)) { /* what every rank of a layer must see is the same */
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* every rank of a layer must see the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

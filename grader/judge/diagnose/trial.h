@@ -1,5 +1,5 @@
 /** @file
- * One case under judgement, for the files that look at it: values, parameters, traffic, endings.
+ * A case being judged, for the files that examine it: values, parameters, traffic, endings.
  */
 #pragma once
 
@@ -8,9 +8,9 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/labs/labels.h"
 
-/** One case, while it is judged. */
+/** A case while it is judged. */
 typedef struct Trial {
-    LabResult *result;            /**< of the lab, where it is noted */
+    LabResult *result;            /**< the lab's, to be filled */
     const Case *c;                /**< the case */
     int index;                    /**< its number among the lab's cases */
     char sizes[160];              /**< its case_text() */
@@ -27,73 +27,75 @@ typedef struct Trial {
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
 const char *case_text(const Case *c, char text[160]);
 
-/** Did a rank reach a TODO, and end there as it should? Then where: "TODO(2) in col_wise_linear_forward, colwise-linear.c:24". */
+/** Did a rank reach a TODO and end there properly? If so, writes where: "TODO(2) in
+ *  col_wise_linear_forward, colwise-linear.c:24". */
 bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
-/** Did a function refuse its arguments on some rank? Then which, where and why, with the HINT on a line of its own. */
+/** Did a function reject its arguments on some rank? If so, writes which, where and why, with the
+ *  HINT on its own line. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
-/** What is known of why a check fails. */
+/** How much is known about why a check fails. */
 typedef enum Cause {
-    UNEXPLAINED, /**< numbers are wrong: a reason that names a cause takes the place of this one */
-    EXPLAINED,   /**< the reason names the cause, and is kept */
-    IN_CALLS,    /**< the cause is what ranks have called */
+    UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
+    EXPLAINED,   /**< the reason names the cause and is kept */
+    IN_CALLS,    /**< the cause is in the ranks' calls */
     BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
 } Cause;
 
-/** Fails a check, and keeps the reason: the first that names a cause, or else the first. */
+/** Fails a check. Keeps the first reason that names a cause, or else the first reason. */
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** What an entry of kind NOTE or REFUSED says; NULL of no entry, and where a rank has written nonsense. */
+/** The text of a NOTE or REFUSED entry; NULL if there is no entry or a rank wrote nonsense. */
 const Problem *problem_of(const Entry *entry);
 
-/** The entry that a rank has written, or NULL. */
+/** A rank's entry, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 
-/** Has every rank come to the end of the case? */
+/** Has every rank completed the case? */
 bool ranks_have_finished(const Trial *t);
 
-/** What an entry is about, in words. The text holds until the next call. */
+/** Describes what an entry is about. The text is valid until the next call. */
 const char *entry_text(const Entry *entry);
 
-/** How many numbers a rank that holds begin..end of this tensor has; -1 where that makes no sense. */
+/** The number of elements of a rank that holds begin..end of this tensor; -1 if that is invalid. */
 int64_t count_held(const Entry *e);
 
-/** The index in the undivided tensor of number `local` of what a rank holds. */
+/** The index in the full tensor of element `local` of a rank's part. */
 int64_t global_index(const Entry *got, int64_t local);
 
-/** Does what the rank has written come as near to `want` as its tolerance asks? */
+/** Is what the rank wrote within the tolerance of `want`? */
 bool is_right_on_rank(const Trial *t, const Entry *want);
 
-/** How far a number may be from that in `exact`, an entry of what is expected. */
+/** How far a number may differ from its value in `exact`, an entry of the expected ones. */
 double tolerance_of(const Expected *expected, const Entry *exact);
 
-/** Has the rank as many numbers as its part of `want` takes? */
+/** Does the rank have as many numbers as its part of `want` needs? */
 bool has_numbers(const Entry *got, const Entry *want);
 
-/** How many emulated runs the tolerance of a case is measured with. */
+/** The number of emulated runs that measure a case's tolerance. */
 int emulations_of(const Case *c);
 
-/** Labs 8 and 10: what a group that is wrong most likely is. */
+/** Labs 8 and 10: what a wrong group most likely is. */
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
-/** "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
+/** Writes "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
-/** Numbers that every rank holds alike, or a shard of them. */
+/** Compares numbers that every rank holds in full, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
-/** A parameter as it was declared, and its initial numbers. */
+/** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
-/** Fails the checks of a parameter that the rank has not written. */
+/** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
-/** Has a parameter of this rank another name than in the start file? */
+/** Does a parameter of this rank have another name than in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
-/** Or was it declared with a shape that is not the undivided one of the reference? */
+/** Or was it declared with a shape other than the reference's full one? */
 bool misdeclared_parameter(const Trial *t, char *text, size_t size);
-/** The rows that the replicas of lab 11 read, judged as sets. */
+/** Compares the rows that lab 11's replicas read, as sets. */
 void compare_rows(Trial *t, const Entry *want);
-/** What the ranks have sent in a pass, against the budget of labs.mk. */
+/** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
-/** What the ranks have multiplied and held. */
+/** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
 /** Lab 12: does each block belong to one stage, and is none much larger than another? */
 void compare_stages(Trial *t);
@@ -104,25 +106,26 @@ double share_of_stage(const Case *c);
 /** Was the work of this case shared out at all? */
 void look_at_split(Trial *t);
 
-/** The calls of a case that came to its end: what MPI forbids in them fails the communication check, and explains wrong
- *  numbers. */
+/** Checks the calls of a complete case: what MPI forbids fails the communication check, and
+ *  explains wrong numbers. */
 void compare_calls(Trial *t);
-/** Where ranks go different ways in a manner that MPI allows: evidence for a number that nothing else explains.
- *  With `lines` also where it is only that calls on two lines met. */
+/** Describes where ranks diverge in a way that MPI allows, as evidence for a number that nothing
+ *  else explains. With `lines`, also where calls on different lines met. */
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
-/** Of MPI's objects: what was made or started and not given back. */
+/** Reports MPI objects that were created or started but not freed or completed. */
 void left_over(Trial *t, const Entry *entry);
-/** Appends what MPI forbids in the calls of a case that did not end. */
+/** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
-/** Parameters that the plain layer does not have, and requests that nobody waited for. */
+/** Looks for parameters that the plain layer does not have, and for requests that nobody waited
+ *  for. */
 void look_for_more(Trial *t);
 
-/** Why the entries of this case end early: the first line of a report. */
+/** Describes why the entries of this case end early: the first line of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 
-/** What most likely went wrong, from the evidence: which wrong answer gives these numbers?
- *  `text` gets one sentence, and the broken rule of placement that a rank has noted, if any.
+/** Finds what most likely went wrong: which wrong answer gives these numbers? Writes one sentence
+ *  to `text`, and the broken placement rule that a rank noted, if any.
  *  @return whether the evidence names a cause */
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);

@@ -1,17 +1,19 @@
-/* Numbers that a rank has written, beside those that it should have. */
+/* Compares a rank's numbers with the expected ones. */
 #include <math.h>
 
 #include "grader/judge/diagnose/trial.h"
 
-/* How often a check is explained: to run the suspects takes time, and the first explanation is the one that is told. */
+/* How often to explain a check: running the suspects takes time, and the report shows the first
+ * explanation. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
 
-/* 8 times the largest error of single precision with the sums in other orders, and of two roundings of the largest number,
- * an operand's and the result's: a mean over the ranks of what they all hold is right, but not to the last bit. The solutions
- * stay below a quarter of it over seeds (grader/tests/margins.sh), wrong answers above ten times it. */
+/* 8 times the largest error of single precision with reordered sums and of two roundings of the
+ * largest number (an operand's and the result's): a mean over ranks that all hold the same number
+ * is right, but not to the last bit. Solutions stay below a quarter of it for all seeds
+ * (grader/tests/margins.sh), wrong answers are above ten times it. */
 double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double largest = 0, spread = expected_spread(expected, exact);
@@ -48,7 +50,7 @@ int64_t count_held(const Entry *e)
     return shape_count(e->shape) / e->shape.size[e->placement_dim] * (e->end - e->begin);
 }
 
-/* What is wrong, as the last line of a report: a group, the shape, or the worst number. */
+/* The last line of a report: the wrong group, shape or worst number. */
 static void tell_difference(const Trial *t, const Entry *got, const Entry *want, double tolerance,
                             int64_t worst, char text[480])
 {
@@ -70,7 +72,7 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  tolerance);
 }
 
-/* The cause is looked for, unless this check has one already. */
+/* Looks for the cause, unless this check already has one. */
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance,
                         int64_t worst)
 {
@@ -83,7 +85,7 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
 
-/* The largest error of all, in units of what is allowed: solutions stay well below 1, wrong answers well
+/* The largest error relative to the tolerance: solutions stay well below 1, wrong answers are well
  * above. */
 static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
 {
@@ -98,7 +100,7 @@ bool has_numbers(const Entry *got, const Entry *want)
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }
 
-/* INFINITY where something is no number; -1 of no numbers at all. */
+/* INFINITY if any is NaN; -1 if there are no numbers. */
 static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;

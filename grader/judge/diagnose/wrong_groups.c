@@ -1,4 +1,4 @@
-/* Labs 8 and 10: what a wrong group most likely is. */
+/* Labs 8 and 10: explains a wrong group. */
 
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/groups.h"
@@ -56,7 +56,8 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
-/* What a rank may have been taken for, or a degree: a formula is the cause when it gives the numbers of all ranks. */
+/* Formulas that may have replaced a rank or a degree: one is the cause if it gives the numbers of
+ * all ranks. */
 typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
 
 static int taken(const Case *c, int rank, Taken what)

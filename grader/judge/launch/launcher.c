@@ -19,11 +19,10 @@
 #include "grader/judge/launch/processes.h"
 
 enum {
-    RANK_MEMORY = 512 << 20, /* bytes that a rank may hold; cases take a few megabytes */
+    RANK_MEMORY = 512 << 20, /* memory limit of a rank; cases need a few megabytes */
     GPU_MEMORY =
-        2047
-        << 20, /* where it computes on a GPU: CUDA keeps its kernels and tables on the host too */
-    LOG_BYTES = 1 << 20 /* of what the ranks print that is kept */
+        2047 << 20,     /* the same on a GPU: CUDA keeps its kernels and tables on the host too */
+    LOG_BYTES = 1 << 20 /* limit of the stored output */
 };
 
 void printed_path(const char *runner, char path[LOG_PATH])
@@ -38,13 +37,14 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* Root lends the ranks a number that is nobody's, and no other judge's either, so that it counts and ends them alone. */
+/* As root, runs the ranks under an unused user number, different from other judges', so that it
+ * alone counts and ends them. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
     enum {
         FIRST = 61184,
         COUNT = 4336
-    }; /* set aside for this by systemd, within what containers have */
+    }; /* the range that systemd reserves for this, within what containers have */
     Place place = {runner, launcher->folder, geteuid(), getegid(), sandboxed, NULL};
     if (place.user == 0)
         place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
@@ -70,7 +70,7 @@ static bool make_launch(Launcher *launcher, const Place *place, char *why, size_
     return launcher->launch;
 }
 
-/* Without a sandbox another user may not reach the runner where it is: it gets a copy. */
+/* Without a sandbox, another user may not be able to reach the runner: it gets a copy. */
 static bool copy_runner(const char *from, const char *to, const Place *place)
 {
     struct stat status;
@@ -90,7 +90,8 @@ static bool copy_runner(const char *from, const char *to, const Place *place)
     return good;
 }
 
-/* Reads what there is, and writes it down up to LOG_BYTES: a lab that prints without end fills no disk. */
+/* Reads all available output and stores up to LOG_BYTES: endless printing does not fill the
+ * disk. */
 static void listen(Launcher *launcher)
 {
     char text[4096];
@@ -103,7 +104,7 @@ static void listen(Launcher *launcher)
     }
 }
 
-/* Forks the supervisor, and waits until mpirun runs or cannot. */
+/* Forks the supervisor, and waits until mpirun runs or has failed. */
 static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_t size)
 {
     int trouble[2], said[2];
@@ -129,7 +130,7 @@ static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_
     close(trouble[0]);
     bool good = launcher->supervisor > 0 && length == 0;
     if (good && launcher->sandboxed)
-        remove_folder(launcher->folder); /* it has been laid out within */
+        remove_folder(launcher->folder); /* it has been mounted inside */
     return good;
 }
 
@@ -142,9 +143,9 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 300000 }; /* a minute at least: a machine that is asked too much starts slowly */
+enum { LOOKS = 300000 }; /* at least a minute: a busy machine starts slowly */
 
-/* mpirun starts the ranks in their order, and nothing else; it is the supervisor's one child. */
+/* mpirun, the supervisor's only child, starts the ranks in order, and nothing else. */
 static bool wait_for_ranks(Launcher *launcher)
 {
     for (int look = 0; look < LOOKS; look++) {
@@ -213,7 +214,7 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     }
     launcher->logged = lseek(launcher->log, 0, SEEK_END);
     Place *place = &start->place;
-    /* Root may have been left without the right to be others, in some containers. */
+    /* In some containers, even root cannot become another user. */
     if (place->user != geteuid() &&
         (!may_become_others() || chown(launcher->folder, place->user, place->group) != 0)) {
         place->user = geteuid();
@@ -224,7 +225,7 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     return make_launch(launcher, &start->place, why, size);
 }
 
-/* The program is no lab's. */
+/* This program is not a lab. */
 bool sandbox_works(char *why, size_t size)
 {
     Launcher launcher = {.ranks = 1, .said = -1, .log = -1};
@@ -279,7 +280,7 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
                     size_t size)
 {
     char words[200];
-    prctl(PR_SET_DUMPABLE, 0); /* the judge's memory and descriptors are nobody's to read */
+    prctl(PR_SET_DUMPABLE, 0); /* nobody may read the judge's memory and descriptors */
     *launcher = (Launcher){.ranks = ranks, .said = -1, .log = -1};
     if (sandbox->wish == SANDBOX_OFF)
         snprintf(sandbox->missing, sizeof sandbox->missing, "%s", _("switched off"));
@@ -290,7 +291,7 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
             return false;
         snprintf(sandbox->missing, sizeof sandbox->missing, "%s", why);
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* should a lab end its supervisor */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* in case a lab ends its supervisor */
     return try_start(launcher, sandbox, runner, false, why, size);
 }
 
@@ -321,7 +322,7 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
 
 bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
 {
-    static const double seldom = 0.02; /* as it reads /proc */
+    static const double seldom = 0.02; /* read from /proc */
     int found[512];
     int64_t sum = 0;
     double now = clock_now();

@@ -1,5 +1,5 @@
 /** @file
- * A launcher: mpirun and the ranks that it started, in their sandbox and with their limits, from start to end.
+ * A launcher: mpirun and its ranks, sandboxed and limited, from start to end.
  */
 #pragma once
 
@@ -8,55 +8,57 @@
 #include "grader/judge/launch/sandbox.h"
 #include "grader/protocol.h"
 
-/** Is there a sandbox? The first launcher finds out. One for all launches of a run. */
+/** Is there a sandbox? The first launcher finds out; all launches of a run share this record. */
 typedef struct Sandbox {
     enum {
-        SANDBOX_IF_ALLOWED, /**< where the system allows one */
-        SANDBOX_OFF,        /**< none */
-        SANDBOX_DEMANDED,   /**< rather no grade than none */
-    } wish;                 /**< what was asked for */
-    bool sanitized;         /**< the runners have sanitizers, which take more addresses and time */
-    bool gpu;               /**< the runners see one, and take more addresses, memory and time */
-    bool debugged;          /**< a debugger is to look at a rank */
-    char missing[256];      /**< why there is none; empty while there is one */
-    bool used;              /**< a launcher has started in it */
+        SANDBOX_IF_ALLOWED, /**< if the system allows one */
+        SANDBOX_OFF,        /**< no sandbox */
+        SANDBOX_DEMANDED,   /**< no grading without one */
+    } wish;                 /**< what was requested */
+    bool sanitized; /**< the runners have sanitizers, which need more address space and time */
+    bool gpu;       /**< the runners use a GPU, which needs more address space, memory and time */
+    bool debugged;  /**< a debugger will examine a rank */
+    char missing[256]; /**< why there is no sandbox; otherwise empty */
+    bool used;         /**< a launcher has started in the sandbox */
 } Sandbox;
 
-/** One launch, while it lives. */
+/** One launch, while it runs. */
 typedef struct Launcher {
     Launch *launch;        /**< shared with the ranks */
     char folder[64];       /**< of this launcher alone, in /dev/shm or /tmp */
     pid_t supervisor;      /**< process 1 of the sandbox, or what stands for it */
     bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
-    int status;            /**< of the supervisor: 0 if mpirun ended well */
-    int pid[MAX_RANKS];    /**< of the ranks, from outside: not what a rank says of itself */
-    int mpirun, ranks;     /**< the process of mpirun, from outside; how many ranks there are */
-    int said;              /**< what mpirun and the ranks print comes here */
-    int log;               /**< and is written there, up to LOG_BYTES */
-    int64_t logged;        /**< bytes that are in the log by now */
-    int64_t memory;        /**< bytes that a rank may hold */
-    double weighed;        /**< when launcher_is_too_big() has looked last */
+    int status;            /**< of the supervisor: 0 if mpirun succeeded */
+    int pid[MAX_RANKS];    /**< of the ranks, as seen from outside */
+    int mpirun, ranks;     /**< mpirun's process number, from outside; number of ranks */
+    int said;              /**< receives the output of mpirun and the ranks */
+    int log;               /**< stores it, up to LOG_BYTES */
+    int64_t logged;        /**< bytes in the log so far */
+    int64_t memory;        /**< the most bytes that a rank may hold */
+    double weighed;        /**< time of the last launcher_is_too_big() */
 } Launcher;
 
 enum { LOG_PATH = 600 }; /**< bytes of the path of a log */
-/** Where it is kept what the ranks of a runner print. All launches of a lab print into one file. */
+/** The file that stores the output of a runner's ranks, shared by all launches of a lab. */
 void printed_path(const char *runner, char path[LOG_PATH]);
-/** To be called before the first launch of a lab. */
+/** Call this before the first launch of a lab. */
 void printed_forget(const char *runner);
 
-/** Whether mpirun starts a program in a sandbox on this machine; otherwise `why` says what is in the way. */
+/** Can mpirun start a program in a sandbox on this machine? Otherwise `why` gives the reason. */
 bool sandbox_works(char *why, size_t size);
 
-/** Starts `ranks` ranks of `runner`, and waits until all of them are ready for the first case.
- *  @return whether they are; otherwise `why` says what is wrong, and nothing is left of the launcher */
+/** Starts `ranks` ranks of `runner`, and waits until all are ready for the first case.
+ *  @return whether they are; otherwise `why` gives the reason, and nothing of the launcher is
+ *  left */
 bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, int ranks, char *why,
                     size_t size);
 
-/** To be called often: takes what was printed, and says whether mpirun has ended. */
+/** Call this often: reads the output, and returns whether mpirun has ended. */
 bool launcher_has_ended(Launcher *launcher);
 
-/** Whether the launcher holds more memory than it may; `diagnosis` then says who and how much. */
+/** Does the launcher exceed its memory? If so, `diagnosis` says which rank and by how much. */
 bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size);
 
-/** Ends every process of the launcher. What the ranks have written stays in launcher->launch, for the caller to unmap. */
+/** Ends every process of the launcher. The ranks' results stay in launcher->launch; the caller
+ *  unmaps them. */
 void launcher_stop(Launcher *launcher);

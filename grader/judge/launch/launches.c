@@ -144,7 +144,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     return i;
 }
 
-/* ---- was the runner built of the same protocol as the judge? */
+/* ---- was the runner built with the same protocol as the judge? */
 
 static const char hint[] =
     N_("make grade builds the runner and the judge from one version; make -B grade rebuilds both");

@@ -1,5 +1,5 @@
 /** @file
- * Launches of a lab's cases, and what they gave.
+ * The launches of a lab's cases, and their results.
  */
 #pragma once
 
@@ -18,18 +18,18 @@ typedef enum Ending {
     NOT_RUN,  /**< it was not run */
 } Ending;
 
-/** What one case has given. */
+/** The result of one case. */
 typedef struct Outcome {
     Ending ending;            /**< how it ended */
-    char diagnosis[2560];     /**< who waits where, which rank ended how */
-    struct Calls *calls;      /**< what the ranks have called of MPI */
-    Entries wrote[MAX_RANKS]; /**< what each rank has written; empty of ranks that take no part */
+    char diagnosis[2560];     /**< who waits where; how each rank ended */
+    struct Calls *calls;      /**< the ranks' MPI calls */
+    Entries wrote[MAX_RANKS]; /**< each rank's entries; empty for ranks that take no part */
 } Outcome;
 
-/** Where the time of launches goes, in seconds. */
+/** How the time of launches divides, in seconds. */
 typedef struct Times {
-    double launch;  /**< until every rank of the first case was there */
-    double running; /**< from then on until they had left */
+    double launch;  /**< until every rank was ready for the first case */
+    double running; /**< from then until the ranks had left */
 } Times;
 
 /** Seconds of real time that the cases of a lab may take, whatever its ranks seem to do. */
@@ -37,7 +37,7 @@ double lab_seconds(const Sandbox *sandbox);
 
 enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
 
-/** The launches of a lab's cases, and what they gave. */
+/** The launches of a lab's cases, and their results. */
 typedef struct Runs {
     int count;                    /**< of cases */
     Outcome outcome[MAX_CASES];   /**< what each case has given */
@@ -50,8 +50,8 @@ typedef struct Runs {
     bool looped;      /**< a rank computes for ever, or time is over: the rest is not run */
 } Runs;
 
-/** Was this runner built of the same protocol as the judge? Looks for the judge's own stamp in the program's file, before any
- *  of it is run; otherwise false with `problem`. */
+/** Was this runner built with the same protocol as the judge? Searches the program's file for the
+ *  judge's own stamp before running any of it. Otherwise returns false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
 /** Launches `runner` and runs the cases, again with what is left after a crash or a hang; after an endless loop, which takes
@@ -65,5 +65,5 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
 /** The ranks have written more than can be read in time: the case counts as one that did not end. */
 void outcome_forget(Outcome *outcome);
 
-/** Frees all that they gave, streams and calls too. */
+/** Frees everything, streams and calls included. */
 void runs_free(Runs *runs);

@@ -1,4 +1,4 @@
-/* What /proc says of processes. */
+/* Information about processes, from /proc. */
 #include "grader/judge/launch/processes.h"
 
 #include <dirent.h>
@@ -25,7 +25,7 @@ ProcessState process_state(int pid)
     if (!file)
         return process;
     const char *rest =
-        fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* a name may have blanks */
+        fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL; /* names may contain blanks */
     if (rest)
         sscanf(rest,
                ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %d %*d %*u %*u "
@@ -44,7 +44,7 @@ static int number_of(const char *name)
     return *name && !*end ? (int)number : 0;
 }
 
-/* For a kernel that does not list children: everybody is asked for the parent. */
+/* For kernels that do not list children: asks every process for its parent. */
 static int search_children(int pid, int *children, int room)
 {
     int count = 0;
@@ -62,7 +62,7 @@ static int search_children(int pid, int *children, int room)
     return count;
 }
 
-/* Each is listed with the thread that made it. */
+/* Each child is listed with the thread that made it. */
 int process_children(int pid, int *children, int room)
 {
     char path[300];
@@ -128,8 +128,8 @@ static bool all_are_stopped(const int *pids, int count)
     return true;
 }
 
-/* The dead make room for new ones, the stopped do not. A process that was made while its maker was being stopped is seen at
- * the second look. */
+/* Dead processes make room for new ones; stopped ones do not. The second look finds a process made
+ * while its parent was being stopped. */
 void processes_end(void)
 {
     enum { LOOKS = 5000 };

@@ -1,36 +1,36 @@
 /** @file
- * What /proc says of processes, and an end for all that come from one.
+ * Information about processes from /proc, and a way to end all descendants.
  */
 #pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/** What a process is at. */
+/** The state of a process. */
 typedef struct ProcessState {
-    char state;       /**< 'R' runs or would run, 'S' sleeps, 'Z' is dead; 0: there is none */
+    char state;       /**< 'R' running or ready, 'S' sleeping, 'Z' dead; 0: no such process */
     int parent;       /**< its process number */
     double cpu;       /**< seconds of CPU time */
-    int threads;      /**< how many it has */
+    int threads;      /**< number of threads */
     int64_t resident; /**< bytes of memory that it holds */
 } ProcessState;
 
-/** What this process is at; zeros where there is none. */
+/** The state of this process; zeros if it does not exist. */
 ProcessState process_state(int pid);
 
-/** The children of a process, those of one thread in the order in which it made them; returns how many there are, of which
- *  at most `room` are told. */
+/** Lists at most `room` children of a process, each thread's in the order of creation. Returns how
+ *  many there are. */
 int process_children(int pid, int *children, int room);
 
-/** Everything that comes from a process, itself left out, at most `room`. */
+/** Lists at most `room` descendants of a process, without itself. */
 int process_descendants(int pid, int *found, int room);
 
-/** How many processes and threads a user has. */
+/** The number of processes and threads of a user. */
 int process_count(uid_t user);
 
 /** Sleeps for less than a second. */
 void nap(long microseconds);
 
-/** Ends everything that comes from the calling process, however fast it multiplies. The caller must have asked for the
- *  orphans among them (PR_SET_CHILD_SUBREAPER). */
+/** Ends all descendants of the calling process, however fast they multiply. The caller must be
+ *  their reaper (PR_SET_CHILD_SUBREAPER). */
 void processes_end(void);

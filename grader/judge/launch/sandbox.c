@@ -1,4 +1,4 @@
-/* Namespaces, users and capabilities of a sandbox. */
+/* A sandbox's namespaces, users and capabilities. */
 #include "grader/judge/launch/sandbox.h"
 
 #include <errno.h>
@@ -42,7 +42,8 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* Who must not be looked at has no numbers that others may set: it is told who it is, and then closes the door. */
+/* A process that nobody may examine cannot have its user numbers set from outside: so this happens
+ * first, and then the process becomes non-dumpable. */
 static int be_born(void *argument)
 {
     Birth *birth = argument;
@@ -67,7 +68,8 @@ static bool write_file(pid_t pid, const char *name, const char *text)
     return good;
 }
 
-/* Numbers are the same within as outside: for an ordinary user there is none but the own, for root all that root has. */
+/* User numbers are the same inside and outside: for an ordinary user only its own, for root all of
+ * root's. */
 static bool tell_who(pid_t pid, const char *name, unsigned own)
 {
     char path[32], map[4096] = "";
@@ -123,7 +125,7 @@ pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *contex
 
 /* ---- the child */
 
-/* Of what is permitted, all takes effect, or nothing is left. */
+/* Either all permitted capabilities take effect, or none is left. */
 static bool set_capabilities(bool keep)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -173,7 +175,7 @@ static bool forbid_namespaces(void)
 {
     int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
     if (file < 0)
-        return errno == ENOENT; /* such a kernel is older than what this file asks of it */
+        return errno == ENOENT; /* such a kernel is too old for this file */
     bool good = write(file, "0", 1) == 1;
     close(file);
     return good;

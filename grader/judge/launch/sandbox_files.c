@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <linux/mount.h> /* not sys/mount.h: they do not go together, and the younger calls are not in it everywhere */
+#include <linux/mount.h> /* not sys/mount.h: the two conflict, and it lacks the newer calls on some systems */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { MAX_HIDDEN = 256, MAX_SHOWN = 64 };
 
-/* A tree of files that is kept while what lies above it is hidden, and shown again at `path`. */
+/* A file tree that is kept while the folder above it is hidden, and then shown again at `path`. */
 typedef struct Shown {
     char path[PATH_MAX];
     int tree;
@@ -61,7 +61,7 @@ static bool keep(Files *files, const char *from, const char *path)
     return true;
 }
 
-/* ---- what is hidden: every folder of / that no system puts programs into, and the kit */
+/* ---- what is hidden: every folder of / in which no system puts programs, and the kit */
 
 static bool is_of_the_system(const char *name)
 {
@@ -105,7 +105,7 @@ static void list_hidden(Files *files)
         hide(files, path);
 }
 
-/* ---- what is shown all the same: Open MPI where it is installed in a home, and the libraries of the environment */
+/* ---- exceptions: an Open MPI that is installed in a home, and the libraries of the environment */
 
 static bool show_again(Files *files, const char *path)
 {
@@ -143,7 +143,7 @@ static bool each_of(Files *files, const char *paths, bool (*show)(Files *files, 
     return true;
 }
 
-/* A folder of PATH that has mpirun in it, perhaps as a link to where it is installed. */
+/* A folder of PATH that contains mpirun, possibly as a link to its installation. */
 static bool show_mpi_of(Files *files, const char *folder)
 {
     char path[PATH_MAX + 16], real[PATH_MAX];
@@ -160,14 +160,13 @@ static bool keep_installed(Files *files)
     const char *prefix = getenv("OPAL_PREFIX");
     return each_of(files, getenv("PATH"), show_mpi_of) &&
            each_of(files, getenv("LD_LIBRARY_PATH"), show_again) &&
-           each_of(files, getenv("TEXTDOMAINDIR"),
-                   show_again) && /* the sentences of the reader's language */
+           each_of(files, getenv("TEXTDOMAINDIR"), show_again) && /* the translations */
            (!prefix || show_installation(files, prefix));
 }
 
 /* ---- GPUs */
 
-/* Who is in the group may use what others may not. */
+/* Members of the group may use files that others may not. */
 static void note_group(Gpus *gpus, const char *path)
 {
     struct stat status;
@@ -193,7 +192,7 @@ static void show_gpu(Gpus *gpus, const char *folder, const char *path)
 
 Gpus gpus_of(const char *folder)
 {
-    /* A folder is shown with all that is in it: nvidia-caps, of GPUs that are shared out (MIG). */
+    /* Shows a folder with everything in it: nvidia-caps, for shared GPUs (MIG). */
     static const char *const shown[] = {"nvidia*", "dxg"};
     Gpus gpus = {.count = 0};
     char pattern[128];
@@ -212,7 +211,7 @@ Gpus gpus_of(const char *folder)
     return gpus;
 }
 
-/* ---- laying it all */
+/* ---- mounting it all */
 
 static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
                                       "/dev/urandom"};
@@ -227,7 +226,7 @@ static bool make_read_only(Files *files, int tree, const char *path)
     return done(files, result == 0, N_("read-only"), path);
 }
 
-/* Makes a file or folder to lay a tree on, with the folders above it. */
+/* Creates a file or folder to mount a tree on, with the folders above it. */
 static void make_target(const char *path, bool folder)
 {
     char part[PATH_MAX];
@@ -304,7 +303,7 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
     static Files files;
     files = (Files){.why = why, .size = size};
     list_hidden(&files);
-    /* What is kept may be readable for root alone; what is made is to belong to the user. */
+    /* Kept files may be readable for root only; new ones must belong to the user. */
     bool good =
         keep_all(&files, place, seen) && make_read_only(&files, -1, "/") &&
         done(&files, become(place, true), N_("becoming"), _("the user")) && lay_memory(&files) &&

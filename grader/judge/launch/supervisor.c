@@ -1,4 +1,4 @@
-/* What the supervisor of a launch does with its life. */
+/* The supervisor of a launch. */
 #include "grader/judge/launch/supervisor.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/language.h"
 #include "grader/judge/launch/processes.h"
 
-enum { PROCESSES = 200 }; /* mpirun and eight ranks take about thirty, each thread counted */
+enum { PROCESSES = 200 }; /* mpirun and eight ranks need about thirty, counting threads */
 static const rlim_t addresses = 3L << 30, file_bytes = 64 << 20, stack_bytes = 8 << 20;
 
 static void limit(int resource, rlim_t value)
@@ -29,8 +29,9 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &(struct rlimit){value, value});
 }
 
-/* For this process and all that comes from it: no core files, files and stacks of a bounded size, addresses for the runner and
- * what a rank may hold beside, and so many processes beside those that the user has already. */
+/* Limits for this process and its descendants: no core files, bounded files and stacks, address
+ * space for the runner and what a rank may hold, and so many processes beyond those that the user
+ * already has. */
 static void set_limits(const Start *start)
 {
     limit(RLIMIT_CORE, 0);
@@ -48,7 +49,7 @@ static bool is_for_libraries(const char *variable)
     static const char *const kept[] = {
         "PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_", "CUDA_",
         "EMULATED_GPUS=",
-        /* the language of what a rank says */
+        /* the language of a rank's messages */
         "LANGUAGE=", "LC_ALL=", "LC_MESSAGES=", "LANG=", "TEXTDOMAINDIR="};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i])))
@@ -56,8 +57,8 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
-/* Empties the environment but for what MPI and the system's libraries read: neither a seed nor anything else that make or
- * the judge was told is there for a lab to read. */
+/* Empties the environment except for what MPI and the system's libraries read, so that a lab can
+ * read neither the seed nor other settings of make or the judge. */
 static void clear_environment(const Seen *seen)
 {
     char *kept[256];
@@ -108,7 +109,7 @@ void remove_folder(const char *folder)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Waits for mpirun to end, or to be told that it shall; returns whether it ended well. */
+/* Waits until mpirun ends or a request to end it arrives; returns whether it succeeded. */
 static bool keep_watch(pid_t mpirun, const sigset_t *signals)
 {
     for (;;) {
@@ -121,7 +122,7 @@ static bool keep_watch(pid_t mpirun, const sigset_t *signals)
     }
 }
 
-/* A process that is not started anew still shows how the judge was called, seed and all. */
+/* Without a new exec, a process still shows the judge's command line, including the seed. */
 static void forget_arguments(void)
 {
     char text[4096];
@@ -133,15 +134,16 @@ static void forget_arguments(void)
         close(file);
 }
 
-/* The judge reads what troubles its supervisor for as long as it lives. One that ended before this process asked to be told
- * sends no signal. */
+/* The judge reads its supervisor's errors as long as it lives. If it ended before this process
+ * requested the signal, none will come. */
 static bool judge_has_ended(const Start *start)
 {
     struct pollfd reader = {.fd = start->trouble};
     return poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
 }
 
-/* Process 1 of a sandbox: whatever lives there ends with it. Without one it asks for all orphans, so as to end them. */
+/* Process 1 of a sandbox: everything in it ends with it. Without a sandbox, it becomes the reaper
+ * of all orphans, in order to end them. */
 int supervise(void *context)
 {
     Start *start = context;

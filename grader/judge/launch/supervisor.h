@@ -1,23 +1,23 @@
 /** @file
- * The supervisor: a child of the judge that has mpirun and the ranks below it, and ends them when the judge says so or has ended.
- * In a sandbox it is process 1.
+ * The supervisor: a child of the judge and the parent of mpirun and the ranks. It ends them when
+ * the judge asks it to or has ended. In a sandbox it is process 1.
  */
 #pragma once
 
 #include "grader/judge/launch/sandbox.h"
 
-/** What a supervisor is told. */
+/** The supervisor's arguments. */
 typedef struct Start {
     Place place;        /**< where the ranks run */
-    Seen seen;          /**< paths as they see them */
-    int ranks, already; /**< how many to start; processes that the user has already */
+    Seen seen;          /**< paths inside */
+    int ranks, already; /**< ranks to start; processes that the user has already */
     bool
-        many_addresses; /**< no limit on addresses: sanitizers reserve terabytes of them, and CUDA for the memory of all GPUs */
-    int trouble; /**< a pipe: what cannot be done; closed without a word when mpirun starts */
-    int said;    /**< a pipe: what mpirun and the ranks print */
+        many_addresses; /**< no limit on address space: sanitizers reserve terabytes, and CUDA the memory of all GPUs */
+    int trouble; /**< a pipe for errors; closed without one when mpirun starts */
+    int said;    /**< a pipe for the output of mpirun and the ranks */
 } Start;
 
-/** What the supervisor does with its life; `context` is its Start. The status is 0 if mpirun ended well. */
+/** The supervisor's main function; `context` is its Start. The status is 0 if mpirun succeeded. */
 int supervise(void *context);
 
 /** Removes a folder and the files in it. */

@@ -1,4 +1,4 @@
-/* Are the ranks of a case blocked, does one compute for ever, how did one end? */
+/* Are the ranks of a case blocked, does one loop forever, how did one end? */
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/watch.h"
 
@@ -11,35 +11,37 @@
 #include "grader/labs/labels.h"
 #include "grader/judge/launch/processes.h"
 
-/* A rank that waits in MPI looks again and again for what it waits for. When all ranks wait and each has looked so many times
- * without an event anywhere, nothing will come: on a busy machine it only takes longer to know. How many are enough depends on
- * what the calls say. Where nothing that can still come would help any rank, that is proof enough,
- * and no time; where all that is waited for is there, MPI is at work (it makes a communicator in many
- * messages, each of which may meet ranks that have no core just now), and only a defect could keep it from its end. */
+/* A rank that waits in MPI polls again and again. If all ranks wait and each has polled so many
+ * times without an event anywhere, nothing will arrive; on a busy machine it only takes longer to
+ * find out. How many polls suffice depends on the calls. If nothing that can still arrive would
+ * help any rank, the calls alone prove a hang, without any waiting. If everything that the ranks
+ * wait for is there, MPI is working (creating a communicator takes many messages, each of which may
+ * meet ranks that have no core at the moment), and only a defect could stop it. */
 static const int64_t enough_looks[] = {
     [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
-/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is no rank: that many times the limit on
- * computing, in seconds of the clock, and at so many looks one after the other. */
+/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is not a rank:
+ * this many times the limit on computing, in wall-clock seconds, and at this many consecutive
+ * looks. */
 static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
 static const double long_silence = 2;  /* seconds after which somebody may wonder */
-static const double look_delay = 0.02; /* a look reads /proc: not to slow down ranks */
+static const double look_delay = 0.02; /* a look reads /proc, which must not slow down the ranks */
 
-/* A hundred times what the judge's own plain layers take here for all of the case, in plain loops and double precision, and two
- * seconds. They are timed on other numbers than the case's. */
+/* A hundred times what the judge's own plain layers take here for the whole case, with plain loops
+ * in double precision, plus two seconds. They are timed on other numbers than the case's. */
 static double watch_cpu_limit(const Case *c)
 {
     Case other = *c;
-    other.key ^= 0x5eed; /* what must come out is not known while a runner lives */
+    other.key ^= 0x5eed; /* expected values do not exist while a runner lives */
     clock_t begin = clock();
     Expected expected = expect(&other, 0, NO_MISTAKE, 0);
     expected_free(&expected);
     return floor_of_limit + plain_layers * (double)(clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/* CPU seconds that a rank may compute. */
+/* The CPU seconds that a rank may compute. */
 static double most_seconds(Watch *watch)
 {
     if (watch->cpu_limit <= 0 && watch->derived == 0)
@@ -47,14 +49,14 @@ static double most_seconds(Watch *watch)
     return (watch->cpu_limit > 0 ? watch->cpu_limit : watch->derived) * watch->patience;
 }
 
-/* May a rank compute on that has computed for so long? */
+/* May a rank that has computed for so long continue? */
 static bool is_too_long(Watch *watch, double cpu)
 {
     double least = (watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit) * watch->patience;
     return cpu > least && cpu > most_seconds(watch);
 }
 
-/* Has a rank slept all the time, and long? */
+/* Has a rank slept all the time, for long? */
 static bool sleeps(const Watch *watch, int rank, double silence)
 {
     double limit = watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit;
@@ -107,7 +109,7 @@ static bool in_mpi(const Watch *watch, int rank)
 
 /* ---- the diagnosis ------------------------------------------------------------------------------------------------------ */
 
-/* What the rank is at; it has written that itself. */
+/* What the rank is doing, according to itself. */
 static void append_place(const RankHeader *header, char *diagnosis, size_t size)
 {
     char words[LABEL_SIZE];
@@ -133,7 +135,7 @@ static void append_rank(const Watch *watch, const Calls *calls, int rank, char *
         append_place(header, diagnosis, size);
 }
 
-/* @param ended no rank will call anything any more */
+/* @param ended no rank will make any more calls */
 static void tell(const Watch *watch, const Calls *calls, bool ended, char *diagnosis, size_t size)
 {
     char text[1200];
@@ -154,7 +156,7 @@ static void tell_now(const Watch *watch, bool ended, char *diagnosis, size_t siz
 
 /* ---- looking -------------------------------------------------------------------------------------------------------- */
 
-/* CPU seconds that a rank has used since the last event, or nearly. */
+/* CPU seconds that a rank has used since the last event, approximately. */
 static double cpu_since(Watch *watch, int rank, const ProcessState *process)
 {
     if (watch->cpu[rank] < 0) {
@@ -164,7 +166,8 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
     return process->cpu - watch->cpu[rank];
 }
 
-/* A rank that takes more and more memory meets the limit on that, and is told so, however slow the machine gives it. */
+/* A rank that allocates more and more memory reaches that limit, and its message names it, however
+ * slowly the machine provides the memory. */
 static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
 {
     enum { MORE = 4 << 20 };
@@ -174,7 +177,8 @@ static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
     return true;
 }
 
-/* At how many looks, one after the other, the rank was asleep. Between two looks of MPI it sleeps as well, but goes on looking. */
+/* At how many consecutive looks the rank was asleep. Between two polls of MPI it sleeps too, but
+ * continues to poll. */
 static void count_sleep(Watch *watch, int rank, char state)
 {
     int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
@@ -183,7 +187,7 @@ static void count_sleep(Watch *watch, int rank, char state)
     watch->asked_last[rank] = asked;
 }
 
-/* Every rank waits in MPI or has left; the one that has looked least has done so `least` times. */
+/* Every rank waits in MPI or has left; the one that has polled least has done so `least` times. */
 static Ending blocked(const Watch *watch, int64_t least, bool asleep, char *diagnosis, size_t size)
 {
     Ending ending = COMPLETE;
@@ -216,7 +220,7 @@ static Ending look_at_blocked(Watch *watch, double silence, char *diagnosis, siz
     return blocked(watch, least, asleep == waiting, diagnosis, size);
 }
 
-/* Where in the lab a rank is that computes: it says so itself, or it does not and stays unknown. */
+/* Where in the lab a computing rank is: it reports that itself, or it stays unknown. */
 static void append_where(const Watch *watch, int rank, char *diagnosis, size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
@@ -228,7 +232,8 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Whoever looks on shall know why nothing happens: once, since the cases after it are as slow. */
+/* Someone at a terminal should learn why nothing happens; once, because the cases after it are as
+ * slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {
     static bool told;

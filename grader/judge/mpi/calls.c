@@ -1,4 +1,4 @@
-/* Copies of the rings, and calls as text. */
+/* Copies of the rings, and text descriptions of calls. */
 #include "grader/judge/mpi/recorded.h"
 
 #include <stdarg.h>
@@ -185,12 +185,13 @@ static const Call *maker_of(const Calls *calls, uint64_t group)
     return NULL;
 }
 
-/* Two communicators of the same ranks are told apart by what made them, where ranks wait in both. */
+/* Two communicators of the same ranks, in both of which ranks wait, are distinguished by the calls
+ * that made them. */
 static void append_maker(const Calls *calls, const Call *call, char *text, size_t size)
 {
     bool alike = false;
     if (strncmp(call->name, "create_group", strlen("create_group")) == 0)
-        return; /* its ranks are no communicator yet */
+        return; /* its ranks are not a communicator yet */
     for (int r = 0; r < calls->ranks; r++) {
         const Call *other = call_of_rank(calls, r);
         alike = alike || (other && other->group != call->group && other->members == call->members);
@@ -235,7 +236,7 @@ bool is_waited_for(const Call *call, int64_t by)
     return call->starts && !call->completed && call->waited_by == by;
 }
 
-/* Of a rank in a wait: what it has started. */
+/* For a rank in a wait: what it started. */
 static void append_requests(const Calls *calls, int rank, char *text, size_t size)
 {
     const RankCalls *mine = &calls->rank[rank];

@@ -1,4 +1,4 @@
-/* Ranks that all wait: can one of them still go on? */
+/* If all ranks wait: can one of them still progress? */
 #include <stdlib.h>
 
 #include "grader/judge/mpi/matching.h"
@@ -8,13 +8,13 @@ typedef struct Look {
     Parts together, messages;
 } Look;
 
-/* MPI refuses a call: it was entered, and its rank has left the case without returning from it. */
+/* MPI rejected a call: its rank entered it, and left the case without returning. */
 static bool was_refused(const Look *look, const Part *part)
 {
     return look->calls->rank[part->rank].left && !part->call->returned;
 }
 
-/* Which ranks of its group have entered this call, and with something that fits. */
+/* The ranks of its group that have entered this call with fitting arguments. */
 static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
 {
     uint64_t in = 0;
@@ -29,7 +29,8 @@ static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
     return in;
 }
 
-/* Without the `missing` ranks. Where numbers flow one way only, a rank may be through before others have come. */
+/* Without the `missing` ranks. If numbers flow one way only, a rank may finish before others have
+ * arrived. */
 static Outlook outlook_without(const Part *mine, uint64_t missing)
 {
     const Call *call = mine->call;
@@ -66,8 +67,8 @@ static Outlook outlook_together(const Look *look, const Part *mine)
     return has_lost(look->calls, missing) ? SOME : outlook_without(mine, missing);
 }
 
-/* Messages that a receive could take, and receives that could take a message: on the same way, whatever the tag says of those
- * that take any. */
+/* Messages that a receive could take, and receives that could take a message: same channel, where
+ * wildcards match any tag. */
 static bool could_meet(const Part *mine, const Part *other)
 {
     const Part *sent = mine->receives ? other : mine, *received = mine->receives ? mine : other;
@@ -77,7 +78,8 @@ static bool could_meet(const Part *mine, const Part *other)
            (received->call->from_tag == ANY_TAG || received->call->from_tag == sent->call->to_tag);
 }
 
-/* Has this part come before mine, on the same rank, and takes, or has taken, what mine could? */
+/* Did this part come before mine on the same rank, and does it take, or has it taken, what mine
+ * could? */
 static bool comes_before(const Look *look, const Part *part, const Part *mine)
 {
     if (part->receives != mine->receives || part->rank != mine->rank ||
@@ -91,7 +93,7 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
-/* Is there one on the other side for this half, beyond those that earlier ones have taken? */
+/* Is there a counterpart for this half, besides those taken by earlier ones? */
 static Outlook outlook_of_message(const Look *look, const Part *mine)
 {
     int64_t others = 0, earlier = 0;
@@ -103,11 +105,11 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
     uint64_t ranks = (uint64_t)1 << mine->rank;
     int other = mine->receives ? mine->call->from : mine->call->to;
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
-    if (others > earlier) /* who has left the case no longer helps MPI along */
+    if (others > earlier) /* a rank that has left no longer progresses MPI */
         return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
-    if (!mine->receives && mine->call->starts) /* it may be kept for the receiver */
+    if (!mine->receives && mine->call->starts) /* it may be buffered for the receiver */
         return SOME;
-    bool loose = false; /* somebody takes from anybody: who took what cannot be told */
+    bool loose = false; /* a wildcard receive: which message it took is unknown */
     for (int64_t i = 0; i < look->messages.count; i++)
         loose = loose ||
                 (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));
@@ -126,7 +128,8 @@ static Outlook outlook_of_call(const Look *look, const Call *call, int rank, int
     return send < receive ? send : receive;
 }
 
-/* Of all the requests that this call waits for, the worst; of a wait that one of them ends, the best. */
+/* The worst outlook of all requests that this call waits for; for a wait that any of them ends, the
+ * best. */
 static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
 {
     const RankCalls *mine = &look->calls->rank[rank];

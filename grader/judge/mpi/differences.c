@@ -1,4 +1,4 @@
-/* The first call in which ranks that should agree do not. */
+/* The first call on which ranks disagree. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 typedef struct Search {
     const Calls *calls;
     bool ended, places, lines;
-    Difference first, alone; /* of all; and of messages that have no other side */
+    Difference first, alone; /* of all; and of messages without a counterpart */
     int64_t time, time_alone;
 } Search;
 
@@ -43,7 +43,7 @@ static DifferenceKind difference_of(const Search *s, const Part *a, const Part *
     return kind;
 }
 
-/* The rank that most others agree with speaks for them. */
+/* The rank with which most others agree represents them. */
 static int64_t usual_one(const Search *s, const Parts *all, int64_t begin, int64_t end)
 {
     int64_t best = begin, most = -1;
@@ -148,7 +148,7 @@ static Difference search(Search s)
         return (Difference){0};
     look_at_groups(&s);
     look_at_messages(&s);
-    /* A rank that waits for a message makes no other call: what the message lacks is told. */
+    /* A rank that waits for a message makes no other call: reports what the message lacks. */
     bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
                  s.alone.rank[0] == s.first.rank[1] &&
                  waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
@@ -167,7 +167,7 @@ Difference first_difference(const Calls *calls, bool ended, bool lines)
 
 /* ---- values of a tp group ---------------------------------------------------------------------------------------- */
 
-/* Rounding, in units of the sum of all absolute values. */
+/* Rounding, relative to the sum of all absolute values. */
 static const double alike = 1e-5;
 
 static bool same_place(const Value *a, const Value *b)
@@ -183,7 +183,8 @@ static bool same_numbers(const Value *a, const Value *b)
     return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
 }
 
-/* The index of the first value that two ranks hold differently, or -1; not beyond the point where they do different things. */
+/* The index of the first value that two ranks hold differently, or -1. Stops where they do
+ * different things. */
 static int64_t first_other(const RankCalls *a, const RankCalls *b)
 {
     for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {
@@ -205,10 +206,10 @@ bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size
         const Value *value = &calls->rank[first].value[i];
         const char *line = line_of(value->address);
         snprintf(text, size,
-                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor that is "
-                                     "called whole since %s (the result of %s)")
-                                 : _("ranks %d and %d hold different values of a tensor that is "
-                                     "called whole since %s (the result of %s)"),
+                 value->gradient ? _("ranks %d and %d hold different gradients of a tensor "
+                                     "declared whole, from %s on (the result of %s)")
+                                 : _("ranks %d and %d hold different values of a tensor "
+                                     "declared whole, from %s on (the result of %s)"),
                  first, rank, line[0] ? line : _("an operation of the lab"), value->operation);
         return true;
     }
@@ -224,7 +225,7 @@ static void append_place(char *text, size_t size, const Call *call)
         append(text, size, _(", in %s"), label_text(&call->where, words));
 }
 
-/* What a rank did instead, as far as it is known. */
+/* What a rank did instead, as far as known. */
 static void append_last(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     char other[400];

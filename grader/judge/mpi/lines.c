@@ -4,7 +4,7 @@
 
 enum { KEPT = 256 }; /* a lab calls on fewer lines; more of them are nonsense in a record */
 
-/* One runner is judged at a time; its addresses come again and again. */
+/* One runner is judged at a time, and its addresses recur. */
 static struct {
     const char *program;
     const void *address[KEPT];
@@ -29,7 +29,7 @@ static void ask(const void *address, char line[64])
         return;
     if (fgets(text, sizeof text, pipe) && text[0] != '?') {
         const char *slash = strrchr(text, '/'),
-                   *name = slash ? slash + 1 : text; /* folders may have blanks */
+                   *name = slash ? slash + 1 : text; /* folders may contain blanks */
         snprintf(line, 64, "%.*s", (int)strcspn(name, " \n"), name);
     }
     pclose(pipe);

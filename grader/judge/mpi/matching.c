@@ -1,4 +1,4 @@
-/* Which calls of several ranks belong together. */
+/* Matches the calls of several ranks. */
 #include "grader/judge/mpi/matching.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static Part *room_for_all(const Calls *calls, int halves)
     return malloc((size_t)all * sizeof(Part));
 }
 
-/* What parts are sorted by; those that are alike in the first numbers belong together. */
+/* Parts are sorted by these numbers; parts that agree in the first ones belong together. */
 enum { KEYS = 6, NUMBER_KEYS = 2, CHANNEL_KEYS = 4 };
 
 static void number_key(const Part *p, int64_t key[KEYS])
@@ -30,7 +30,7 @@ static void channel_key(const Part *p, int64_t key[KEYS])
            KEYS * sizeof *key);
 }
 
-/* The order of two parts by the first `count` numbers of their keys: 0 where these are alike. */
+/* Compares two parts by the first `count` numbers of their keys: 0 if equal. */
 static int order_by(void key_of(const Part *, int64_t *), const Part *a, const Part *b, int count)
 {
     int64_t x[KEYS], y[KEYS];
@@ -112,7 +112,7 @@ DifferenceKind misfit(const Part *a, const Part *b)
 {
     const Call *x = a->call, *y = b->call;
     DifferenceKind kind = NO_DIFFERENCE;
-    if (a->rank == b->rank) /* what a rank sends to itself it alone has to know */
+    if (a->rank == b->rank) /* only the rank itself must know what it sends to itself */
         return NO_DIFFERENCE;
     if (strcmp(x->name, y->name) != 0 || x->starts != y->starts ||
         (x->rule == TOGETHER && x->from_tag != y->from_tag))

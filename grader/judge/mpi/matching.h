@@ -1,6 +1,6 @@
 /** @file
- * Calls of several ranks that belong together: those of a group by their number in it, messages by their order from one
- * rank to another.
+ * Matches the calls of several ranks: collectives by their number in the group, messages by their
+ * order from one rank to another.
  */
 #pragma once
 
@@ -8,39 +8,39 @@
 
 /** One call, or one half of a call that sends and receives. */
 typedef struct Part {
-    const Call *call; /**< belongs to the Calls that it was made from */
+    const Call *call; /**< belongs to the Calls */
     int rank;         /**< of the launch */
-    int64_t index;    /**< of the call among its rank's */
-    bool receives;    /**< of messages */
+    int64_t index;    /**< index of the call among the rank's */
+    bool receives;    /**< for messages */
 } Part;
 
-/** Parts in an order in which those that meet are neighbours; `part` is the caller's to free. */
+/** Parts, sorted so that those that match are adjacent. The caller frees `part`. */
 typedef struct Parts {
     Part *part;    /**< [count] */
     int64_t count; /**< of parts */
 } Parts;
 
-/** All calls that have a number in their group, those of one number together and by rank. */
+/** All calls that have a number in their group, sorted by number, then by rank. */
 Parts together_of(const Calls *calls);
 
-/** All halves of messages, sends and receives of one channel (group, sender, receiver, tag) together, the sends first, each
- *  in the order in which they were posted. Receives from anybody, or of any tag, that got no message yet, are in no channel
- *  of their own: see is_loose(). */
+/** All halves of messages. Sends and receives of one channel (group, sender, receiver, tag) are
+ *  together, the sends first, each in posting order. Receives with a wildcard that got no message
+ *  yet are in no channel: see is_loose(). */
 Parts messages_of(const Calls *calls);
-/** Are these messages of one group, sender, receiver and tag? */
+/** Do these messages have the same group, sender, receiver and tag? */
 bool same_channel(const Part *a, const Part *b);
-/** Is it a receive from anybody, or of any tag, that got no message yet? */
+/** Is it a receive with a wildcard that got no message yet? */
 bool is_loose(const Part *part);
 
-/** The end of the run of parts that begins at i and in which `same` holds with the first. */
+/** The end of the run of parts, starting at i, that are the `same` as the first. */
 int64_t run_end(const Parts *parts, int64_t i, bool (*same)(const Part *, const Part *));
 /** Are these the same call of the same group? */
 bool same_number(const Part *a, const Part *b);
 
-/** Did the ring of one of these ranks lose calls? Then what is not there may have been. */
+/** Did the ring of one of these ranks overflow? Then missing calls may have been made. */
 bool has_lost(const Calls *calls, uint64_t members);
 
-/** What MPI forbids in two calls that meet as one of their group; NO_DIFFERENCE if they fit. */
+/** What MPI forbids about two calls that match in their group; NO_DIFFERENCE if they fit. */
 DifferenceKind misfit(const Part *a, const Part *b);
-/** And in a message of `sent` that meets a receive. */
+/** The same for a message of `sent` and its receive. */
 DifferenceKind misfit_of_message(const Signature *sent, const Signature *received);

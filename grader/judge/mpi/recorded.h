@@ -1,6 +1,6 @@
 /** @file
- * What the ranks of a case have called, as the judge sees it: copies of their rings, the first call in which ranks that
- * should agree do not, and whether ranks that wait can still go on.
+ * The judge's view of the ranks' calls: copies of their rings, the first call on which ranks
+ * disagree, and whether waiting ranks can still progress.
  */
 #pragma once
 
@@ -9,61 +9,63 @@
 
 #include "grader/protocol.h"
 
-/** What one rank has called in a case. */
+/** One rank's calls in a case. */
 typedef struct RankCalls {
-    int64_t first;        /**< calls made before those that are here: a ring keeps the last */
-    int64_t count;        /**< of the calls that are here */
-    Call *call;           /**< [count], in the order in which they were made */
-    bool left;            /**< the rank has come to the end of the case */
-    int64_t values_count; /**< of the values that are here */
-    Value *value;         /**< the first ones: their ring is not written over */
+    int64_t first;        /**< calls made before these: a ring keeps only the last ones */
+    int64_t count;        /**< number of calls here */
+    Call *call;           /**< [count], in order */
+    bool left;            /**< the rank has completed the case */
+    int64_t values_count; /**< number of values here */
+    Value *value;         /**< the first ones: their ring is not overwritten */
 } RankCalls;
 
-/** What the ranks of a case have called. */
+/** All ranks' calls in a case. */
 typedef struct Calls {
     int ranks;                 /**< that take part in the case */
-    RankCalls rank[MAX_RANKS]; /**< by rank of the launch */
+    RankCalls rank[MAX_RANKS]; /**< indexed by rank of the launch */
 } Calls;
 
-/** A copy in which nothing is out of bounds, whatever a rank has written.
- *  `posted` is the number of the case in this launch, from 1. To be freed with calls_free(). */
+/** Copies the calls, with everything in bounds, whatever a rank has written. `posted` is the number
+ *  of the case in this launch, from 1. Free the copy with calls_free(). */
 Calls *calls_copy(const Launch *launch, int ranks, int posted);
 /** Frees the copy. NULL is allowed. */
 void calls_free(Calls *calls);
 
-/* ---- what does not fit ---------------------------------------------------------------------------------------------- */
+/* ---- mismatches ------------------------------------------------------------------------------------------------------ */
 
-/** In what two calls that meet do not fit. */
+/** How two matching calls disagree. */
 typedef enum DifferenceKind {
     NO_DIFFERENCE,    /**< they fit */
-    OTHER_OPERATION,  /**< not the same call of the group */
-    OTHER_ROOT,       /**< another rank is the root */
-    OTHER_REDUCTION,  /**< sum against max, say */
-    OTHER_TYPE,       /**< float against double, say */
-    OTHER_COUNT,      /**< not as many numbers */
-    NEVER_CALLED,     /**< one rank has made fewer calls */
-    NEVER_RECEIVED,   /**< a message that no receive takes */
-    NEVER_SENT,       /**< a receive that no message comes to */
-    NOT_YET_RECEIVED, /**< sent as ready, before the receive was there */
-    OTHER_PLACE, /**< fits, but belongs to something else that the ranks are at: no error of MPI */
-    OTHER_LINE,  /**< fits, but stands on another line: no error of MPI, and often right */
+    OTHER_OPERATION,  /**< different calls of the group */
+    OTHER_ROOT,       /**< different roots */
+    OTHER_REDUCTION,  /**< for example, sum against max */
+    OTHER_TYPE,       /**< for example, float against double */
+    OTHER_COUNT,      /**< different numbers of elements */
+    NEVER_CALLED,     /**< one rank made fewer calls */
+    NEVER_RECEIVED,   /**< a message without a receive */
+    NEVER_SENT,       /**< a receive without a message */
+    NOT_YET_RECEIVED, /**< a ready send before its receive */
+    OTHER_PLACE,      /**< they fit, but the ranks are in different places: no MPI error */
+    OTHER_LINE,       /**< they fit, but are on different lines: no MPI error, and often right */
 } DifferenceKind;
 
-/** Two calls that do not fit. */
+/** Two calls that disagree. */
 typedef struct Difference {
-    DifferenceKind kind; /**< in what */
+    DifferenceKind kind; /**< how */
     int rank[2];         /**< who made them */
-    const Call *call[2]; /**< the second is NULL for what was never called, received or sent */
+    const Call *call[2]; /**< the second is NULL if it was never made */
 } Difference;
 
-/** The first one in time that MPI forbids (MPI 3.1, 3.3.1 and 5.1); when `ended`, no more calls will come, and those that
- *  are missing count. Of calls that are NULL there is none. */
+/** Finds the first one in time that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more calls
+ *  will come, so missing ones count. Returns none if `calls` is NULL. */
 Difference first_error(const Calls *calls, bool ended);
 
-/** The first place from which the ranks of a group go different ways: an error, OTHER_PLACE or, when `lines`, OTHER_LINE. */
+/** Finds where the ranks of a group first diverge: an error, OTHER_PLACE or, with `lines`,
+ *  OTHER_LINE. */
 Difference first_difference(const Calls *calls, bool ended, bool lines);
 
-/** "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...". @return false without a difference */
+/** Writes "rank 0 is in all_reduce #3 of {0,1} (144 float, sum) at attention.c:41; rank 1 ...".
+ *  @return false without a difference */
 bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** Says since which line ranks of a tp group hold different numbers of what they call whole, if they do. */
@@ -74,26 +76,26 @@ bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size
 /** The call that a rank is in, or NULL. */
 const Call *call_of_rank(const Calls *calls, int rank);
 
-/** Does the wait at this index of the rank's calls wait for what `call` has begun? */
+/** Does the wait with this index among the rank's calls wait for what `call` started? */
 bool is_waited_for(const Call *call, int64_t by);
 
-/** Can ranks that wait still go on? */
+/** Can waiting ranks still progress? */
 typedef enum Outlook {
-    NONE_LEFT, /**< no rank waits for anything that can still come: proven by the calls alone */
-    UNLIKELY,  /**< calls that do not fit have met, and MPI may make something of them */
-    SOME,      /**< that depends on how MPI does it */
-    ALL_THERE, /**< somewhere all that is waited for is there: MPI is at work */
+    NONE_LEFT, /**< no rank waits for anything that can still arrive: the calls alone prove it */
+    UNLIKELY,  /**< calls that disagree have met; MPI may still complete them */
+    SOME,      /**< that depends on MPI's implementation */
+    ALL_THERE, /**< everything that some rank waits for is there: MPI is working */
 } Outlook;
 
-/** Of ranks that all wait in MPI or have left. */
+/** For ranks that all wait in MPI or have left. */
 Outlook outlook_of(const Calls *calls);
 
 /* ---- text ----------------------------------------------------------------------------------------------------------- */
 
-/** "all_reduce #3 of {0,1} (144 float, sum) at attention.c:41"; "of the same group" where it is that of `before`, which may be
- *  NULL */
+/** Writes "all_reduce #3 of {0,1} (144 float, sum) at attention.c:41", or "of the same group" if
+ *  `before`, which may be NULL, has that group. */
 void call_text(const Calls *calls, const Call *call, const Call *before, char *text, size_t size);
-/** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the start of ..." */
+/** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the start of ...". */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
 const char *call_name(const Call *call, char text[64]);
@@ -102,10 +104,10 @@ const char *group_text(const Call *call, char text[32]);
 /** "144 float, sum" */
 const char *call_what(const Call *call, char text[96]);
 
-/** The runner whose lines are asked for from now on. */
+/** Selects the runner whose lines line_of() looks up. */
 void lines_of(const char *runner);
-/** "attention.c:41", or an empty text. It holds while lines of this runner are asked for. */
+/** "attention.c:41", or an empty text. Valid until another runner is selected. */
 const char *line_of(const void *address);
 
-/** Appends as snprintf writes. */
+/** Appends formatted text. */
 void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

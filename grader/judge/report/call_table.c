@@ -8,7 +8,7 @@
 
 enum { LABEL = 256 };
 
-/* The calls that met: one of each rank, or none. */
+/* The calls that met: at most one of each rank. */
 typedef struct Row {
     const Call *call[MAX_RANKS];
     int64_t time;
@@ -16,9 +16,9 @@ typedef struct Row {
 
 typedef struct Table {
     const Calls *calls;
-    const char *file; /* the lab's */
+    const char *file; /* the lab's file */
     Difference first;
-    int64_t next[MAX_RANKS]; /* of each rank's calls */
+    int64_t next[MAX_RANKS]; /* index into each rank's calls */
     Row *row;
     int64_t rows;
     int label_width, cell_width[MAX_RANKS];
@@ -45,7 +45,8 @@ static bool same_operation(const Call *a, const Call *b)
     return !strcmp(a->name, b->name) && a->starts == b->starts;
 }
 
-/* Calls of a group meet by their number; what a rank does by itself stands beside the same on other ranks. */
+/* Calls of a group meet by their number; other calls are put beside the same calls of other
+ * ranks. */
 static bool belong_together(const Call *a, const Call *b)
 {
     if (a->number || b->number)
@@ -54,7 +55,8 @@ static bool belong_together(const Call *a, const Call *b)
            same_operation(a, b) && label_equal(&a->where, &b->where);
 }
 
-/* The heads of all ranks that belong to this rank's. @return whether none of them comes later on another rank */
+/* The next calls of all ranks that match this rank's. @return whether none of them comes later on
+ * another rank */
 static bool gather(const Table *t, int rank, Row *row)
 {
     const Call *mine = head_of(t, rank);
@@ -76,7 +78,7 @@ static bool gather(const Table *t, int rank, Row *row)
     return ready;
 }
 
-/* Groups side by side that do the same stand in one row. */
+/* Groups that do the same side by side share a row. */
 static bool alongside(const Row *row, const Row *other)
 {
     const Call *a = first_of(row), *b = first_of(other);
@@ -98,7 +100,8 @@ static void add_those_alongside(const Table *t, Row *row)
     }
 }
 
-/* The earliest row that is complete; where ranks wait crosswise there is none, and the earliest call is one. */
+/* The earliest complete row. If ranks wait crosswise, there is none, and the earliest call is a
+ * row. */
 static bool next_row(Table *t, Row *best)
 {
     bool found = false, best_ready = false;
@@ -153,7 +156,7 @@ static void line_label(const Row *row, char text[LABEL])
     append(text, LABEL, "%s%s", call_what(first_of(row), what)[0] ? ", " : "", what);
 }
 
-/* How a call differs from that which gives its row the name. */
+/* How a call differs from the one that names its row. */
 static void append_other(const Call *first, const Call *call, char text[LABEL])
 {
     char name[64], what[96], first_name[64], first_what[96];
@@ -164,7 +167,8 @@ static void append_other(const Call *first, const Call *call, char text[LABEL])
                what);
 }
 
-/* The line, and what differs from the row's label. In the lab's own file the number is enough. */
+/* The line, and how the call differs from the row's label. In the lab's own file, the number
+ * suffices. */
 static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
 {
     const Call *call = row->call[rank];
@@ -216,7 +220,7 @@ static bool is_first_difference(const Table *t, const Row *row)
     return false;
 }
 
-/* What is empty at the end of a line is left out. */
+/* Leaves out blanks at the end of a line. */
 static void print_cell(FILE *out, const Table *t, int rank, const char *text, int *blanks)
 {
     if (text[0]) {

@@ -1,4 +1,4 @@
-/* The report of a lab, for people. */
+/* A lab's report, for people. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static Paint paint_of(bool colour)
                   : (Paint){"", "", "", "", ""};
 }
 
-/* The compiler's messages stand above carets that point at them: they keep their lines. */
+/* Compiler messages have carets below them, so their lines are not broken. */
 static void print_lines(FILE *out, const char *text, const char *indent)
 {
     while (*text) {
@@ -24,7 +24,7 @@ static void print_lines(FILE *out, const char *text, const char *indent)
     }
 }
 
-/* The bytes of the whole lines that two texts have in common at their beginning. */
+/* The length in bytes of the whole lines that two texts have in common at the start. */
 static size_t common_lines(const char *a, const char *b)
 {
     size_t common = 0, i = 0;
@@ -34,7 +34,7 @@ static size_t common_lines(const char *a, const char *b)
     return !a[i] && !b[i] ? i : common;
 }
 
-/* The next check before `check` that has failed and was told, or -1. */
+/* The next reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
     while (--check >= 0 && !(lab->check[check].failed && lab_points(lab->lab, (Check)check)))
@@ -42,7 +42,7 @@ static int told_before(const LabResult *lab, int check)
     return check;
 }
 
-/* One mistake fails several checks: what has been said of an earlier one is not said again. */
+/* One mistake fails several checks: what the report says about an earlier one is not repeated. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     const char *reason = lab->check[check].reason;
@@ -71,7 +71,7 @@ static void print_mark(FILE *out, Status status, Paint paint)
     fprintf(out, "%s%s%s", colour, mark, paint.off);
 }
 
-/* How to see it again; what an earlier check of the lab has told is not told again. */
+/* How to repeat the failure; not repeated either. */
 static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
                            Paint paint)
 {
@@ -120,7 +120,7 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
     }
 }
 
-/* A lab that is being written: where it goes on, and whether what is there so far is worth going on from. */
+/* For a lab in progress: where to continue, and whether what exists is a sound basis. */
 static void report_to_do(FILE *out, Page page, const LabResult *result)
 {
     bool to_do = false, failed = false, judged = false;

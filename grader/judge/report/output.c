@@ -1,4 +1,4 @@
-/* The file that a verdict is written to. */
+/* Writes a verdict's file. */
 #include "grader/judge/report/output.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 static const char refused[] = N_("the result cannot be written: %s"),
                   other_file[] = N_("name a file in an existing, writable folder");
 
-/* With the rights that a new file has here. */
+/* Gives it the permissions of a new file. */
 static bool replace(const char *path, const char *text, Problem *problem)
 {
     const mode_t mask = umask(0);

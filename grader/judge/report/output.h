@@ -1,9 +1,10 @@
 /** @file
- * The file that a verdict is written to: whole or as it was before, at any moment.
+ * Writes a verdict's file atomically: at any moment it is complete, old or new.
  */
 #pragma once
 
 #include "base/problem.h"
 
-/** Puts `text` into the file: beside it, and renamed. Returns false with `problem`, and the file is as it was. */
+/** Writes `text` to a temporary file and renames it. On failure returns false with `problem`, and
+ *  the old file stays. */
 bool write_file(const char *path, const char *text, Problem *problem);

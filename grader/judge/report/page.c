@@ -1,4 +1,4 @@
-/* How texts are laid out for people, and what ranks have printed. */
+/* Lays out texts for people, including what ranks printed. */
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ Page page_of(FILE *out)
     return page;
 }
 
-/* The bytes of the first `columns` characters of a line, or of the whole line. */
+/* The length in bytes of the first `columns` characters of a line, or of the whole line. */
 static size_t bytes_of(const char *line, int columns)
 {
     size_t bytes = 0;
@@ -33,7 +33,8 @@ static size_t bytes_of(const char *line, int columns)
     return bytes;
 }
 
-/* May a line end at this byte? French has blanks within quotes, and before some marks. */
+/* May a line be broken at this byte? French has blanks inside quotation marks and before some
+ * punctuation. */
 static bool may_end(const char *text, size_t at)
 {
     const char *next = text + at + 1;
@@ -50,7 +51,7 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
         if (text[take] && text[take] != '\n') {
             while (take > fits / 2 && !may_end(text, take))
                 take--;
-            if (!may_end(text, take)) /* no blank */
+            if (!may_end(text, take)) /* a no-break space */
                 take = fits;
         }
         fprintf(out, "%s%.*s\n", indent, (int)take, text);
@@ -62,8 +63,8 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
     }
 }
 
-/* The lines of the file, which may hold any bytes; the first `shown` of them go to `text`, each behind a bar and as wide as a
- * screen. */
+/* The lines of a file, which may hold any bytes; `text` gets the first `shown`, each after a bar
+ * and truncated to the screen. */
 static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
 {
     enum { WIDTH = 90 };

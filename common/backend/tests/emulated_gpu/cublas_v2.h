@@ -1,5 +1,5 @@
 /** @file
- * cuBLAS for the emulated GPU: the products that common/backend/cuda asks for, on the host's BLAS.
+ * cuBLAS for the emulated GPU: the products that common/backend/cuda needs, on the host's BLAS.
  */
 #pragma once
 

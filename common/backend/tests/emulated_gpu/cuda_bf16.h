@@ -9,7 +9,7 @@ struct __nv_bfloat16 {
     uint16_t bits;
 };
 
-/* The 16 higher bits, to the nearest, ties to even; a NaN stays one. */
+/* The upper 16 bits, rounded to nearest, ties to even; NaN stays NaN. */
 static inline __nv_bfloat16 __float2bfloat16_rn(float x)
 {
     const uint32_t bits = emulated_bits(x);

@@ -1,5 +1,6 @@
 /** @file
- * Numbers of 16 bits for the emulated GPU, IEEE 754's binary16 here and bfloat16 in cuda_bf16.h: what they round to, by arithmetic on bits.
+ * 16-bit numbers for the emulated GPU, IEEE 754's binary16 here and bfloat16 in cuda_bf16.h:
+ * rounding by arithmetic on bits.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ static inline uint32_t emulated_bits(float x)
     return bits;
 }
 
-/* 11 significant bits; from 65520 on infinity. Below 2^-14 numbers are multiples of 2^-24, which is what adding 1/2 rounds to. */
+/* 11 significant bits; infinity from 65520 on. Below 2^-14, numbers are multiples of 2^-24, to
+ * which adding 1/2 rounds. */
 static inline __half __float2half_rn(float x)
 {
     const uint32_t sign = emulated_bits(x) >> 16 & 0x8000, size = emulated_bits(x) & 0x7fffffff;
@@ -44,5 +46,5 @@ static inline __half2 __floats2half2_rn(float x, float y)
     return {__float2half_rn(x), __float2half_rn(y)};
 }
 
-/** The number that these bits are. */
+/** The number that these bits represent. */
 float emulated_number(bool fp16, uint16_t bits);

@@ -1,15 +1,18 @@
 /** @file
- * A GPU that is none, for tests: the part of CUDA's language and runtime that common/backend/cuda uses, on the host. A C++ compiler
- * takes this header where nvcc takes CUDA's own, and the kernels are the same sources.
+ * An emulated GPU for tests: the part of CUDA's language and runtime that common/backend/cuda uses,
+ * on the host. A C++ compiler includes this header in place of CUDA's own; the kernels' sources are
+ * the same.
  *
- * What it is strict about: what is put on the stream runs as late as it may, so that a host that does not wait reads what was
- * there before. Memory of the device is out of the host's reach but while kernels run. A kernel may be given only
- * pointers to memory of the runtime. A block's shared memory begins as NaN and ends where it ends (AddressSanitizer sees what lies
- * behind); threads that wait at different barriers end the run. What it cannot show: races, and how fast anything is.
+ * It is strict: work on a stream runs as late as possible, so a host that does not wait reads old
+ * contents. The host cannot access device memory except while kernels run. Kernels accept only
+ * pointers to the runtime's memory. A block's shared memory starts as NaN and has exact bounds
+ * (AddressSanitizer detects what exceeds them); threads that wait at different barriers end the
+ * run. It cannot show races or speed.
  *
- * What there is of it the environment says: EMULATED_GPUS of EMULATED_MEMORY MiB each (1, of 1024), those of odd numbers of another type with
- * EMULATED_MIXED=1, the last rank's with EMULATED_TAKEN=1 another process's; a driver of EMULATED_DRIVER (13000; 0: none);
- * in all of a process's life EMULATED_EVENTS, and EMULATED_PINNED pieces of pinned memory (as many as it likes).
+ * The environment describes it: EMULATED_GPUS of EMULATED_MEMORY MiB each (1, of 1024);
+ * EMULATED_MIXED=1 makes odd ones a different type, EMULATED_TAKEN=1 gives the last rank's to
+ * another process; a driver of EMULATED_DRIVER (13000; 0: none); per process at most
+ * EMULATED_EVENTS events and EMULATED_PINNED pieces of pinned memory (default: no limit).
  */
 #pragma once
 
@@ -40,7 +43,7 @@ struct alignas(16) float4 {
     float x, y, z, w;
 };
 
-/** The thread that runs, in CUDA's words. */
+/** The current thread, in CUDA's terms. */
 struct EmulatedPlace {
     dim3 grid, block, at_block, at_thread;
 };
@@ -71,7 +74,7 @@ static inline int __syncthreads_or(int mine)
     return emulated_any(mine != 0);
 }
 
-/** The lane's word of each thread of the warp, seen by all of it. */
+/** Each lane's word, visible to the whole warp. */
 template <typename T> static inline T emulated_exchange(T value, int from)
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle takes words");
@@ -169,7 +172,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory);
 
-/** Of more than 48 KiB of shared memory, which a kernel has to ask for. */
+/** For more than 48 KiB of shared memory, which a kernel must request. */
 cudaError_t emulated_allow_shared(const void *kernel, int bytes);
 
 template <typename F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute, int bytes)
@@ -179,21 +182,22 @@ template <typename F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttrib
 
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
-/** Puts something on a stream: it runs when somebody waits for that, or for an event behind it. */
+/** Puts work on a stream; it runs when something waits for it, or for a later event. */
 void emulated_later(cudaStream_t stream, std::function<void()> work);
-/** Ends the run where a GPU would refuse so large a block, grid or shared memory. */
+/** Ends the run where a GPU would reject the size of a block, grid or shared memory. */
 void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared);
-/** Returns when the stream takes another kernel. */
+/** Returns when the stream accepts another kernel. */
 void emulated_room();
-/** Does now what is on the stream, and then `work`, which reaches the device's memory. */
+/** Runs what is on the stream, then `work`, which accesses the device's memory. */
 void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
-/** The number that the environment's variable `name` is set to. */
+/** The number in the environment variable `name`. */
 int emulated_setting(const char *name, int usual);
-/** Has the last rank come to what the environment's variable `name` says, "the n-th call"? */
+/** Has the last rank reached the call that the environment variable `name` gives, "the n-th
+ *  call"? */
 bool emulated_trouble(const char *name, int call);
-/** Ends the run where a kernel gets what it cannot reach. */
+/** Ends the run if a kernel gets a pointer that it cannot access. */
 void emulated_check_pointer(const void *memory);
 
 template <typename T> static inline void emulated_check(const T &argument)

@@ -1,6 +1,6 @@
 /** @file
- * NCCL for the emulated GPU: the ranks are MPI's, and so are the exchanges. A result is there no earlier than its stream comes to it. EMULATED_NCCL_VERSION=21700
- * is the version that the library says it has.
+ * NCCL for the emulated GPU, over MPI. A result appears no earlier than its stream reaches it.
+ * EMULATED_NCCL_VERSION=21700 sets the version that the library reports.
  */
 #pragma once
 

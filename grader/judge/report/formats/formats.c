@@ -1,4 +1,4 @@
-/* What several formats say, and which there are. */
+/* What several formats share, and the list of formats. */
 #include "grader/judge/report/formats/formats.h"
 
 #include <stdlib.h>

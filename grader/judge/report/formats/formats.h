@@ -1,5 +1,5 @@
 /** @file
- * The output formats of the grader: a writer each, all from one verdict.
+ * The grader's output formats: one writer each, all from the same verdict.
  */
 #pragma once
 
@@ -7,16 +7,16 @@
 
 #include "grader/judge/report/verdict.h"
 
-/** The whole text of a file; the caller's to free. */
+/** Returns the whole text of a file; the caller frees it. */
 typedef char *FormatWriter(const Verdict *verdict);
 
-/** The writers, by their formats. */
+/** The writers of all formats. */
 FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, github_text;
 
-/** The writer of this name, or NULL with `problem`. */
+/** The writer of the format with this name, or NULL with `problem`. */
 FormatWriter *format_of(const char *name, Problem *problem);
 
-/* ---- what several of them say -------------------------------------------------------------------------- */
+/* ---- shared by several formats ------------------------------------------------------------------------- */
 
 /** "Lab 4 MultiHeadSelfAttention: forward" */
 void check_title(const LabResult *lab, Check check, char title[160]);
@@ -24,13 +24,14 @@ void check_title(const LabResult *lab, Check check, char title[160]);
 /** "labs/04-attention/attention.c" */
 void lab_path(const LabResult *lab, char path[160]);
 
-/** Why a check failed, and the command that repeats it; empty where it is right. */
+/** Why a check failed, and the command that repeats it; empty if it passed. */
 void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text,
                   size_t size);
 enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
 
-/** The checks of a lab that give points: `for (int check = -1; (check = next_check(lab, check)) >= 0;)`. */
+/** Iterates over the checks of a lab that give points: `for (int check = -1; (check =
+ *  next_check(lab, check)) >= 0;)`. */
 int next_check(const LabResult *lab, int check);
 
-/** Indented, with a line feed at its end; `json` is freed. */
+/** The JSON text, indented, with a final newline; frees `json`. */
 char *json_file(json_t *json);

@@ -1,4 +1,5 @@
-/* All that the grader knows: what build/gradebook reads. grader/README.md describes it. */
+/* The json format: everything that the grader knows, which build/gradebook reads. grader/README.md
+ * describes it. */
 #include "grader/judge/report/formats/formats.h"
 
 static json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)

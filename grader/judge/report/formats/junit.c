@@ -1,5 +1,6 @@
-/* JUnit's XML, as Jenkins and GitLab read it: a suite a lab, a case a check; wrong is a failure, what crashes, hangs or
- * does not build or is refused is an error, what was not started is skipped. libxml2 does the escaping. */
+/* JUnit's XML, as Jenkins and GitLab read it: a suite per lab, a case per check. A wrong check is a
+ * failure; one that crashes, hangs, does not build or is refused is an error; one not started is
+ * skipped. libxml2 escapes the text. */
 #include <libxml/xmlwriter.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResul
     if (status != RIGHT) {
         check_output(verdict, lab, check, output, sizeof output);
         snprintf(first, sizeof first, "%.*s", (int)strcspn(output, "\n"), output);
-        clean_text(first); /* it may have been cut within a character */
+        clean_text(first); /* it may have been truncated within a character */
         xmlTextWriterStartElement(xml, BAD_CAST element_of(status));
         put(xml, "message", "%s", first);
         put(xml, "type", "%s", status_names[status]);
@@ -70,7 +71,7 @@ static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResul
     xmlTextWriterEndElement(xml);
 }
 
-/* The schema has properties in a suite alone. */
+/* The schema allows properties only in a suite. */
 static void put_isolation(xmlTextWriter *xml, const Verdict *verdict)
 {
     char isolation[ISOLATION_SIZE];

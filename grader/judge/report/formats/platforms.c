@@ -1,4 +1,4 @@
-/* What platforms read of a verdict: Gradescope, GitHub Classroom, Autolab. */
+/* Formats of platforms: Gradescope, GitHub Classroom, Autolab. */
 #include <stdlib.h>
 #include <string.h>
 

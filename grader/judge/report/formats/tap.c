@@ -1,9 +1,10 @@
-/* TAP 14 (testanything.org): a subtest a lab, a point a check, a YAML block for each that failed. */
+/* TAP 14 (testanything.org): a subtest per lab, a test point per check, a YAML block for each
+ * failure. */
 #include <stdlib.h>
 
 #include "grader/judge/report/formats/formats.h"
 
-/* In a description '#' begins a directive. */
+/* In a description, '#' begins a directive. */
 static void put_description(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -13,7 +14,7 @@ static void put_description(FILE *out, const char *text)
     }
 }
 
-/* A string of JSON is one of YAML. */
+/* A JSON string is also a YAML string. */
 static void put_yaml(FILE *out, const char *key, const char *value)
 {
     json_t *json = json_string(value);

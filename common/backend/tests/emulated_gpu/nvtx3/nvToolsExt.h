@@ -1,5 +1,5 @@
-/* The two functions of NVTX that the kit calls, for the emulated GPU: each adds a line to the file EMULATED_RANGES, "+ name" or "-", where
- * that is set, as a profiler would hear it. */
+/* The two NVTX functions that the kit calls, for the emulated GPU: each adds a line, "+ name" or
+ * "-", to the file EMULATED_RANGES, if that is set, as a profiler would see it. */
 #pragma once
 
 #include <stdio.h>
