@@ -83,8 +83,8 @@ include common/backend/backend.mk
 GOALS = $(MAKECMDGOALS)
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
-CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND \
-          TRANSPORT ON SITE
+CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB \
+          BACKEND TRANSPORT ON SITE
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 

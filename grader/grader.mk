@@ -85,8 +85,8 @@ wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 # gold, from the same package, needs half of ld's time, and a student waits for it after each edit.
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 # No lab redirects a function of the runner, or has a stack of code (which some objects ask for).
-RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack $(call wrapped,$(COUNTED_KERNELS) tensor_data) \
-                 -Wl,--export-dynamic-symbol=sched_yield
+RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
+                 $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield
 # A runner has only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
@@ -98,7 +98,8 @@ AUTHORS = student solution $(filter mine,$(STACK))
 ALL_RUNNERS := $(foreach author,$(AUTHORS),$(foreach lab,$(LABS),$(call runner,$(author),$(lab))))
 lab_of = $(patsubst 0%,%,$(firstword $(subst -, ,$(notdir $(1)))))
 beneath_author = $(if $(or $(HANDOUT),$(filter %-mine,$(1))),$(call author_of,$(2)),solution)
-stand_ins = $(if $(filter missing,$(call beneath_author,$(1),$(2))),$(patsubst $(2):%,%,$(filter $(2):%,$(STAND_INS_$(lab_of)))))
+stand_ins = $(if $(filter missing,$(call beneath_author,$(1),$(2))),\
+    $(patsubst $(2):%,%,$(filter $(2):%,$(STAND_INS_$(lab_of)))))
 labs_beneath = $(foreach n,$(LAB_$(lab_of)_NEEDS),$(or $(call start_objects,float,$(call stand_ins,$(1),$(n))), \
     $(LAB_OBJECTS)/$(call beneath_author,$(1),$(n))/$(n).o))
 lab_itself = $(LAB_OBJECTS)/$(if $(filter %-solution,$(1)),solution,student)/$(lab_of).o

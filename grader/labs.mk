@@ -38,8 +38,8 @@ $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
 PART_OF_COURSE := 2
 $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
     stage_blocks forward_step backward_step pipeline_step)
-# Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will do for the
-# other checks, a pair LAB:START each.
+# Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will
+# do for the other checks, a pair LAB:START each.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
 # The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a

@@ -57,7 +57,7 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t, SHARDING, EXPLAINED,
-         cuts == CUT_NOT ? _("parameter %s is cut, but every rank needs all of it (%s)")
+         cuts == CUT_NOT ? _("parameter %s is split, but every rank needs all of it (%s)")
          : cut == CUT_NOT && still_whole ? _(still_whole)
          : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
                               "distributed (%s)")
