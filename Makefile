@@ -99,8 +99,8 @@ else
 
 # One make builds here at a time, until a recipe that runs what was built lets the next one begin.
 NOT_BUILT = clean data demo doctor plot setup
-export BUILD_HOLDER := $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
-    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD))))
+export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
+    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
 RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
