@@ -22,9 +22,10 @@ static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
 {
     Range blocks = stage_blocks(config->layers, mesh);
     if (blocks.begin < 0 || blocks.begin > blocks.end || blocks.end > config->layers)
-        misuse("begin is the first block of this stage, and end the first one that is not",
-               "stage_blocks returned %lld to %lld, but the blocks are 0 to %d",
-               (long long)blocks.begin, (long long)blocks.end, config->layers - 1);
+        misuse(
+            "begin is the first block of this stage, and end the first one that is not",
+            "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
+            (long long)blocks.begin, (long long)blocks.end, config->layers);
     return (BertPart){is_first(mesh), blocks, is_last(mesh)};
 }
 
@@ -76,7 +77,7 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     if (!stage)
         misuse("pass on the stage that your function was given", "%s: the stage is NULL", function);
     if (micro < 0 || micro >= stage->micros)
-        misuse("micro-batches count from 0", "%s: there is no micro-batch %d, only 0 to %d",
+        misuse("micro-batches are numbered from 0", "%s: there is no micro-batch %d, only 0 to %d",
                function, micro, stage->micros - 1);
     return &stage->micro[micro];
 }
@@ -89,8 +90,8 @@ static Shape activation_shape(const Stage *stage, const MicroBatch *m)
 static void must_have_shape(const char *function, const char *what, const Tensor *x, Shape shape)
 {
     if (!shape_equal(x->shape, shape))
-        misuse("stages exchange tensors [B,S,H]", "%s: %s is %s, expected %s", function, what,
-               SHAPE_TEXT(x->shape), SHAPE_TEXT(shape));
+        misuse("stages exchange tensors of shape [B,S,H]", "%s: %s is %s, expected %s", function,
+               what, SHAPE_TEXT(x->shape), SHAPE_TEXT(shape));
 }
 
 Tensor *stage_embed(Stage *stage, int micro)
@@ -112,14 +113,16 @@ static void tell(const Stage *stage, int micro, bool backward)
 Tensor *stage_run(Stage *stage, int micro, Tensor *x)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_run");
+    if (!x)
+        misuse("x is what stage_embed or stage_receive returned", "stage_run: x is NULL");
     must_be_real("stage_run", x);
     must_have_shape("stage_run", "x", x, activation_shape(stage, m));
     if (m->output)
         misuse("a micro-batch runs forward once, then backward",
                "stage_run: micro-batch %d has run forward already", micro);
     if (x->tape != m->tape)
-        misuse("receive x, or embed it, for the same micro-batch that you run",
-               "stage_run: x is not of micro-batch %d", micro);
+        misuse("receive x, or embed it, for the micro-batch that you run",
+               "stage_run: x does not belong to micro-batch %d", micro);
     model_use_tape(stage->model, m->tape);
     Tensor *y = bert_run_blocks(stage->bert, x, m->mask, stage->mesh);
     if (is_last(stage->mesh))
@@ -135,7 +138,7 @@ static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const T
 {
     if (is_last(stage->mesh) && dy)
         misuse("pass NULL: the last stage begins with the loss, whose gradient is 1",
-               "stage_run_backward: the last stage has got a dy");
+               "stage_run_backward: dy must be NULL on the last stage");
     if (!is_last(stage->mesh) && !dy)
         misuse("only the last stage begins with NULL; receive the gradient from the next stage",
                "stage_run_backward: dy is NULL in stage %d of %d", stage->mesh->pp_rank,
@@ -148,15 +151,20 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_run_backward");
     if (!m->output)
-        misuse("each backward pass follows a forward pass of its micro-batch",
-               "stage_run_backward: micro-batch %d has not run forward", micro);
+        misuse(
+            "each backward pass follows a forward pass of its micro-batch",
+            "stage_run_backward: micro-batch %d has not run forward, or has run backward already",
+            micro);
+    if (!m->tape->recording)
+        misuse("an evaluation calls forward_step alone: run backward in backward_step",
+               "stage_run_backward: an evaluation has no backward pass");
     must_be_gradient_of(stage, m, dy);
     model_use_tape(stage->model, m->tape);
     tape_backward(m->tape, m->output, dy);
     m->output = NULL;
     if (!is_first(stage->mesh) && (!m->input || !m->input->gradient))
         misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
-               "stage_run_backward: no gradient came back to what stage %d received",
+               "stage_run_backward: no gradient reached the x that stage %d received",
                stage->mesh->pp_rank);
     tell(stage, micro, true);
     return is_first(stage->mesh) ? NULL : m->input->gradient;
@@ -166,16 +174,17 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
 {
     const Mesh *mesh = stage->mesh;
     if (mesh->pp_degree == 1)
-        misuse("with mesh->pp_degree 1 the stage is the first one and the last one",
-               "%s: there is one stage, which has nobody to exchange with", function);
+        misuse(
+            "when mesh->pp_degree is 1, the stage is both first and last: it neither sends nor receives",
+            "%s: there is only one stage, so there is nobody to exchange with", function);
     if (other < 0 || other >= mesh->pp_degree)
         misuse(
-            "the stage before this one is mesh->pp_rank - 1, which the first has not; the next is "
-            "mesh->pp_rank + 1, which the last has not",
+            "the stage before this one is mesh->pp_rank - 1 (the first has none), the next is mesh->pp_rank + 1 (the last has none)",
             "%s: there is no stage %d, only 0 to %d", function, other, mesh->pp_degree - 1);
     if (other == mesh->pp_rank)
-        misuse("exchange with the stage before, mesh->pp_rank - 1, or with the next, + 1",
-               "%s: stage %d cannot exchange with itself", function, other);
+        misuse(
+            "exchange with the stage before, mesh->pp_rank - 1, or with the next, mesh->pp_rank + 1",
+            "%s: stage %d cannot exchange with itself", function, other);
 }
 
 void stage_send(Stage *stage, Tensor *x, int to)
@@ -183,8 +192,7 @@ void stage_send(Stage *stage, Tensor *x, int to)
     micro_of(stage, 0, "stage_send");
     if (!x)
         misuse(
-            "send what stage_run or stage_run_backward returned; the first stage gets no gradient "
-            "of its input, and the last one no dy",
+            "send what stage_run or stage_run_backward returned; on the first stage stage_run_backward returns NULL",
             "stage_send: x is NULL");
     must_be_real("stage_send", x);
     must_be_other_stage(stage, "stage_send", to);
@@ -203,11 +211,17 @@ static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int f
 Tensor *stage_receive(Stage *stage, int micro, int from)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_receive");
+    if (m->input)
+        misuse("stage_receive_gradient receives the gradient of what this stage has sent",
+               "stage_receive: micro-batch %d has its input already", micro);
     return m->input = received(stage, m, "stage_receive", from, true);
 }
 
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
 {
-    return received(stage, micro_of(stage, micro, "stage_receive_gradient"),
-                    "stage_receive_gradient", from, false);
+    MicroBatch *m = micro_of(stage, micro, "stage_receive_gradient");
+    if (!m->output)
+        misuse("stage_receive receives the input of this stage",
+               "stage_receive_gradient: micro-batch %d has not run forward", micro);
+    return received(stage, m, "stage_receive_gradient", from, false);
 }

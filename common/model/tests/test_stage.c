@@ -183,12 +183,12 @@ END_TEST
 START_TEST(a_tensor_that_is_not_the_input_is_refused)
 {
     stage_up(2, 3);
-    ASSERT_MISUSE(stage_run(stage, 0, NULL), "stage_run", "NULL");
+    ASSERT_MISUSE(stage_run(stage, 0, NULL), "stage_run: x is NULL");
     Tensor *x = activation();
     ASSERT_MISUSE(stage_run(stage, 0, first_token(x)), "x is", "expected");
     stage_run(stage, 0, tensor_copy(x));
-    ASSERT_MISUSE(stage_run_backward(stage, 0, x), "the last stage has got a dy");
-    ASSERT_MISUSE(stage_run_backward(stage, 0, NULL), "no gradient came back");
+    ASSERT_MISUSE(stage_run_backward(stage, 0, x), "dy must be NULL on the last stage");
+    ASSERT_MISUSE(stage_run_backward(stage, 0, NULL), "no gradient reached");
     stage_down();
 }
 END_TEST
@@ -200,11 +200,15 @@ START_TEST(a_stage_that_there_is_not_is_refused)
     ASSERT_MISUSE(stage_send(stage, x, 2), "there is no stage 2, only 0 to 1");
     ASSERT_MISUSE(stage_send(stage, x, 0), "cannot exchange with itself");
     ASSERT_MISUSE(stage_send(stage, NULL, 1), "x is NULL");
-    ASSERT_MISUSE(stage_receive(stage, 0, -1), "there is no stage -1");
+    ASSERT_MISUSE(stage_receive(stage, 0, 1), "has its input already");
+    ASSERT_MISUSE(stage_receive_gradient(stage, 0, 1), "has not run forward");
+    stage_run(stage, 0, x);
     ASSERT_MISUSE(stage_receive_gradient(stage, 0, 3), "there is no stage 3");
+    fill(stage, 0, 0, B);
+    ASSERT_MISUSE(stage_receive(stage, 0, -1), "there is no stage -1");
     stage_down();
     stage_up(0, 1);
-    ASSERT_MISUSE(stage_send(stage, stage_embed(stage, 0), 1), "there is one stage");
+    ASSERT_MISUSE(stage_send(stage, stage_embed(stage, 0), 1), "there is only one stage");
     stage_down();
 }
 END_TEST
@@ -214,7 +218,7 @@ static void refuses(Range blocks)
     model = model_of_rank(0, 1);
     mesh.pp_degree = 2;
     wrong_blocks = blocks;
-    ASSERT_MISUSE(stage_new(model, &SMALL, 1), "stage_blocks returned", "0 to 4");
+    ASSERT_MISUSE(stage_new(model, &SMALL, 1), "stage_blocks returned", "<= 5");
     wrong_blocks = (Range){0, 0};
     model_free(model);
 }

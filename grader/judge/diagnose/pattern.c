@@ -11,7 +11,7 @@ typedef struct Trait {
 /* Lists the traits in order of preference; returns how many there are. */
 static int traits_of(const Case *c, Trait traits[TRAITS])
 {
-    const int B = c->B, S = c->S, replicas = c->tp ? c->world / c->tp : 0;
+    const int B = c->B, S = c->S, replicas = c->tp ? replicas_of(c) : 0;
     const bool training = c->training && c->p > 0;
     const Trait all[] = {
         {c->world == 1, N_("on one rank")},
@@ -25,6 +25,7 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
         {replicas == 2, N_("with 2 replicas")},
         {replicas > 2, N_("with more than 2 replicas")},
         {c->tp > 1 && replicas > 1, N_("with tp and dp above 1")},
+        {c->pp > 1, N_("with several stages")},
         {training, N_("in training, where dropout acts")},
         {c->training && c->p == 0, N_("in training with p = 0")},
         {!training, N_("where nothing is dropped, in evaluation or with p = 0")},
@@ -42,7 +43,7 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
     memcpy(traits, all, sizeof all);
     return sizeof all / sizeof *all;
 }
-enum { OF_LAYOUT = 11 }; /* the first ones, of which one suffices */
+enum { OF_LAYOUT = 12 }; /* the first ones, of which one suffices */
 
 static void widen(Extent *span, int size, bool first)
 {

@@ -100,23 +100,89 @@ static bool tell_uneven(const bool holds[][MOST_BLOCKS], const Case *c, char *wh
     return true;
 }
 
+/* What splits a layer splits a stage: its ranks run the same blocks. */
+static bool tell_torn_stage(const bool holds[][MOST_BLOCKS], const bool first[][MOST_BLOCKS],
+                            const Case *c, int pipeline, char *why, size_t size)
+{
+    for (int stage = 0; stage < c->pp; stage++)
+        if (memcmp(holds[stage], first[stage], sizeof *holds) != 0) {
+            const int rank = stage * width_of(c);
+            snprintf(
+                why, size,
+                _("rank %d and rank %d are both in stage %d, but hold different blocks: the stage "
+                  "is mesh->pp_rank, not the rank in the world"),
+                rank, rank + pipeline, stage);
+            return true;
+        }
+    return false;
+}
+
+/* The blocks of each stage in a pipeline; false where a rank may not have come to that. */
+static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MOST_BLOCKS])
+{
+    bool all = true;
+    for (int stage = 0; stage < t->c->pp; stage++)
+        all = blocks_of_rank(t, pipeline + stage * width_of(t->c), holds[stage]) && all;
+    return all;
+}
+
+/* With blocks in wrong places nothing that comes out is right. */
 void compare_stages(Trial *t)
 {
     const Case *c = t->c;
     char why[400];
-    bool holds[MAX_RANKS][MOST_BLOCKS];
-    if (c->pp == 1)
+    bool first[MAX_RANKS][MOST_BLOCKS], holds[MAX_RANKS][MOST_BLOCKS];
+    if (!t->result->lab->over_stages || !blocks_of_pipeline(t, 0, first))
         return;
-    for (int pipeline = 0; pipeline < width_of(c); pipeline++) {
-        bool all = true;
-        for (int stage = 0; stage < c->pp; stage++)
-            all = blocks_of_rank(t, pipeline + stage * width_of(c), holds[stage]) && all;
-        if (all && (tell_wrong_stage(holds, c, why, sizeof why) ||
-                    tell_uneven(holds, c, why, sizeof why))) {
-            fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
-            return;
-        }
-    }
+    bool wrong = false;
+    for (int pipeline = 1; pipeline < width_of(c) && !wrong; pipeline++)
+        wrong = blocks_of_pipeline(t, pipeline, holds) &&
+                tell_torn_stage(holds, first, c, pipeline, why, sizeof why);
+    wrong = wrong || tell_wrong_stage(first, c, why, sizeof why);
+    if (wrong || tell_uneven(first, c, why, sizeof why))
+        fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
+    if (wrong && !ranks_have_finished(t))
+        fail(t, FORWARD, EXPLAINED, "%s (%s)", why, t->sizes);
+}
+
+/* The first block of the stage that this rank is, or -1 where it has none or is the first stage. */
+static int first_block_of(const Trial *t)
+{
+    bool holds[MOST_BLOCKS];
+    int block = 0;
+    if (t->rank < width_of(t->c) || !blocks_of_rank(t, t->rank, holds))
+        return -1;
+    while (block < MOST_BLOCKS && !holds[block])
+        block++;
+    return block < MOST_BLOCKS ? block : -1;
+}
+
+bool stage_may_lack(const Trial *t, const Entry *want)
+{
+    if (is_of_another_stage(t, want))
+        return true;
+    if (want->label.of != A_BLOCK)
+        return false;
+    /* which block is the first of a stage is the lab's to choose; behind an input comes the loss */
+    return ranks_have_finished(t) ? want->label.index != first_block_of(t) : want->check == FORWARD;
+}
+
+bool missing_in_stage(Trial *t, const Entry *want)
+{
+    const int stage = t->rank / width_of(t->c);
+    if (!t->result->lab->over_stages || !ranks_have_finished(t))
+        return false;
+    if (want->label.of == A_BLOCK)
+        fail(t, (Check)want->check, EXPLAINED,
+             want->check == FORWARD
+                 ? _("stage %d received nothing from stage %d (%s)")
+                 : _("stage %d did not run backward, so stage %d got no gradient (%s)"),
+             stage, stage - 1, t->sizes);
+    else
+        fail(t, (Check)want->check, EXPLAINED,
+             _("%s: the stages do not run each block once, in order: see sharding (%s)"),
+             entry_text(want), t->sizes);
+    return true;
 }
 
 double share_of_stage(const Case *c)
@@ -156,7 +222,7 @@ static int is_that_of_block(const Evidence *e, What what)
 
 bool blocks_are_misplaced(const Evidence *e)
 {
-    return e->c->pp > 1 && e->trial->result->check[SHARDING].failed &&
+    return e->trial->result->lab->over_stages && e->trial->result->check[SHARDING].failed &&
            says(e, _("the stages do not run each block once, in order: see sharding"));
 }
 

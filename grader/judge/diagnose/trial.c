@@ -46,6 +46,8 @@ static void fail_missing(Trial *t, const Entry *want)
             t->result->check[INITIAL_VALUES].to_do = true;
         return;
     }
+    if (missing_in_stage(t, want))
+        return;
     if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, (Label){0})) {
         parameter_missing(t, want);
         return;
@@ -62,14 +64,6 @@ static void fail_missing(Trial *t, const Entry *want)
                  entry_text(want), t->rank, t->sizes);
 }
 
-/* A stage has what is its own; which block is the first of a stage is the lab's to choose. */
-static bool may_be_missing(const Trial *t, const Entry *want)
-{
-    return is_of_another_stage(t, want) ||
-           (want->label.of == A_BLOCK &&
-            (ranks_have_finished(t) || want->check == FORWARD)); /* the loss comes behind it */
-}
-
 static void compare_expected(Trial *t)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
@@ -78,7 +72,7 @@ static void compare_expected(Trial *t)
                     *also = want->kind == PARAMETER ? &t->result->check[INITIAL_VALUES] : r;
         r->looked_at = r->looks = also->looked_at = also->looks = true;
         r->compared |= got && (want->kind == PARAMETER || want->kind == VALUES);
-        if (!got && may_be_missing(t, want))
+        if (!got && stage_may_lack(t, want))
             continue;
         if (!got)
             fail_missing(t, want);

@@ -101,6 +101,10 @@ void compare_work(Trial *t, const Entry *want);
 void compare_stages(Trial *t);
 /** Is what this rank has not written another stage's, which has? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
+/** Lab 12: may this rank's stage do without what it has not written? */
+bool stage_may_lack(const Trial *t, const Entry *want);
+/** Lab 12: fails the check of what a stage lacks although the case came to its end. Returns whether it did. */
+bool missing_in_stage(Trial *t, const Entry *want);
 /** The largest part of the blocks that a stage may run: 1 where there is one stage. */
 double share_of_stage(const Case *c);
 /** Was the work of this case shared out at all? */
