@@ -28,7 +28,7 @@ endef
 $(BUILD)/generated/labs.h: grader/labs.mk grader/grader.mk
 	$(shell mkdir -p $(@D))$(file >$@,$(foreach lab,$(LABS),$(call lab_declarations,$(lab))))
 	$(file >>$@,#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),))
-$(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS)): | $(BUILD)/generated/labs.h
+$(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS) $(RUNNER)): | $(BUILD)/generated/labs.h
 
 # ---- a lab's object -------------------------------------------------------------------------------------------------
 

@@ -8,16 +8,6 @@
 #include "comm/comm.h"
 #include "mesh/mesh.h"
 
-static bool is_first(const Mesh *mesh)
-{
-    return mesh->pp_rank == 0;
-}
-
-static bool is_last(const Mesh *mesh)
-{
-    return mesh->pp_rank == mesh->pp_degree - 1;
-}
-
 static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
 {
     Range blocks = stage_blocks(config->layers, mesh);
@@ -26,7 +16,7 @@ static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
             "begin is the first block of this stage, and end the first one that is not",
             "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
             (long long)blocks.begin, (long long)blocks.end, config->layers);
-    return (BertPart){is_first(mesh), blocks, is_last(mesh)};
+    return (BertPart){mesh->pp_rank == 0, blocks, mesh->pp_rank + 1 == mesh->pp_degree};
 }
 
 Stage *stage_new(Model *model, const BertConfig *config, int micros)
@@ -97,7 +87,7 @@ static void must_have_shape(const char *function, const char *what, const Tensor
 Tensor *stage_embed(Stage *stage, int micro)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_embed");
-    if (!is_first(stage->mesh))
+    if (!stage->part.embedding)
         misuse("the first stage embeds the tokens; this one receives from the stage before it",
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
     model_use_tape(stage->model, m->tape);
@@ -125,7 +115,7 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
                "stage_run: x does not belong to micro-batch %d", micro);
     model_use_tape(stage->model, m->tape);
     Tensor *y = bert_run_blocks(stage->bert, x, m->mask, stage->mesh);
-    if (is_last(stage->mesh))
+    if (stage->part.classifier)
         y = m->loss = cross_entropy_mean(bert_classify(stage->bert, y, stage->mesh), m->labels,
                                          m->rows_of_a_step, NULL);
     m->output = y;
@@ -136,10 +126,10 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
 /* The last stage begins the backward pass with its loss, all others with what the next one sends. */
 static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
 {
-    if (is_last(stage->mesh) && dy)
+    if (stage->part.classifier && dy)
         misuse("pass NULL: the last stage begins with the loss, whose gradient is 1",
                "stage_run_backward: dy must be NULL on the last stage");
-    if (!is_last(stage->mesh) && !dy)
+    if (!stage->part.classifier && !dy)
         misuse("only the last stage begins with NULL; receive the gradient from the next stage",
                "stage_run_backward: dy is NULL in stage %d of %d", stage->mesh->pp_rank,
                stage->mesh->pp_degree);
@@ -162,12 +152,12 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
     model_use_tape(stage->model, m->tape);
     tape_backward(m->tape, m->output, dy);
     m->output = NULL;
-    if (!is_first(stage->mesh) && (!m->input || !m->input->gradient))
+    if (!stage->part.embedding && (!m->input || !m->input->gradient))
         misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
                "stage_run_backward: no gradient reached the x that stage %d received",
                stage->mesh->pp_rank);
     tell(stage, micro, true);
-    return is_first(stage->mesh) ? NULL : m->input->gradient;
+    return stage->part.embedding ? NULL : m->input->gradient;
 }
 
 static void must_be_other_stage(const Stage *stage, const char *function, int other)

@@ -19,7 +19,7 @@ PYTEST = "pytest==8.3.4"
 BUILD = os.environ["BUILD"]
 TREE = sys.argv[1]
 with open(f"{BUILD}/generated/labs.json", encoding="utf-8") as labs_of_the_kit:
-    LABS = [lab["number"] for lab in json.load(labs_of_the_kit)]
+    LABS = [lab["number"] for lab in json.load(labs_of_the_kit) if lab["part"] == 1]
 BY_LAB = {1: "passed", 2: "wrong", 3: "crash", 4: "to do", 5: "held back", 6: "does not build", 8: "hang"}
 SENTENCES = (
     "JSON: the verdict is what was graded, check by check",

@@ -19,10 +19,10 @@ START_TEST(values_called_whole_are_compared_within_a_tp_group)
     char text[300];
     for (int rank = 0; rank < 4; rank++)
         hold(rank, "linear", rank / 2);
-    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2}, text, sizeof text));
+    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
     for (int rank = 0; rank < 4; rank++)
         hold(rank, "add", rank == 3 ? 1.5 : 1 + 1e-6 * rank);
-    ck_assert(replicas_diverge(calls, &(Case){.world = 2, .tp = 2}, text, sizeof text));
+    ck_assert(replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
     ck_assert_ptr_nonnull(strstr(text, "ranks 2 and 3 hold different values"));
     ck_assert_ptr_nonnull(strstr(text, "the result of add"));
 }
@@ -33,7 +33,7 @@ START_TEST(ranks_that_do_different_things_are_not_compared_any_more)
     char text[300];
     hold(0, "linear", 1);
     hold(1, "add", 2);
-    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2}, text, sizeof text));
+    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(nonsense_in_a_ring_stays_within_bounds)
     if (first.kind != NO_DIFFERENCE)
         difference_text(copy, &first, text, sizeof text);
     outlook_of(copy);
-    replicas_diverge(copy, &(Case){.world = 2, .tp = 2}, text, sizeof text);
+    replicas_diverge(copy, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text);
     char *whole = NULL;
     size_t length;
     copy->rank[0].count = copy->rank[0].count > 50 ? 50 : copy->rank[0].count;

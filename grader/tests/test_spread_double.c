@@ -47,7 +47,7 @@ static const Entry *entry_called(const Expected *expected, const char *name)
 
 static void check_spreads(int rounded)
 {
-    const Case c = {.key = 7, .world = 1, .tp = 1};
+    const Case c = {.key = 7, .world = 1, .tp = 1, .pp = 1};
     Expected expected = expect(&c, 0, NO_MISTAKE, rounded);
     const double fifth = 5.0 / 3,
                  spread = expected_spread(&expected, entry_called(&expected, "thirds"));
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(a_suspect_has_no_spread_and_leaves_that_of_the_case_alone)
 {
-    const Case c = {.key = 7, .world = 1, .tp = 1};
+    const Case c = {.key = 7, .world = 1, .tp = 1, .pp = 1};
     Expected expected = expect(&c, 0, NO_MISTAKE, 2), suspect = expect(&c, 0, 0, 0);
     ck_assert_ptr_ne(expected.all.base, suspect.all.base);
     ck_assert_double_gt(expected_spread(&expected, entry_called(&expected, "thirds")), 0);

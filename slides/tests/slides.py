@@ -65,9 +65,9 @@ def check_text():
     listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
     check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
     labs = re.findall(r"\\labnow\{\\wBalise~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))
-    files = {str(n): f"labs/{lab['folder']}/{lab['file']}" for n, lab in formulas.labs().items()}
+    files = {str(n): f"labs/{lab['folder']}/{lab['file']}" for n, lab in formulas.labs().items() if lab["part"] == 1}
     wrong = [one for one in labs if one[1] not in (files.get(one[0]), f"make start LAB={one[0]}")]
-    check("each lab is announced once, in order, with its file", [n for n, _ in labs] == list(files) and not wrong, labs)
+    check("each lab of part 1 is announced once, in order, with its file", [n for n, _ in labs] == list(files) and not wrong, labs)
 
 
 def check_color():

@@ -74,7 +74,7 @@ static const Rule RULES[] = {
      P,
      {OTHER, 0},
      P,
-     "applying this to each addend is not the same as applying it to the sum"},
+     "applying this to each term is not the same as applying it to the sum"},
     {"dropout", W, {OTHER, 0}, W, NULL},
     {"dropout", C, {OTHER, 0}, C, NULL},
     {"dropout", S2, {OTHER, 0}, S2, NULL},

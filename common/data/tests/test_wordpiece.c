@@ -182,7 +182,7 @@ START_TEST(missing_vocabulary_is_refused)
     ASSERT_CONTAINS(problem.what, "No such file");
     ck_assert_str_eq(problem.where, "/nowhere/vocab.txt");
     ck_assert_ptr_null(tokenizer_new("/tmp", &problem));
-    ASSERT_CONTAINS(problem.what, "directory");
+    ASSERT_CONTAINS(problem.what, "it is a folder");
 }
 END_TEST
 
