@@ -148,7 +148,7 @@ link_row() {
     case $pairs in
     '') ;;
     all) row good NVLink "$(say 'all pairs')" '' ;;
-    none) row plain NVLink "$(say 'none')" "$(say 'GPUs are connected over PCIe or the host')" ;;
+    none) row plain NVLink "$(say 'none')" "$(say 'connected over PCIe or the host')" ;;
     *) row note NVLink "$(say 'some')" "$(said 'between %s, of all pairs' "${pairs:0:30}")" ;;
     esac
 }
