@@ -189,16 +189,16 @@ def line_of(path, words):
 
 # what is broken, the file, what stands there and what shall; words of the line that is named
 BREAKS = (
-    ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of held bytes */", "", "peak_total", "peak_total"),
+    ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Can `ranks` ranks", "/* Can `ranks` ranks", "bool mesh_check", "mesh_check"),
     ("an enumerator without a comment", "common/tensor/tensor.h", " /**< ids, labels and masks */", "", None, "INT32"),
     ("a type without a comment", "common/model/bert.h", "/** The sizes of a BERT. */", "", "typedef struct BertConfig", "BertConfig"),
-    ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, which",
-     " *  @param step of the run\n *  @return false with `problem`, on every rank, which", None, "model"),
+    ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, naming",
+     " *  @param step of the run\n *  @return false with `problem`, on every rank, naming", None, "model"),
     ("a header that does not say what it is", "common/mesh/mesh.h", "/** @file\n", "/*\n", None, "mesh.h"),
     ("a link to a text that is not there", "labs/02-colwise-linear/README.md", "(../03-embedding/README.md)", "(../03-nothing/README.md)", None, "03-nothing"),
-    ("a type that another header has too", "common/model/bert.h", "typedef struct BertConfig {", "typedef struct Range {\n} Range;\ntypedef struct BertConfig {",
-     None, "Range"),
+    ("a type that another header has too", "common/model/bert.h", "typedef struct BertConfig {", "typedef struct PoolUse {\n} PoolUse;\ntypedef struct BertConfig {",
+     None, "PoolUse"),
 )
 
 

@@ -131,7 +131,7 @@ void compare_stages(Trial *t)
 {
     const Case *c = t->c;
     char why[400];
-    bool first[MAX_RANKS][MOST_BLOCKS], holds[MAX_RANKS][MOST_BLOCKS];
+    bool first[MAX_RANKS][MOST_BLOCKS] = {{0}}, holds[MAX_RANKS][MOST_BLOCKS] = {{0}};
     if (!t->result->lab->over_stages || !blocks_of_pipeline(t, 0, first))
         return;
     bool wrong = false;
@@ -187,7 +187,8 @@ bool missing_in_stage(Trial *t, const Entry *want)
 
 double share_of_stage(const Case *c)
 {
-    return c->pp == 1 ? 1 : (double)((c->blocks + c->pp - 1) / c->pp) / c->blocks;
+    const int most = (c->blocks + c->pp - 1) / c->pp;
+    return c->pp == 1 ? 1 : (double)most / c->blocks;
 }
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
