@@ -13,5 +13,7 @@ for object in "$@"; do
         exit 2
     fi
 done
+# Somebody may be running the program that was here before.
 # shellcheck disable=SC2086 # flags are words
-exec "$CC" $LDFLAGS "$@" -o "$out" $LDLIBS
+"$CC" $LDFLAGS "$@" -o "$out.new" $LDLIBS
+mv "$out.new" "$out"

@@ -151,11 +151,11 @@ in_machine 0 'make setup && ! make setup | grep installing'
 verdict 'a second make setup installs nothing'
 
 in_machine 0 'make doctor'
-expect 0 'The labs can be done here' 'MPI, 2 ranks .*talk'
+expect 0 'The labs can be done here' 'MPI, 2 ranks .*communicate'
 verdict 'make doctor says that the labs can be done'
 
 in_machine 1000 'make doctor'
-expect 0 'The labs can be done here' 'MPI, 2 ranks .*talk'
+expect 0 'The labs can be done here' 'MPI, 2 ranks .*communicate'
 verdict 'so it does for an ordinary user'
 
 if [[ ${BARE_FULL:-0} == 1 ]]; then

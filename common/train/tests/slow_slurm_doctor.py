@@ -29,7 +29,7 @@ def main():
         return
     with cluster() as one, tempfile.TemporaryDirectory() as folder:
         says(one, "a Slurm that works is told with its partitions", r"^  ✓ Slurm +[0-9.]+ +p second$")
-        says(one, "ranks that srun started and that talk are told", r"^  ✓ srun --mpi=pmix .*talk")
+        says(one, "ranks that srun started and that communicate are told", r"^  ✓ srun --mpi=pmix .*communicate")
         none = with_srun(one, folder, "echo none pmi2")
         says(one, "a Slurm without PMIx is told to start ranks by mpirun", r"^  ! srun --mpi=pmix +none .*mpirun", PATH=none)
         alone = with_srun(one, folder, "echo pmix; echo ranks=1; echo ranks=1")
