@@ -123,7 +123,7 @@ check("PyTorch's ratio has its aim beside it, and is said to be missed where it 
 check("a ratio without an aim is not judged, nor one above its aim", "missed" not in peer["2x128 dp2", "1.13-fake"] +
       peer["base tp2", "1.13-fake"], said.getvalue())
 check("more memory than PyTorch's is said to be missed", peer["base tp2", "2.99-fake"].count("missed") == 2, said.getvalue())
-alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "aims of the step alone").items()}
+alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "targets of the step alone").items()}
 check("two ranks as fast as one miss their aim", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
       and any("MB a rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
 spent = list(lines_of(said.getvalue(), "where the time goes").values())
