@@ -14,6 +14,7 @@ enum {
     MAX_LAYOUTS = 16, /**< per lab */
     MAX_KINDS = 4,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
+    MAX_BLOCKS = 16,  /**< of a model that stages share */
 };
 
 /** Sizes of a lab's cases, besides their layout: a set of these. */

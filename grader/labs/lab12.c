@@ -80,10 +80,13 @@ static Stage *watched_stage(Scenario *run, const BertConfig *config)
     return stage;
 }
 
-static void write_sizes(const Scenario *run, Sizes *sizes)
+/* What a pass has sent, multiplied and held. */
+static void write_costs(Scenario *run, int step)
 {
     const Case *c = &run->c;
-    *sizes = (Sizes){.B = c->B, .S = c->S, .H = c->H, .C = 2, .N = c->blocks, .part = c->tp};
+    const Sizes sizes = {.B = c->B, .S = c->S, .H = c->H, .C = 2, .N = c->blocks, .part = c->tp};
+    traffic_end(run, work_of(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);
+    work_end(run, work_of(step));
 }
 
 static void write_step(Scenario *run, int step)
@@ -102,11 +105,9 @@ static void run_steps(Scenario *run, void (*pass)(Scenario *run, int step))
     write_parameters(run);
     for (int i = 0; i < 3; i++) {
         const int step = steps[i];
-        Sizes sizes;
         fill_weights(run, step);
         model_clear_gradients(run->model);
         at(run, work_of(step));
-        write_sizes(run, &sizes);
         pass(run, step);
         if (step < STEPS)
             write_step(run, step);
@@ -116,8 +117,6 @@ static void run_steps(Scenario *run, void (*pass)(Scenario *run, int step))
 #ifndef BALISE_DOUBLE
 static void pass_of_rank(Scenario *run, int step)
 {
-    Sizes sizes;
-    write_sizes(run, &sizes);
     fill_stage(run, run->stage, step);
     traffic_begin(run);
     work_begin(run);
@@ -125,8 +124,7 @@ static void pass_of_rank(Scenario *run, int step)
         pipeline_step(run->stage, run->mesh);
     else
         forward_step(run->stage, 0, run->mesh);
-    traffic_end(run, work_of(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);
-    work_end(run, work_of(step));
+    write_costs(run, step);
     if (step == STEPS)
         write_forward(run, run->stage, step);
 }
@@ -144,10 +142,9 @@ void scenario_12(Scenario *run)
 #else
 /* What must come out is what a pipeline of as many stages as blocks gives: of each boundary that a lab may choose, what
  * crosses it. Its stages run one after the other, each with a mesh of its own. */
-enum { MOST_BLOCKS = 16 };
 static struct {
-    Mesh mesh[MOST_BLOCKS];
-    Stage *stage[MOST_BLOCKS];
+    Mesh mesh[MAX_BLOCKS];
+    Stage *stage[MAX_BLOCKS];
 } line;
 
 Range stage_blocks(int blocks, const Mesh *mesh)
@@ -166,8 +163,6 @@ static Tensor *handed_over(Stage *to, const Tensor *x, bool input)
 static void pass_through_line(Scenario *run, int step)
 {
     const int blocks = run->c.blocks;
-    Sizes sizes;
-    write_sizes(run, &sizes);
     for (int i = 0; i < blocks; i++)
         fill_stage(run, line.stage[i], step);
     work_begin(run);
@@ -178,8 +173,7 @@ static void pass_through_line(Scenario *run, int step)
         dy = i == blocks - 1 ? NULL : handed_over(line.stage[i], dy, false);
         dy = stage_run_backward(line.stage[i], 0, dy);
     }
-    traffic_end(run, work_of(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);
-    work_end(run, work_of(step));
+    write_costs(run, step);
     for (int i = 0; i < blocks && step == STEPS; i++)
         write_forward(run, line.stage[i], step);
 }

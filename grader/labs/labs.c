@@ -115,7 +115,7 @@ const CaseSize case_sizes[CASE_SIZES] = {
     {"F", "inner", SIZE_F, 512, offsetof(Case, F)},
     {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
     {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
-    {"BLOCKS", "blocks", SIZE_BLOCKS, 16, offsetof(Case, blocks)}};
+    {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

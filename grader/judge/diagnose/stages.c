@@ -3,8 +3,6 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-enum { MOST_BLOCKS = 16 };
-
 /* Ranks of a stage; so far apart are neighbours in a pipeline. */
 static int width_of(const Case *c)
 {
@@ -25,23 +23,23 @@ bool is_of_another_stage(const Trial *t, const Entry *want)
 /* ---- the blocks ---------------------------------------------------------------------------------------------- */
 
 /* Sets the blocks that a rank holds; false where it may not have come to that. */
-static bool blocks_of_rank(const Trial *t, int rank, bool holds[MOST_BLOCKS])
+static bool blocks_of_rank(const Trial *t, int rank, bool holds[MAX_BLOCKS])
 {
     bool any = false;
-    memset(holds, 0, MOST_BLOCKS * sizeof *holds);
+    memset(holds, 0, MAX_BLOCKS * sizeof *holds);
     for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[rank], entry));)
         if (entry->kind == PARAMETER) {
             int block;
             any = true;
             if (sscanf(entry->label.name, "blocks.%d.", &block) == 1 && block >= 0 &&
-                block < MOST_BLOCKS)
+                block < MAX_BLOCKS)
                 holds[block] = true;
         }
     return any || entry_of_rank(t, rank, FINISHED, (Label){0});
 }
 
 /* The first stage after `after` that holds the block, or pp. */
-static int stage_of(const bool holds[][MOST_BLOCKS], int pp, int block, int after)
+static int stage_of(const bool holds[][MAX_BLOCKS], int pp, int block, int after)
 {
     int stage = after + 1;
     while (stage < pp && !holds[stage][block])
@@ -49,16 +47,16 @@ static int stage_of(const bool holds[][MOST_BLOCKS], int pp, int block, int afte
     return stage;
 }
 
-static int count_of(const bool holds[MOST_BLOCKS])
+static int count_of(const bool holds[MAX_BLOCKS])
 {
     int count = 0;
-    for (int i = 0; i < MOST_BLOCKS; i++)
+    for (int i = 0; i < MAX_BLOCKS; i++)
         count += holds[i];
     return count;
 }
 
 /* Each block in one stage, in the order of the model. */
-static bool tell_wrong_stage(const bool holds[][MOST_BLOCKS], const Case *c, char *why, size_t size)
+static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     for (int block = 0, before = 0; block < c->blocks; block++) {
         int stage = stage_of(holds, c->pp, block, -1), other = stage_of(holds, c->pp, block, stage);
@@ -84,7 +82,7 @@ static bool tell_wrong_stage(const bool holds[][MOST_BLOCKS], const Case *c, cha
 }
 
 /* All stages wait for the slowest. */
-static bool tell_uneven(const bool holds[][MOST_BLOCKS], const Case *c, char *why, size_t size)
+static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     int most = 0, least = 0;
     for (int stage = 1; stage < c->pp; stage++) {
@@ -101,7 +99,7 @@ static bool tell_uneven(const bool holds[][MOST_BLOCKS], const Case *c, char *wh
 }
 
 /* What splits a layer splits a stage: its ranks run the same blocks. */
-static bool tell_torn_stage(const bool holds[][MOST_BLOCKS], const bool first[][MOST_BLOCKS],
+static bool tell_torn_stage(const bool holds[][MAX_BLOCKS], const bool first[][MAX_BLOCKS],
                             const Case *c, int pipeline, char *why, size_t size)
 {
     for (int stage = 0; stage < c->pp; stage++)
@@ -118,7 +116,7 @@ static bool tell_torn_stage(const bool holds[][MOST_BLOCKS], const bool first[][
 }
 
 /* The blocks of each stage in a pipeline; false where a rank may not have come to that. */
-static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MOST_BLOCKS])
+static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MAX_BLOCKS])
 {
     bool all = true;
     for (int stage = 0; stage < t->c->pp; stage++)
@@ -131,7 +129,7 @@ void compare_stages(Trial *t)
 {
     const Case *c = t->c;
     char why[400];
-    bool first[MAX_RANKS][MOST_BLOCKS] = {{0}}, holds[MAX_RANKS][MOST_BLOCKS] = {{0}};
+    bool first[MAX_RANKS][MAX_BLOCKS] = {{0}}, holds[MAX_RANKS][MAX_BLOCKS] = {{0}};
     if (!t->result->lab->over_stages || !blocks_of_pipeline(t, 0, first))
         return;
     bool wrong = false;
@@ -148,13 +146,13 @@ void compare_stages(Trial *t)
 /* The first block of the stage that this rank is, or -1 where it has none or is the first stage. */
 static int first_block_of(const Trial *t)
 {
-    bool holds[MOST_BLOCKS];
+    bool holds[MAX_BLOCKS];
     int block = 0;
     if (t->rank < width_of(t->c) || !blocks_of_rank(t, t->rank, holds))
         return -1;
-    while (block < MOST_BLOCKS && !holds[block])
+    while (block < MAX_BLOCKS && !holds[block])
         block++;
-    return block < MOST_BLOCKS ? block : -1;
+    return block < MAX_BLOCKS ? block : -1;
 }
 
 bool stage_may_lack(const Trial *t, const Entry *want)
