@@ -4,7 +4,8 @@
  *
  *     SAVE/step-000120/index.json                what was saved, and how it is split (CheckpointIndex)
  *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's m/NAME,
- *                                                v/NAME; of rank 0 alone also what is whole on every rank
+ *                                                v/NAME; of rank 0 alone also what is whole on every rank.
+ *                                                With stages, rank is stage·tp + tp rank, of 2 is of pp·tp
  *         /.step-000130.partial/                 one that is being written, or was when the run was killed
  *         /.lock                                 held by the run that saves here
  */
@@ -124,6 +125,7 @@ typedef struct SavedParameter {
     char *name;          /**< "blocks.0.feed_forward.up.weight" */
     Shape shape;         /**< the full shape */
     Placement placement; /**< whole() or shard(dim) */
+    int stage;           /**< whose ranks wrote it */
 } SavedParameter;
 
 enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator */
@@ -131,7 +133,7 @@ enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator
 /** The contents of index.json: a whole checkpoint except its tensors' numbers. */
 typedef struct CheckpointIndex {
     int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
-    int tp;       /**< the number of parts that shards are split into */
+    int tp, pp;   /**< the number of parts that shards are split into; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
@@ -202,7 +204,7 @@ void checkpoint_abandon(const char *folder, int64_t step);
 /** An open checkpoint. */
 typedef struct SavedModel {
     CheckpointIndex index; /**< the contents of index.json */
-    Safetensors **file;    /**< [index.tp] */
+    Safetensors **file;    /**< [index.pp * index.tp] */
     char *folder;          /**< that it was opened in */
 } SavedModel;
 
@@ -216,8 +218,8 @@ char *saved_name(int state, const char *parameter);
 /** The number of states per parameter in this checkpoint: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors. */
-Path shard_path(const char *folder, int rank, int tp);
+/** FOLDER/rank-0-of-2.safetensors: what tp rank `part` of a stage wrote. */
+Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
  *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it; otherwise a

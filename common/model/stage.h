@@ -28,9 +28,8 @@ typedef void PassListener(void *context, const struct Stage *stage, int micro, b
 
 /** Whoever looks at the passes of a stage. */
 typedef struct StageWatch {
-    PassListener *ran; /**< the pass has ended; NULL: nobody looks */
-    void *context;     /**< is passed on */
-    PassListener *runs; /**< the pass begins; or NULL */
+    PassListener *runs, *ran; /**< the pass begins, the pass has ended; NULL: nobody looks */
+    void *context;            /**< is passed on */
 } StageWatch;
 
 /** What is behind the Stage of balise.h. */

@@ -51,7 +51,7 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
 
 void trainer_watch_stage(Trainer *t)
 {
-    t->stage->watch = (StageWatch){pass_has_ended, t, pass_begins};
+    t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 
 Metrics trainer_take_metrics(Trainer *t)
