@@ -36,4 +36,4 @@ bench: bench-programs
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(RELEASE)
 	$(call as_environment,BACKEND TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK) \
-	    NTASKS=$(call quoted,$(filter-out 1,$(NTASKS))) common/bench/model.py $(BUILD)
+	    NTASKS=$(call quoted,$(call said,NTASKS)) common/bench/model.py $(BUILD)

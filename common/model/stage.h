@@ -23,7 +23,7 @@ typedef struct MicroBatch {
 typedef void PassListener(void *context, const struct Stage *stage, int micro, bool backward);
 
 /** The names of the spans of messages between stages, waiting included (base/spans.h). */
-#define STAGE_SEND N_("send to another stage")
+#define STAGE_SEND    N_("send to another stage")
 #define STAGE_RECEIVE N_("receive from another stage") /**< see STAGE_SEND */
 
 /** Whoever looks at the passes of a stage. */

@@ -112,8 +112,7 @@ static void warn(const Seat *seats, int ranks, int tp)
 void map_report(const Mesh *mesh, bool show)
 {
     int ranks = group_size(mesh->world), length;
-    Seat mine = {
-        .tp_rank = mesh->tp_rank, .dp_rank = mesh->dp_rank, .pp_rank = mesh->pp_rank};
+    Seat mine = {.tp_rank = mesh->tp_rank, .dp_rank = mesh->dp_rank, .pp_rank = mesh->pp_rank};
     Seat *seats = calloc((size_t)ranks, sizeof *seats);
     MPI_Get_processor_name(mine.node, &length);
     MPI_Gather(&mine, sizeof mine, MPI_BYTE, seats, sizeof mine, MPI_BYTE, 0,

@@ -257,11 +257,13 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
     *pp = *pp ? *pp : 1;
     *dp = *dp ? *dp : degree_left(ranks, *tp, *pp);
     if ((int64_t)*tp * *dp * *pp != ranks)
-        return problem_set(problem, NULL,
-                           "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
-                           "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
+        return problem_set(
+            problem, NULL,
+            "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
+            "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
     return *pp <= config->bert.layers ||
-           problem_set(problem, NULL, "each stage needs a block: choose LAYERS at least as large as PP",
+           problem_set(problem, NULL,
+                       "each stage needs a block: choose LAYERS at least as large as PP",
                        "PP=%d stages cannot share LAYERS=%d", *pp, config->bert.layers);
 }
 

@@ -15,18 +15,18 @@ typedef struct TrainConfig {
     const char *cache;                    /**< folder of the token cache */
     /** ranks that split a layer, replicas, stages: 0 for what train_config_check() is to compute */
     int tp, dp, pp;
-    int epochs, batch, seq, threads;      /**< threads: per rank */
-    int ranks;                            /**< the number of ranks started, or 0 if not given */
-    int dry;                              /**< 1: only check the options, start no ranks */
-    int64_t samples, steps; /**< rows of the data to use, steps in all: 0 for no limit */
-    int64_t memory;         /**< the most bytes of tensors per rank: 0 for no limit */
-    uint64_t seed;          /**< of initial values, the order of the rows, and dropout */
-    Schedule schedule;      /**< LR, WARMUP, DECAY */
-    double clip;            /**< the largest allowed norm of the gradient: 0 for no limit */
-    int64_t check;  /**< compare weights that should be equal every so many steps; 0: never */
-    int map;        /**< print where each rank runs */
-    int profile;    /**< print where the time goes */
-    int micro;      /**< micro-batches per step */
+    int epochs, batch, seq, threads; /**< threads: per rank */
+    int ranks;                       /**< the number of ranks started, or 0 if not given */
+    int dry;                         /**< 1: only check the options, start no ranks */
+    int64_t samples, steps;          /**< rows of the data to use, steps in all: 0 for no limit */
+    int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */
+    uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
+    Schedule schedule;               /**< LR, WARMUP, DECAY */
+    double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
+    int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
+    int map;       /**< print where each rank runs */
+    int profile;   /**< print where the time goes */
+    int micro;     /**< micro-batches per step */
     /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;

@@ -69,9 +69,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
     printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
            b->layers, b->hidden, b->heads, b->vocabulary,
            b->positions ? _(", learned positions") : "", b->dropout);
-    printf(config->pp == 1
-               ? _("          %.2f M parameters, %.2f M of them on each rank\n")
-               : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),
+    printf(config->pp == 1 ? _("          %.2f M parameters, %.2f M of them on each rank\n")
+                           : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),
            millions(parameters), millions(held));
     printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d",
                     "layout    %d ranks: tensor parallel %d, data parallel %d",
@@ -166,14 +165,13 @@ void report_step(Report *report, const StepReport *s)
     progress(report, s);
     if (!report->metrics)
         return;
-    json_t *line =
-        json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:I}", "step",
-                  (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
-                  s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
-                  s->tokens_per_second, "comm_bytes", (json_int_t)s->sent.all.bytes, "comm_s",
-                  s->sent.all.seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
-                  (json_int_t)s->sent.tp.bytes, "comm_bytes_dp", (json_int_t)s->sent.dp.bytes,
-                  "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
+    json_t *line = json_pack(
+        "{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:I}", "step",
+        (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy", s->accuracy,
+        "lr", s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
+        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_not_hidden_s",
+        s->wait_seconds, "comm_bytes_tp", (json_int_t)s->sent.tp.bytes, "comm_bytes_dp",
+        (json_int_t)s->sent.dp.bytes, "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
     if (!(s->gradient_norm < 0))
         json_object_set_new(line, "grad_norm", number(s->gradient_norm));
     if (s->scale > 0)

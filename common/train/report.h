@@ -42,8 +42,8 @@ typedef struct RankReport {
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */
-    int alive;              /**< the most micro-batches that waited for their backward pass at a time */
-    double idle;            /**< the share of the steps' time that went into messages between stages */
+    int alive;   /**< the most micro-batches that waited for their backward pass at a time */
+    double idle; /**< the share of the steps' time that went into messages between stages */
 } RankReport;
 
 /** The outputs of rank 0: the terminal and the metrics file. */

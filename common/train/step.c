@@ -15,8 +15,8 @@ static void fill_stage(Trainer *t, const ReviewSet *set, const int64_t *rows, in
     Batch *b = t->batch;
     batch_fill(set, rows, count, b);
     tape_must_be_summed(t->stage->micro[0].tape);
-    Tape *tape = stage_begin(
-        t->stage, 0, (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
+    Tape *tape = stage_begin(t->stage, 0,
+                             (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
     tape_record(tape, training);
     Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
     Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);

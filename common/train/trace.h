@@ -56,12 +56,12 @@ typedef enum SpanKind {
 
 /** A span with its time. */
 typedef struct Span {
-    const char *what;         /**< its name, a string that stays valid */
-    SpanKind kind;            /**< the row of the rank in which it is drawn */
-    double begin, seconds;    /**< seconds since the clocks were set; duration */
-    double waited;            /**< the first part of `seconds`, spent waiting; 0 if unknown */
+    const char *what;      /**< its name, a string that stays valid */
+    SpanKind kind;         /**< the row of the rank in which it is drawn */
+    double begin, seconds; /**< seconds since the clocks were set; duration */
+    double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */
     int64_t sent_tp, sent_dp, sent_pp; /**< bytes sent by this rank */
-    int64_t held[CATEGORIES]; /**< bytes of tensors at its end */
+    int64_t held[CATEGORIES];          /**< bytes of tensors at its end */
 } Span;
 
 /** A kept step. */

@@ -85,8 +85,8 @@ static void put_rank(FILE *file, const Trace *t, int rank)
     static const char *const threads[] = {[STEPS_THREAD] = "steps", [SPANS_THREAD] = "work"};
     const Mesh *mesh = t->mesh;
     char name[64];
-    snprintf(name, sizeof name, "rank %d (tp %d, dp %d, pp %d)", rank, mesh->tp_rank,
-             mesh->dp_rank, mesh->pp_rank);
+    snprintf(name, sizeof name, "rank %d (tp %d, dp %d, pp %d)", rank, mesh->tp_rank, mesh->dp_rank,
+             mesh->pp_rank);
     put(file, rank ? ",\n" : "\n",
         json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "name", "process_name",
                   "args", "name", name));
@@ -98,8 +98,8 @@ static void put_rank(FILE *file, const Trace *t, int rank)
             json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "tid", thread,
                       "name", "thread_name", "args", "name", threads[thread]));
     put(file, ",\n",
-        json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*, s:o*}}", "ph", "M", "pid", rank, "name",
-                  "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
+        json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*, s:o*}}", "ph", "M", "pid", rank,
+                  "name", "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
                   "waiting_unknown_dp", t->unlike[1], "tp_group",
                   members_of(mesh, mesh_tp_group(mesh)), "dp_group",
                   mesh->dp ? members_of(mesh, mesh->dp) : NULL, "pp_group",
@@ -127,8 +127,8 @@ static void put_head(FILE *file, const Trace *t)
         json_pack(
             "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise",
             "ranks", group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "pp",
-            mesh->pp_degree, "steps", t->steps, "kernels", backend_description(), "device", device, "clocks",
-            "each rank has a clock of its own, set to 0 as it left one barrier", "times",
+            mesh->pp_degree, "steps", t->steps, "kernels", backend_description(), "device", device,
+            "clocks", "each rank has a clock of its own, set to 0 as it left one barrier", "times",
             device
                 ? "of the host: what is queued for the device counts where the host waits for it, "
                   "and not where it was computed"

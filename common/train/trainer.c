@@ -19,8 +19,8 @@ static Counter plus(Counter a, int sign, Counter b)
 
 static Sent sent_plus(Sent a, int sign, Sent b)
 {
-    return (Sent){plus(a.tp, sign, b.tp), plus(a.dp, sign, b.dp),
-                  plus(a.pp, sign, b.pp), plus(a.all, sign, b.all)};
+    return (Sent){plus(a.tp, sign, b.tp), plus(a.dp, sign, b.dp), plus(a.pp, sign, b.pp),
+                  plus(a.all, sign, b.all)};
 }
 
 Sent sent_so_far(const Mesh *mesh)

@@ -27,14 +27,14 @@ typedef struct Trainer {
     Mesh mesh;                         /**< the grid */
     Pool *pool;                        /**< memory of all this rank's tensors */
     Model *model;                      /**< its parameters */
-    Stage *stage;                      /**< its layers on this rank, and the micro-batch that runs through them */
-    Optimizer *optimizer;              /**< with its state */
-    GradScaler scaler;                 /**< zeros except in fp16 */
-    ReviewSet *train, *test;           /**< test is NULL without evaluation */
-    Sampler sampler, test_sampler;     /**< of `train` and `test` */
-    Batch *batch;                      /**< of a micro-batch */
-    BucketSet *buckets;                /**< of the model's gradients */
-    Report *report;                    /**< on rank 0 only */
+    Stage *stage; /**< its layers on this rank, and the micro-batch that runs through them */
+    Optimizer *optimizer;          /**< with its state */
+    GradScaler scaler;             /**< zeros except in fp16 */
+    ReviewSet *train, *test;       /**< test is NULL without evaluation */
+    Sampler sampler, test_sampler; /**< of `train` and `test` */
+    Batch *batch;                  /**< of a micro-batch */
+    BucketSet *buckets;            /**< of the model's gradients */
+    Report *report;                /**< on rank 0 only */
     /** rows of the data in use; steps per epoch, in all, and done */
     int64_t rows, steps_an_epoch, steps, step;
     int64_t first_step;  /**< steps done before this run */
