@@ -8,6 +8,7 @@
 #include "autograd/tape.h"
 #include "base/clock.h"
 #include "base/run.h"
+#include "grader/labs/scenario.h"
 
 /* What takes a few calls when done well takes thousands element by element. */
 enum { MANY_CALLS = 20000 };
@@ -71,6 +72,11 @@ Call *call_at(int64_t index)
     return index >= 0 && index < calls && index >= calls - RING_CALLS
                ? &recorder.rings->call[index % RING_CALLS]
                : NULL;
+}
+
+int64_t calls_so_far(void)
+{
+    return atomic_load(&recorder.rings->calls);
 }
 
 int64_t index_of_current(void)

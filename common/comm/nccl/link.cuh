@@ -15,6 +15,7 @@ typedef struct Link {
     Group *group;      /**< the group of this link */
     const char *last;  /**< the last operation, a string that stays valid: "all_reduce" */
     int64_t calls;     /**< number of operations */
+    struct NcclRequest *queued; /**< a started send that NCCL does not have yet, or NULL */
     struct Link *next; /**< the list of all links in this process */
 } Link;
 
