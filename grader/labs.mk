@@ -46,9 +46,9 @@ STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
 # The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
 # layer of common/model/serial, or else the lab's start file.
-TRAINED = 3 4 7 8 10 11 12
-SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
+TRAINED = 3 4 7 8 10 11 12 13
+SERIAL_LAYERS = 3:serial_embedding 4:serial_attention 13:serial_schedule
 FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
 # After these labs the parts fit together, and make train STACK=mine can use them.
-STAGES = 5 7 9 11 12
+STAGES = 5 7 9 11 12 13

@@ -46,10 +46,16 @@ void tape_must_be_summed(const Tape *tape)
         must_be_summed(tensor_at(tape, i));
 }
 
-void tape_reset(Tape *tape, TapeBatch batch)
+void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b)
 {
     for (int64_t i = 0; i < tape->tensors.count; i++)
-        tape_release_value(tensor_at(tape, i));
+        if (tensor_at(tape, i) != a && tensor_at(tape, i) != b)
+            tape_release_value(tensor_at(tape, i));
+}
+
+void tape_reset(Tape *tape, TapeBatch batch)
+{
+    tape_release_all(tape, NULL, NULL);
     backend_wait_always(false); /* pointers into tensors end with them */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = NULL;

@@ -125,6 +125,10 @@ TapeMark tape_mark(const Tape *tape);
  * recomputes what is cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
+/** Releases the values of all tensors, gradients too, except `a` and `b`, which may be NULL: nothing reads the others after
+ *  the backward pass. */
+void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
+
 /* ---- for operations ---------------------------------------------------------------------------------------- */
 
 /** Returns a new tensor with uninitialised numbers. */

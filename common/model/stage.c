@@ -189,8 +189,10 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
         misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
                "stage_run_backward: no gradient reached the x that stage %d received",
                stage->mesh->pp_rank);
+    Tensor *dx = stage->part.embedding ? NULL : m->input->gradient;
+    tape_release_all(m->tape, dx, m->loss); /* other micro-batches need the memory */
     end_pass(stage, micro, true);
-    return stage->part.embedding ? NULL : m->input->gradient;
+    return dx;
 }
 
 static void must_be_other_stage(const Stage *stage, const char *function, int other)

@@ -13,7 +13,18 @@
 #include "base/language.h"
 #include "train/trace.h"
 
-typedef enum Kind { TEXT, INTEGER, LONG, SEED, REAL_NUMBER, BYTES, OPTIMIZER, MODEL, AMP } Kind;
+typedef enum Kind {
+    TEXT,
+    INTEGER,
+    LONG,
+    SEED,
+    REAL_NUMBER,
+    BYTES,
+    OPTIMIZER,
+    MODEL,
+    AMP,
+    SCHEDULE
+} Kind;
 
 /* One option: --name VALUE, make's NAME=VALUE. */
 typedef struct Known {
@@ -108,6 +119,10 @@ static bool read_option(TrainConfig *config, const Known *option, const char *va
         config->optimizer.kind = !strcmp(value, "sgd") ? SGD : ADAMW;
         return !strcmp(value, "sgd") || !strcmp(value, "adamw") ||
                refuse(problem, option->name, value, _("sgd or adamw"));
+    case SCHEDULE:
+        config->pipeline = !strcmp(value, "gpipe") ? GPIPE : ONE_F_ONE_B;
+        return !strcmp(value, "gpipe") || !strcmp(value, "1f1b") ||
+               refuse(problem, option->name, value, _("gpipe or 1f1b"));
     default:
         break;
     }
@@ -181,6 +196,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"check", LONG, &config->check, 0, 0x1p53},
         {"map", INTEGER, &config->map, 0, 1},
         {"profile", INTEGER, &config->profile, 0, 1},
+        {"schedule", SCHEDULE, NULL, 0, 0},
         {"micro", INTEGER, &config->micro, 1, 1 << 20},
         {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},

@@ -6,6 +6,12 @@
 #include "model/bert.h"
 #include "optim/optim.h"
 
+/** How micro-batches go through a pipeline (balise 13). */
+typedef enum Pipeline {
+    ONE_F_ONE_B, /**< PipeDream-Flush (arXiv:2104.04473, section 2.2) */
+    GPIPE,       /**< arXiv:1811.06965 */
+} Pipeline;
+
 /** The options of a run, each already checked. Strings belong to the arguments, which outlive
  *  it. */
 typedef struct TrainConfig {
@@ -31,6 +37,7 @@ typedef struct TrainConfig {
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;
     Precision amp;             /**< of matrix products; everything else is FP32 */
+    Pipeline pipeline;         /**< SCHEDULE */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     BertConfig bert;           /**< the model's sizes */
     const char *save, *resume; /**< folders of checkpoints, or NULL */

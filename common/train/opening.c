@@ -53,7 +53,9 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     if (t->test)
         t->test_sampler = sampler_of(t->test->rows, c->seed, EVERY_ROW_ONCE);
     t->local_batch = c->batch / t->mesh.dp_degree;
-    t->batch = batch_new(t->local_batch / c->micro, c->seq);
+    t->batch = calloc((size_t)c->micro, sizeof(Batch *));
+    for (int i = 0; i < c->micro; i++)
+        t->batch[i] = batch_new(t->local_batch / c->micro, c->seq);
     return true;
 }
 
@@ -111,7 +113,7 @@ bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
     config->bert.vocabulary = t->train->vocabulary;
     t->pool = pool_new(config->memory, false);
     t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->stage = stage_new(t->model, &config->bert, 1);
+    t->stage = stage_new(t->model, &config->bert, config->micro);
     trainer_watch_stage(t);
     model_finish(t->model);
     if (config->amp == FP16)
@@ -136,7 +138,9 @@ void trainer_close(Trainer *t)
     }
     if (t->save_lock)
         fclose(t->save_lock);
-    batch_free(t->batch);
+    for (int i = 0; t->batch && i < t->config->micro; i++)
+        batch_free(t->batch[i]);
+    free(t->batch);
     review_set_close(t->train);
     review_set_close(t->test);
     if (t->report)

@@ -4,23 +4,25 @@
 
 #include "backend/host_view.h"
 #include "base/clock.h"
+#include "base/run.h"
 #include "train/trainer.h"
 #include "train/profile.h"
 #include "train/trace.h"
 
-/* Reads `count` rows of `set`: the micro-batch that the stage runs next. */
-static void fill_stage(Trainer *t, const ReviewSet *set, const int64_t *rows, int64_t count,
-                       bool training)
+/* Reads `count` rows of `set` into a micro-batch. */
+static void fill_stage(Trainer *t, int micro, const ReviewSet *set, const int64_t *rows,
+                       int64_t count, bool training)
 {
-    Batch *b = t->batch;
+    Batch *b = t->batch[micro];
     batch_fill(set, rows, count, b);
-    tape_must_be_summed(t->stage->micro[0].tape);
-    Tape *tape = stage_begin(t->stage, 0,
+    tape_must_be_summed(t->stage->micro[micro].tape);
+    Tape *tape = stage_begin(t->stage, micro,
                              (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
     tape_record(tape, training);
     Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
     Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);
-    stage_fill(t->stage, 0, ids, mask, tape_ints(tape, SHAPE(b->count), b->labels), t->local_batch);
+    stage_fill(t->stage, micro, ids, mask, tape_ints(tape, SHAPE(b->count), b->labels),
+               t->local_batch);
     span_end(N_("reading the batch"), false);
 }
 
@@ -29,7 +31,7 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
 {
     Trainer *t = context;
     if (backward && ++t->passes == t->config->micro)
-        bucket_set_begin(t->buckets, stage->micro[micro].tape);
+        bucket_set_begin(t->buckets, t->last_tape = stage->micro[micro].tape);
 }
 
 /* Only the last stage has a loss, which is divided by this replica's rows per step. */
@@ -39,7 +41,7 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
     Trainer *t = context;
     if (backward || !m->loss)
         return;
-    const Batch *b = t->batch;
+    const Batch *b = t->batch[micro];
     t->metrics.loss_sum += (double)reals(m->loss)[0] * (double)m->rows_of_a_step;
     t->metrics.count += (double)b->count;
     HostView view = host_view_read(reals(m->logits), tensor_count(m->logits));
@@ -81,6 +83,18 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
+/* All passes of the micro-batches. */
+static void run_schedule(Trainer *t)
+{
+    const bool gpipe = t->config->pipeline == GPIPE;
+    const char *function = gpipe ? "gpipe_step" : "one_f_one_b_step";
+    (gpipe ? gpipe_step : one_f_one_b_step)(t->stage, &t->mesh);
+    stage_must_have_sent(t->stage, function);
+    if (t->passes != t->config->micro)
+        misuse("each micro-batch runs forward once and backward once: make grade LAB=13 checks it",
+               "%s ran %d of %d micro-batches backward", function, t->passes, t->config->micro);
+}
+
 StepReport trainer_step(Trainer *t, const int64_t *rows)
 {
     const TrainConfig *config = t->config;
@@ -94,12 +108,11 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     model_clear_gradients(t->model);
     t->stage->loss_scale = t->scaler.scale;
     t->passes = 0;
-    for (int i = 0; i < config->micro; i++) {
-        fill_stage(t, t->train, rows + i * micro, micro, true);
-        pipeline_step(t->stage, &t->mesh);
-    }
+    for (int i = 0; i < config->micro; i++)
+        fill_stage(t, i, t->train, rows + i * micro, micro, true);
+    run_schedule(t);
     backend_range("reduction over replicas");
-    report.wait_seconds = bucket_set_finish(t->buckets, t->stage->micro[0].tape);
+    report.wait_seconds = bucket_set_finish(t->buckets, t->last_tape);
     backend_range_end();
     span_end(REDUCTION_NOT_HIDDEN, true);
     report.scale = t->scaler.scale;
@@ -166,11 +179,11 @@ static bool evaluation_goes_on(Trainer *t, bool rows_left)
 Metrics trainer_evaluate(Trainer *t)
 {
     backend_range("evaluation");
-    int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh), most = t->batch->capacity;
+    int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh), most = t->batch[0]->capacity;
     for (int64_t first = 0; evaluation_goes_on(t, first < rows); first += most) {
         if (first >= rows)
             continue;
-        fill_stage(t, t->test, t->test_sampler.mine + first,
+        fill_stage(t, 0, t->test, t->test_sampler.mine + first,
                    rows - first < most ? rows - first : most, false);
         forward_step(t->stage, 0, &t->mesh);
         trainer_moved(t);

@@ -32,7 +32,7 @@ typedef struct Trainer {
     GradScaler scaler;             /**< zeros except in fp16 */
     ReviewSet *train, *test;       /**< test is NULL without evaluation */
     Sampler sampler, test_sampler; /**< of `train` and `test` */
-    Batch *batch;                  /**< of a micro-batch */
+    Batch **batch;                 /**< [micro-batches] their rows */
     BucketSet *buckets;            /**< of the model's gradients */
     Report *report;                /**< on rank 0 only */
     /** rows of the data in use; steps per epoch, in all, and done */
@@ -47,6 +47,7 @@ typedef struct Trainer {
     double *step_seconds, *wait_seconds;
     Sent sent;       /**< in all steps */
     int passes;      /**< backward passes of the step so far */
+    Tape *last_tape; /**< of the last one, which completes the gradients */
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
 } Trainer;
