@@ -13,6 +13,7 @@ LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to th
 IDLE = 5  # per cent of a step
 VERDICT = {"lab 6": 0.6, "all eleven, nothing edited": 12}  # seconds
 ANY_VERDICT = 1
+PIPELINE_SPEED, PIPELINE_MEMORY = 1.5, 0.5  # relative to PyTorch's
 TOKENIZER = 1.5  # relative to Hugging Face's speed
 
 

@@ -18,12 +18,13 @@ import aims
 import gpu
 import growth
 import peers
+import pipeline
 import rows
 import steps
 import traffic
 from rows import Row, fail, said, show, table
 
-SECTIONS = ("kernels", "collectives", "steps", "growth", "layouts", "tokenizer", "verdicts")
+SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
 
 
@@ -177,8 +178,8 @@ def torches(build, given, chosen, backend):
         return {}
     if given("VS") != "torch":
         fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
-    if "steps" not in chosen:
-        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, or such as ONLY=steps/tp2")
+    if not {"steps", "pipeline"} & set(chosen):
+        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, or such as ONLY=steps/tp2")
     pythons = (given("TORCH") or "").split()
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
@@ -217,6 +218,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
     return {"kernels": lambda: kernels(build),
             "collectives": lambda: collectives(build),
             "steps": lambda: training_steps(build, work, rounds, pythons, cases),
+            "pipeline": lambda: pipeline.measure(build, work, rounds, pythons),
             "growth": lambda: growth.measure(build, work, rounds, part),
             "layouts": lambda: traffic.measure(build, work),
             "tokenizer": lambda: tokenizer(build, work, rounds),

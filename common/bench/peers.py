@@ -29,7 +29,7 @@ def version_of(python, first=""):
 def install(folder):
     """Returns the error, or nothing. pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
-           *([] if sys.stdout.isatty() else ["--quiet"]), "torch"]
+           *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy"]
     # pytorch.org offers it without CUDA, at a tenth of the size.
     for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
         for command in attempt:

@@ -73,3 +73,16 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
     paper = cost.memory(rates, cost.Model(2, 256, 4, seq, 8, vocabulary, classifies=True), tp, 1)
     check(abs(held["peak_bytes"] / paper - 1) < 0.02, f"at tp {tp} and {seq} positions a rank's peak is what make model says, to 2 %",
           f"{held['peak_bytes']} bytes, {paper:.0f} on paper")
+
+
+def in_stages(schedule):
+    """What the ranks of three stages of a block say of six micro-batches of two rows."""
+    return metrics_of(3, *SIZES, "--layers", 3, "--batch-size", 12, "--tp", 1, "--pp", 3, "--micro", 6, "--schedule", schedule)[-1]["ranks"]
+
+
+gpipe, one_f_one_b = in_stages("gpipe"), in_stages("1f1b")
+alive = [[row["micro_batches_alive"] for row in rows] for rows in (gpipe, one_f_one_b)]
+check(alive == [[6, 6, 6], [3, 2, 1]], "GPipe holds all micro-batches, 1F1B as many as there are stages from here on", str(alive))
+less = [(many["peak"]["activations"] - few["peak"]["activations"]) / (kept(S, 1) / 3) for many, few in zip(gpipe, one_f_one_b)]
+check(all(0.8 * n < x < 1.5 * n for n, x in zip((3, 4, 5), less)), "each micro-batch fewer saves the activations of its blocks",
+      f"{less} micro-batches of the formula's size")

@@ -1,0 +1,97 @@
+"""make bench ONLY=pipeline: a step of two stages against the number of micro-batches, GPipe's and
+1F1B's, beside the schedule's length and beside PyTorch's pipelines; and the memory of a stage."""
+import json
+import os
+import statistics
+import subprocess
+
+import aims
+import peers
+import steps
+from rows import Row, fail, number, table
+
+STAGES, MICROS, SCHEDULES = 2, (1, 2, 4, 8), ("gpipe", "1f1b")
+SIZES = LAYERS, HIDDEN, HEADS, SEQ, BATCH, STEPS = 4, 256, 4, 128, 32, 7
+
+
+def of_kit(build, work, stages, micro, schedule):
+    lines = steps.train(build, work, stages, 1, 1, SIZES, *steps.data_in(work), "--pp", stages, "--micro", micro, "--schedule", schedule)
+    ranks = lines[-1]["ranks"]
+    return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "tensors": [rank["peak_bytes"] for rank in ranks],
+            "resident_bytes": [rank["resident_bytes"] for rank in ranks], "imported_bytes": [0] * len(ranks)}
+
+
+def of_torch(python, micro, schedule):
+    command = [python, os.path.join(peers.HERE, "torch_pipeline.py"), STAGES, *SIZES, steps.VOCABULARY, micro, schedule]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE"))
+    if done.returncode:
+        fail(f"{python} cannot run PyTorch's pipeline: {peers.said_last(done)}", "run it alone: " + " ".join(map(str, command)))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def with_pipelines(pythons):
+    """Those whose PyTorch has them: 2.5 or newer."""
+    return {version: python for version, python in pythons.items() if peers.version_of(python, "import torch.distributed.pipelining;")[0]}
+
+
+def add(found, key, run):
+    one = found.setdefault(key, {"ms": []})
+    one["ms"] += [1e3 * seconds for seconds in run["seconds"][steps.WARM_UP:]]
+    one["run"] = run
+
+
+def show_times(found, versions):
+    one = statistics.median(found["one rank"]["ms"])
+    lines = []
+    for micro in MICROS:
+        slots = (micro + STAGES - 1) / (micro * STAGES)
+        cells = [f"{number(min(found[who, micro, schedule]['ms']))} / {number(statistics.median(found[who, micro, schedule]['ms']))}"
+                 for who in ("kit", *versions) for schedule in SCHEDULES]
+        lines.append([f"m = {micro}", number(slots * one), *cells])
+    table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms a step, best / median; predicted: (m + p - 1)/(m p) "
+          f"of one rank's {number(one)}", ["", "predicted", *(f"{who} {schedule}" for who in ("kit", *versions) for schedule in SCHEDULES)], lines)
+
+
+def show_memory(found, versions):
+    most = MICROS[-1]
+    table(f"memory of each stage at m = {most}, MB", ["", "tensors", "process, without imports"],
+          [[f"{who} {schedule}", " ".join(number(size / 1e6) for size in found[who, most, schedule]["run"].get("tensors", [])) or "-",
+            " ".join(number((all_of_it - imports) / 1e6) for all_of_it, imports in zip(found[who, most, schedule]["run"]["resident_bytes"],
+                                                                                      found[who, most, schedule]["run"]["imported_bytes"]))]
+           for who in ("kit", *versions) for schedule in SCHEDULES])
+
+
+def held(run):
+    """By the process of the largest stage, beyond what importing PyTorch takes."""
+    return max(all_of_it - imports for all_of_it, imports in zip(run["resident_bytes"], run["imported_bytes"]))
+
+
+def show_aims(found, versions):
+    lines = []
+    for version in versions:
+        for micro in MICROS:
+            for schedule in SCHEDULES:
+                its, mine = found[version, micro, schedule], found["kit", micro, schedule]
+                faster = statistics.median(its["ms"]) / statistics.median(mine["ms"])
+                share = held(mine["run"]) / held(its["run"])
+                lines.append([f"{version} {schedule}, m = {micro}", f"{faster:.2f}", *aims.least(faster, aims.PIPELINE_SPEED), f"{share:.2f}",
+                              *aims.most(share, aims.PIPELINE_MEMORY)])
+    if lines:
+        table("against PyTorch: how many times as fast, and the share of its memory", ["", "times", "target", "", "memory", "target", ""], lines)
+
+
+def measure(build, work, rounds, pythons):
+    versions, found = with_pipelines(pythons), {}
+    for _ in range(rounds):
+        add(found, "one rank", of_kit(build, work, 1, 1, "1f1b"))
+        for micro in MICROS:
+            for schedule in SCHEDULES:
+                add(found, ("kit", micro, schedule), of_kit(build, work, STAGES, micro, schedule))
+                for version, python in versions.items():
+                    add(found, (version, micro, schedule), of_torch(python, micro, schedule))
+    show_times(found, versions)
+    show_memory(found, versions)
+    show_aims(found, versions)
+    return [Row("pipeline", f"{who} {schedule}, m = {micro}", "ms", found[who, micro, schedule]["ms"])
+            for who in ("kit", *versions) for micro in MICROS for schedule in SCHEDULES]
