@@ -102,6 +102,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      shared_by_layers,
                                      input_added,
                                      rows_of_ids,
+                                     row_of_other_ids,
                                      rows_of_repeated_ids,
                                      of_another_rank,
                                      partial_match,

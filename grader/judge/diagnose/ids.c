@@ -165,13 +165,51 @@ static int64_t times_of(const Entry *ids, int64_t id)
     return times;
 }
 
+/* A right lookup, and the gradient of its table is wrong? A wrong lookup explains that already. */
+static bool is_gradient_of_table(const Evidence *e)
+{
+    return kind_of_case(e->c)->mistakes & IN_TABLE_ROWS && e->want->label.of == A_PARAMETER &&
+           e->want->label.what == GRADIENT_OF && all_outputs_right(e);
+}
+
+/* What the rows that other ranks hold add up to. */
+static double sum_of_others(const Evidence *e, int64_t column)
+{
+    const int64_t columns = shape_last(e->want->shape),
+                  rows = shape_count(e->want->shape) / columns;
+    double sum = 0;
+    for (int64_t row = 0; row < rows; row++)
+        if (row < e->got->begin || row >= e->got->end)
+            sum += numbers_of(e->want)[row * columns + column];
+    return sum;
+}
+
+/* The gradient of a table split by rows: did one row get the gradients of all ids of other ranks? */
+bool row_of_other_ids(const Evidence *e)
+{
+    const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;
+    if (!is_gradient_of_table(e) || e->got->placement_kind != SHARD || e->got->placement_dim != 0 ||
+        at >= e->count)
+        return false;
+    for (int64_t i = 0; i < e->count; i++) {
+        const bool here = i >= at && i < at + columns;
+        const double others = here ? sum_of_others(e, i - at) : 0;
+        if (!(fabs(e->is[i] - e->right[i] - others) <= 2 * e->tolerance))
+            return false;
+    }
+    return says(e,
+                _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
+                  "what it returns for them to zero, but the tape does not know. ids_between() "
+                  "makes them NO_ID, which has no gradient"),
+                (long long)(e->got->begin + at / columns));
+}
+
 /* The gradient of a table: are only the rows of repeated ids wrong? */
 bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;
     int64_t columns = shape_last(e->want->shape), repeated = -1;
-    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
-        label->what != GRADIENT_OF)
+    if (!is_gradient_of_table(e))
         return false;
     const int layer = strcmp(label->name, table_of_layer(0).name) != 0;
     const Entry *ids =
