@@ -89,6 +89,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      metrics_are_wrong,
                                      input_altered,
                                      not_a_number,
+                                     lookup_was_wrong,
                                      blocks_are_misplaced,
                                      nothing_flowed_back,
                                      multiple,
