@@ -119,9 +119,14 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced("this operation takes a tensor that every rank holds in full: all_reduce (g) "
-                  "makes one from a partial sum, all_gather from a shard",
-                  "%s: x %s is not whole", function, TENSOR_TEXT(x));
+        misplaced(
+            is(x, COPIED)
+                ? N_("f comes too early: put it after this operation, right before the product "
+                     "with a split weight")
+                : N_("this operation takes a tensor that every rank holds in full: "
+                     "all_reduce (g) makes one from a partial sum, all_gather from "
+                     "a shard"),
+            "%s: x %s is not whole", function, TENSOR_TEXT(x));
     return whole();
 }
 

@@ -57,6 +57,8 @@ typedef enum Mistake {
     NORM_2_BY_1,
     RESIDUAL_1_OF_NORM,
     RESIDUAL_2_OF_NORM,
+    NORMS_SWAPPED,
+    NORM_2_OF_INPUT,
     NORM_AFTER,
     TOKEN_LAST,
     TOKEN_MEAN,

@@ -207,7 +207,7 @@ int MPI_Comm_size(MPI_Comm comm, int *size)
  * groups; what is made together with a layer or a group belongs to that, and labs do not free
  * these. An object that is made once and kept in a static variable is not a leak, nor is one per
  * shape. */
-enum { MOST_OBJECTS = 4096, MANY = 4, SEVERAL = 2 };
+enum { MOST_OBJECTS = 4096, MANY = 3, SEVERAL = 2 };
 
 typedef struct Object {
     const void *handle;

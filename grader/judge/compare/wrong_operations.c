@@ -16,6 +16,7 @@ static struct {
     double probability;
     int sums;                  /* number of residual sums */
     Tensor *normed;            /* the last result of a norm */
+    Tensor *entered;           /* the last block's input */
     const LayerNorm *norm_due; /* it comes after the sum */
     const LayerNorm *norms[MOST_MADE];
     Tensor *weights[MOST_MADE]; /* in order of creation; their number */
@@ -219,6 +220,14 @@ static int place_of(const LayerNorm *layer)
     return -1;
 }
 
+/* What its first norm has read. */
+static Tensor *input_of_block(Tensor *x, bool first)
+{
+    if (first)
+        now.entered = x;
+    return now.entered;
+}
+
 Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
 {
     int place = place_of(layer);
@@ -227,8 +236,11 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
         return __real_layer_norm(layer, x);
     if (now.kind == (first ? NORM_1_MISSING : NORM_2_MISSING))
         return x;
-    if (now.kind == (first ? NORM_1_BY_2 : NORM_2_BY_1) && (place ^ 1) < now.norm_count)
+    if ((now.kind == NORMS_SWAPPED || now.kind == (first ? NORM_1_BY_2 : NORM_2_BY_1)) &&
+        (place ^ 1) < now.norm_count)
         layer = now.norms[place ^ 1];
+    if (now.kind == NORM_2_OF_INPUT)
+        x = input_of_block(x, first);
     if (now.kind == NORM_AFTER) {
         now.norm_due = layer;
         return x;

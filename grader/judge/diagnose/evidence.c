@@ -218,20 +218,27 @@ bool of_another_rank(const Evidence *e)
     return false;
 }
 
+static int64_t times_in(const double *numbers, int64_t count, double number, double tolerance)
+{
+    int64_t times = 0;
+    for (int64_t i = 0; i < count; i++)
+        times += fabs(numbers[i] - number) <= tolerance;
+    return times;
+}
+
+/* A number that occurs more often than it should is not just misplaced. */
 bool same_numbers_elsewhere(const Evidence *e)
 {
-    int64_t zeros = 0; /* if there are more than there should be, they are not just misplaced */
+    int64_t zeros = 0; /* on this rank alone */
     if (e->count < 4 || e->count > 4096)
         return false;
     for (int64_t i = 0; i < e->count; i++)
         zeros += (e->is[i] == 0) - (e->right[i] == 0);
-    for (int64_t i = 0; i < e->count; i++) {
-        bool found = false;
-        for (int64_t k = 0; k < e->want->count && !found; k++)
-            found = fabs(e->is[i] - numbers_of(e->want)[k]) <= e->tolerance;
-        if (!found || zeros > 0)
+    for (int64_t i = 0; i < e->count; i++)
+        if (zeros > 0 ||
+            times_in(e->is, e->count, e->is[i], e->tolerance / 2) >
+                times_in(numbers_of(e->want), e->want->count, e->is[i], 2 * e->tolerance))
             return false;
-    }
     return says(e, _("the right numbers are all there but in the wrong places: check along which "
                      "dimension the pieces are joined or split, and in which order"));
 }

@@ -30,6 +30,9 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
 /** The entry that went into the layer or operation with the output `want`, or NULL. */
 const Entry *input_of(const Evidence *e);
 
+/** Are all outputs of the case's layers right on this rank? */
+bool all_outputs_right(const Evidence *e);
+
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
 /** Fills in the results of one pass over the numbers. */
@@ -47,10 +50,10 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
     right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong,
     made_of_contributions, partial_match, divided_by_bucket_count, dropout_differs, input_added,
-    rows_of_ids, rows_of_repeated_ids, rest_is_not_shared, right_in_step_1, first_ones_right,
-    brought_by_one, last_ones_wrong, not_on_tape, shared_by_layers, step_of_wrong_gradient,
-    after_wrong_gradients, blocks_are_misplaced, received_is_wrong, gradient_received_is_wrong,
-    micros_in_other_order;
+    rows_of_ids, lookup_was_wrong, row_of_other_ids, rows_of_repeated_ids, rest_is_not_shared,
+    right_in_step_1, first_ones_right, brought_by_one, last_ones_wrong, not_on_tape,
+    shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
+    received_is_wrong, gradient_received_is_wrong, micros_in_other_order;
 
 /** Is another bucket of this round correct on this rank? */
 bool other_bucket_is_right(const Evidence *e);

@@ -37,18 +37,26 @@ bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 
 /* ---- what was not freed */
 
-static void append_open_requests(const Trial *t, char *text, size_t size)
+/* The first exchange that this rank started and did not wait for, or NULL. */
+static const Call *open_request(const Trial *t)
 {
     const Calls *calls = t->outcome->calls;
-    char one[300];
     for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
         const Call *call = &calls->rank[t->rank].call[i];
-        if (!call->starts || call->completed)
-            continue;
-        call_text(calls, call, NULL, one, sizeof one);
-        append(text, size, _(", the %s"), one);
-        return;
+        if (call->starts && !call->completed)
+            return call;
     }
+    return NULL;
+}
+
+/* What the open exchange was to give. */
+static Check check_of_request(const Trial *t, const Call *open)
+{
+    const Lab *lab = t->result->lab;
+    const bool backward = open && open->where.what == BACKWARD_PASS_OF;
+    if (backward && lab_points(lab, INPUT_GRADIENT))
+        return INPUT_GRADIENT;
+    return lab_points(lab, FORWARD) ? FORWARD : GRADIENT;
 }
 
 void left_over(Trial *t, const Entry *entry)
@@ -56,8 +64,13 @@ void left_over(Trial *t, const Entry *entry)
     char which[400] = "", name[41];
     snprintf(name, sizeof name, "%.40s", entry->label.name);
     if (!strcmp(name, "request")) {
-        append_open_requests(t, which, sizeof which);
-        fail(t, lab_points(t->result->lab, FORWARD) ? FORWARD : GRADIENT, EXPLAINED,
+        const Call *open = open_request(t);
+        char one[300];
+        if (open) {
+            call_text(t->outcome->calls, open, NULL, one, sizeof one);
+            append(which, sizeof which, _(", the %s"), one);
+        }
+        fail(t, check_of_request(t, open), EXPLAINED,
              _("an exchange was started and not waited for%s%s: a result was read before the "
                "exchange was complete (rank %d, %s)"),
              t->result->lab->over_replicas

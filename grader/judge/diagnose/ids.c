@@ -165,17 +165,80 @@ static int64_t times_of(const Entry *ids, int64_t id)
     return times;
 }
 
+static bool is_gradient_of_table(const Evidence *e)
+{
+    return kind_of_case(e->c)->mistakes & IN_TABLE_ROWS && e->want->label.of == A_PARAMETER &&
+           e->want->label.what == GRADIENT_OF;
+}
+
+/* The layer whose table has this gradient. */
+static int layer_of(const Evidence *e)
+{
+    return strcmp(e->want->label.name, table_of_layer(0).name) != 0;
+}
+
+/* The gradient of a table: was its lookup wrong already? */
+bool lookup_was_wrong(const Evidence *e)
+{
+    if (!is_gradient_of_table(e))
+        return false;
+    const Label label = label_of(OUTPUT_OF, A_LAYER, layer_of(e), e->want->label.step);
+    const Entry *want = find_entry(e->trial->expected.all, VALUES, label),
+                *got = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
+    if (!want || !got || !has_numbers(got, want) || got->count != want->count)
+        return false;
+    Evidence output = *e;
+    output.got = got;
+    output.want = want;
+    output.is = numbers_of(got);
+    output.right = numbers_of(want);
+    output.count = got->count;
+    output.tolerance = tolerance_of(&e->trial->expected, want);
+    look_over(&output);
+    return output.wrong > 0 && rows_of_ids(&output);
+}
+
+/* What the rows that other ranks hold add up to. */
+static double sum_of_others(const Evidence *e, int64_t column)
+{
+    const int64_t columns = shape_last(e->want->shape),
+                  rows = shape_count(e->want->shape) / columns;
+    double sum = 0;
+    for (int64_t row = 0; row < rows; row++)
+        if (row < e->got->begin || row >= e->got->end)
+            sum += numbers_of(e->want)[row * columns + column];
+    return sum;
+}
+
+/* The gradient of a table split by rows: did one row get the gradients of all ids of other ranks? */
+bool row_of_other_ids(const Evidence *e)
+{
+    const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;
+    if (!is_gradient_of_table(e) || !all_outputs_right(e) || e->got->placement_kind != SHARD ||
+        e->got->placement_dim != 0 || at >= e->count)
+        return false;
+    for (int64_t i = 0; i < e->count; i++) {
+        const bool here = i >= at && i < at + columns;
+        const double others = here ? sum_of_others(e, i - at) : 0;
+        if (!(fabs(e->is[i] - e->right[i] - others) <= 2 * e->tolerance))
+            return false;
+    }
+    return says(e,
+                _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
+                  "what it returns for them to zero, but the tape does not know. ids_between() "
+                  "makes them NO_ID, which has no gradient"),
+                (long long)(e->got->begin + at / columns));
+}
+
 /* The gradient of a table: are only the rows of repeated ids wrong? */
 bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;
     int64_t columns = shape_last(e->want->shape), repeated = -1;
-    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || label->of != A_PARAMETER ||
-        label->what != GRADIENT_OF)
+    if (!is_gradient_of_table(e) || !all_outputs_right(e))
         return false;
-    const int layer = strcmp(label->name, table_of_layer(0).name) != 0;
-    const Entry *ids =
-        find_entry(e->trial->expected.all, VALUES, label_of(INPUT_OF, A_LAYER, layer, label->step));
+    const Entry *ids = find_entry(e->trial->expected.all, VALUES,
+                                  label_of(INPUT_OF, A_LAYER, layer_of(e), label->step));
     bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
         int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);

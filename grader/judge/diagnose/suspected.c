@@ -75,7 +75,7 @@ static int best_suspect(const Evidence *e, bool *denied)
     return best;
 }
 
-static bool all_outputs_right(const Evidence *e)
+bool all_outputs_right(const Evidence *e)
 {
     int outputs = 0;
     for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));)

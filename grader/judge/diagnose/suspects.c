@@ -7,7 +7,7 @@ const Suspect suspects[MISTAKES] = {
          N_("it holds this rank's own contribution only: those of the other ranks are missing")},
     [COUNTED_TWICE] = {IN_SUMS, N_("it counts this rank's own part once too often: the tape adds "
                                    "up what you return, so return this use's gradient only")},
-    [PAIRS_ONLY] = {IN_SUMS, N_("each rank has the sum of two contributions only: the exchange "
+    [PAIRS_ONLY] = {IN_SUMS, N_("this rank has the sum of two contributions only: the exchange "
                                 "does not reach the whole group")},
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
@@ -71,11 +71,12 @@ const Suspect suspects[MISTAKES] = {
     [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
     [GELU_AFTER] = {IN_INNER_LAYERS, N_("the activation is in the wrong place: GELU belongs "
                                         "between the two linear layers, not after the second")},
-    [DROPOUT_FIRST] = {IN_INNER_LAYERS,
-                       N_("dropout is in the wrong place: right after the activation")},
+    [DROPOUT_FIRST] =
+        {IN_INNER_LAYERS,
+         N_("dropout is in the wrong place: it belongs after the activation, not before it")},
     [DROPOUT_LAST] =
         {IN_INNER_LAYERS,
-         N_("dropout is in the wrong place: before the second linear layer, not after it")},
+         N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
     [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
     [DROPOUT_COMPLEMENT] = {IN_INNER_LAYERS, N_("the probability of dropout is that of dropping a "
@@ -107,6 +108,12 @@ const Suspect suspects[MISTAKES] = {
     [NORM_2_BY_1] = {IN_NORMS_AND_TOKENS,
                      N_("the feed-forward layers get the output of norm1: norm1 belongs before the "
                         "attention, norm2 before the feed-forward layers")},
+    [NORMS_SWAPPED] = {IN_NORMS_AND_TOKENS,
+                       N_("norm1 and norm2 are exchanged: norm1 belongs before the attention, "
+                          "norm2 before the feed-forward layers")},
+    [NORM_2_OF_INPUT] = {IN_NORMS_AND_TOKENS,
+                         N_("norm2 reads the x that the block was given: it must read the sum "
+                            "after the attention")},
     [RESIDUAL_1_OF_NORM] = {IN_NORMS_AND_TOKENS,
                             N_("the residual around the attention adds the normalised x: add x "
                                "itself, from before norm1")},
