@@ -43,7 +43,9 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-tell_undefined() {
+# compile-lab.sh has refused most of it: what is left is a function of a lab on which this one does not build, a name that fits a
+# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not.
+tell_failed() {
     local name owner needs strange=()
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
     for name in $undefined; do
@@ -56,13 +58,16 @@ tell_undefined() {
             tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "$name" "$owner"
         fi
     done
-    if [ ${#strange[@]} -gt 0 ] || [ -z "$undefined" ]; then
-        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]:-$(say 'see below')}"
+    if [ -z "$undefined" ]; then
+        tell 'lab %s does not link' "$lab"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say "start with the linker's first error")"
+        head -5 "$out.messages" | sed 's/^/  /'
+    elif [ ${#strange[@]} -gt 0 ]; then
+        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]}"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
     else
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
     fi
-    [ -n "$undefined" ] || head -5 "$out.messages"
 }
 
 rm -f "$out.failed" "$out.variables"
@@ -97,7 +102,7 @@ scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages"; then
     undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
-    tell_undefined > "$out.failed"
+    tell_failed > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty
 fi
