@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # link-runner.sh LAB OUT OBJECTS...: links the program that runs a lab's cases. On failure OUT is
-# empty, and OUT.failed says why, for the judge to report.
+# empty, and OUT.failed says why, for the judge to report. If the disk is full, this script fails.
 set -euo pipefail
 lab=$1 out=$2
 shift 2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "${0%/*}/../common/base/say.sh"
+# shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
+source "${0%/*}/../common/base/disk.sh"
 
 # A judge may be starting the runner that was here.
 put() {
@@ -101,6 +103,10 @@ fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages"; then
+    if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
+        rm -f "${copies[@]}"
+        exit 2
+    fi
     undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
     tell_failed > "$out.failed"
     rm -f "${copies[@]}"
