@@ -104,6 +104,7 @@ else
 NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
     $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
+$(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))
 RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
