@@ -57,6 +57,9 @@ as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
+# After a command: if it failed, says whether the disk is full; leaves no half of what it made, of its dependencies neither.
+or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
+
 # ---- what is there, and what is in the way --------------------------------------------------------------------------
 
 include grader/labs.mk
@@ -103,6 +106,7 @@ else
 NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
     $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
+$(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))
 RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
@@ -115,17 +119,17 @@ build: $(BUILD)/compile_commands.json $(BUILD)/generated/labs.json $(if $(HANDOU
 
 $(BUILD)/float/%.o: %.c
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@ $(or_full)
 
 $(BUILD)/double/%.o: %.c
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@ $(or_full)
 
 OF_BACKENDS = cuda cuda-nccl emulated emulated-nccl
 ARCHIVES = libbalise libbalise-double scenarios judge libtest libtest-double $(OF_BACKENDS:%=libbalise-%)
 $(ARCHIVES:%=$(BUILD)/%.a):
 	rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $^ $(or_full)
 $(BUILD)/libbalise.a: $(call float,$(RUNTIME))
 $(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
 
@@ -162,21 +166,21 @@ ONEDNN_OBJECT = $(if $(ONEDNN),$(call float,common/backend/onednn/onednn.c))
 $(call float,common/backend/cpu/products.c): CPPFLAGS += -DONEDNN_FILE='"$(abspath $(BUILD))/balise-onednn.so"'
 $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
-	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl
+	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl $(or_full)
 
 # Who grades does not wait for grader/stack.py to say what would train.
 ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
           | $(ONEDNN) $(CATALOGUES)
-	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^)
+	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
 endif
 
 $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm
+	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm $(or_full)
 
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm
+	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
 # REPORT=1: a page about the run, made from its trace and metrics; these are kept if they are named.
 REPORTED = $(filter-out 0,$(REPORT))

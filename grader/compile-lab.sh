@@ -4,15 +4,32 @@
 # own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
 # to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded. On
 # failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the lab would
-# compile.
+# compile. Without OUT.o.failed, the failure is not the lab's: the disk is full.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "$here/../common/base/say.sh"
+# shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
+source "$here/../common/base/disk.sh"
+
+# The lab is not to blame, and the next make tries again.
+end_if_full() {
+    local megabytes=1
+    # The compiler removes what it could not write to its end.
+    ! grep -qsE "(No space left on device|Disk quota exceeded)'?$" "$object".messages* || megabytes=64
+    ! disk_is_full "${object%/*}" "$megabytes" || end_without_reason
+}
+end_without_reason() {
+    rm -f "$object" "$object".{s,raw,read,assembled,messages*,failed}
+    exit 2
+}
 end_with() {
-    printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" > "$object.failed"
-    [ $# -lt 3 ] || sed 's/^/  /' "$3" >> "$object.failed"
+    end_if_full
+    {
+        printf '%s\n%s%s\n' "$1" "$(say '  HINT: ')" "$2" &&
+            { [ $# -lt 3 ] || sed 's/^/  /' "$3"; }
+    } > "$object.failed" || end_without_reason
     : > "$object"
     rm -f "$object".{s,raw,read,assembled,messages*}
     exit 1

@@ -55,10 +55,10 @@ $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 # Errors are written to NN.o.failed, for the judge to report; for a solution, an error ends make.
 $(call lab_objects,student,o): $(LAB_OBJECTS)/student/%.o: $(LAB_OBJECTS)/student/%.sources $(COMPILES_LABS)
-	$(call compile_lab,labs/$(call lab_file,$*)) || true
+	$(call compile_lab,labs/$(call lab_file,$*)) || [ -s $@.failed ] $(or_full)
 $(call lab_objects,solution,o): $(LAB_OBJECTS)/solution/%.o: solutions/$$(call lab_file,$$*) $(COMPILES_LABS)
 	mkdir -p $(@D)
-	$(call compile_lab,$<) || { cat $@.failed; false; }
+	$(call compile_lab,$<) || { cat $@.failed 2> /dev/null; false; } $(or_full)
 # In a handout: an object that came with the kit, or none, which the judge reports.
 GIVEN = grader/given/$(shell uname -m)
 $(call lab_objects,given,o): $(LAB_OBJECTS)/given/%.o: $(GIVEN)/%.o
@@ -107,7 +107,7 @@ $(ALL_RUNNERS:=.list): LINKED_OF = $(call labs_beneath,$(basename $@))
 $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
         $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) grader/link-runner.sh
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' \
-	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^)
+	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
 link_judge = $(CC) $(JUDGE_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@
 $(BUILD)/grade: $(call double,grader/judge/main.c) $(JUDGE_PARTS) | $(CATALOGUES)
-	$(link_judge) $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm
+	$(link_judge) $(MPI_LIBS) -ljansson -lxml2 -lutf8proc -lm $(or_full)
 # The labs with their titles and points, for scripts.
 $(BUILD)/generated/labs.json: $(BUILD)/grade
 	$(BUILD)/grade --list > $@

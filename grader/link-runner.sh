@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # link-runner.sh LAB OUT OBJECTS...: links the program that runs a lab's cases. On failure OUT is
-# empty, and OUT.failed says why, for the judge to report.
+# empty, and OUT.failed says why, for the judge to report. If the disk is full, this script fails.
 set -euo pipefail
 lab=$1 out=$2
 shift 2
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "${0%/*}/../common/base/say.sh"
+# shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
+source "${0%/*}/../common/base/disk.sh"
 
 # A judge may be starting the runner that was here.
 put() {
@@ -43,7 +45,9 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-tell_undefined() {
+# compile-lab.sh has refused most of it: what is left is a function of a lab on which this one does not build, a name that fits a
+# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not.
+tell_failed() {
     local name owner needs strange=()
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
     for name in $undefined; do
@@ -56,13 +60,16 @@ tell_undefined() {
             tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "$name" "$owner"
         fi
     done
-    if [ ${#strange[@]} -gt 0 ] || [ -z "$undefined" ]; then
-        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]:-$(say 'see below')}"
+    if [ -z "$undefined" ]; then
+        tell 'lab %s does not link' "$lab"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say "start with the linker's first error")"
+        head -5 "$out.messages" | sed 's/^/  /'
+    elif [ ${#strange[@]} -gt 0 ]; then
+        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]}"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
     else
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
     fi
-    [ -n "$undefined" ] || head -5 "$out.messages"
 }
 
 rm -f "$out.failed" "$out.variables"
@@ -96,8 +103,12 @@ fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
 if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages"; then
+    if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
+        rm -f "${copies[@]}"
+        exit 2
+    fi
     undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
-    tell_undefined > "$out.failed"
+    tell_failed > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty
 fi

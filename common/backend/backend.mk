@@ -38,7 +38,7 @@ $(FOR_GPUS):
 	touch $@
 $(BUILD)/cuda/%.o: %.cu $(FOR_GPUS)
 	mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(OF_CXX) -c $< -o $@
+	$(NVCC) $(NVCC_FLAGS) $(OF_CXX) -c $< -o $@ $(or_full)
 $(BUILD)/emulated/%.o: %.cu
 	mkdir -p $(@D)
 	$(CXX) -x c++ $(CXX_FLAGS) -c $< -o $@

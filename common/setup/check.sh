@@ -67,6 +67,7 @@ check_machine() {
     free=$(stat -f -c '%a*%S' "$BUILD" 2> /dev/null) # bytes
     ((${free:-1 << 20} >= 1 << 20)) || stop "$(said 'the disk of the folder %s is full' "$BUILD")" \
         "$(said 'free some space; df %s shows how much there is' "$BUILD")"
+    [[ ! -e $BUILD/.full ]] || rm -f "$BUILD/.full" # a message of the last make
     [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or create that folder')"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # hold.sh BUILD: lets one make at a time build in a folder. It waits for another that does, and prints the process that holds the lock
 # for the make that has called: that process ends with this make, or when make kills it because all is built (RELEASE in the Makefile).
+# If the other make has been stopped for half a minute, prints a sentence instead, and make ends with it.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -11,11 +12,40 @@ if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     exit
 fi
 exec 9>> "$build/.lock" || exit 0
-flock -E 75 -w 1 9
-# Another status: a file system without locks, where two makes are as they were without this one.
-if [ $? = 75 ]; then
-    tell 'another make is building in %s: waiting for it to finish' "$build" >&2
-    flock 9
+
+# take_lock SECONDS: fails if another make still holds it. Another status is that of a file system without locks, where two makes are as
+# they were without this one.
+take_lock() {
+    flock -E 75 -w "$1" 9
+    [ $? != 75 ]
+}
+
+# is_stopped: is the make that holds the lock on this machine, and stopped? Sets $other to it.
+is_stopped() {
+    local host
+    read -r other host < "$build/.lock" && [ "$host" = "$HOSTNAME" ] && grep -q '^State:.T' "/proc/$other/status" 2> /dev/null
+}
+
+wait_for_other() {
+    local seconds=0
+    tell 'another make is building in %s: waiting for it to finish' "$build"
+    until take_lock 1; do
+        if ! is_stopped; then
+            seconds=0
+            continue
+        fi
+        [ "$seconds" != 0 ] || tell 'the other make, process %s, is stopped: fg or kill -CONT %s lets it go on' "$other" "$other"
+        if [ $((++seconds)) -gt "${STOPPED_SECONDS:-30}" ]; then
+            return 1
+        fi
+    done
+} >&2
+
+if ! take_lock 1 && ! wait_for_other; then
+    printf '%s. %s%s' "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" "$(say 'HINT: ')" \
+        "$(said 'kill -CONT %s lets it go on, kill -KILL %s ends it' "$other" "$other")"
+    exit
 fi
+echo "$PPID $HOSTNAME" > "$build/.lock" 2> /dev/null
 tail --pid="$PPID" -s 0.2 -f /dev/null < /dev/null > /dev/null 2>&1 &
 echo $!

@@ -139,7 +139,7 @@ def no_makefile_speaks(_):
     """Sentences of make are said by scripts."""
     speaking = [f"{path}:{number}: {line.strip()[:120]}"
                 for pattern in ("Makefile", "grader/*.mk", "grader/*/*.mk", "common/*/*.mk") for path, number, line in lines_of(pattern)
-                if not line.startswith("#") and (re.search(r"\$\((error|warning|info) (?!\$\(IN_THE_WAY\))", line) or any(
+                if not line.startswith("#") and (re.search(r"\$\((error|warning|info) (?!\$\((IN_THE_WAY|BUILD_HOLDER)\))", line) or any(
                     is_sentence(match[1]) for match in re.finditer(r"\b(?:echo|printf) ['\"]([^'\"$][^'\"]*)", line)))]
     check("no makefile says a sentence", speaking)
 

@@ -44,11 +44,13 @@ else
 fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}")
 
-# What mpirun says in banners about a rank that ended is not for people; which one was killed is kept.
+# What mpirun says in banners about a rank that ended is not for people; which one was killed is kept. Not by awk: mawk would keep a
+# message of a rank until the run ends.
 without_banners() {
-    awk -v killed="$session/killed" '/^------------------------------+$/ { banner = !banner; next }
-        match($0, /process rank [0-9]+ .* exited on signal [0-9]+/) { $0 = substr($0, RSTART, RLENGTH); print $3, $NF > killed; next }
-        !banner && !/^mpirun: / { print; fflush() }' >&2
+    sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
+            s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed
+            d
+        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
 }
 
 # In its own process group, so that Ctrl-C reaches only this script.

@@ -1,9 +1,6 @@
-/* One step of training, the message about a run without progress, and the evaluation. */
-#include <string.h>
-#include <unistd.h>
+/* One step of training, and the evaluation. */
 
 #include "backend/host_view.h"
-#include "base/clock.h"
 #include "base/run.h"
 #include "train/trainer.h"
 #include "train/profile.h"
@@ -126,43 +123,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     return report;
 }
 
-/* ---- a run without progress ----------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t said;
-static double longest, since;
-static const char *line; /* translated */
-
-/* May interrupt anything, so it uses only what POSIX allows in signal handlers. */
-static void say(int signal)
-{
-    if (!said && write(STDERR_FILENO, line, strlen(line)) > 0)
-        said = 1;
-}
-
-void stall_moved(int patience)
-{
-    double time = clock_now(), took = since > 0 ? time - since : 0;
-    line = _(
-        "\nno step has finished for a while. Either a step takes that long here, or the ranks are deadlocked: then press Ctrl-C twice to stop\n  HINT: make grade says which lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
-    struct sigaction action = {.sa_handler = say, .sa_flags = SA_RESTART};
-    sigaction(SIGALRM, &action, NULL);
-    longest = took > longest ? took : longest;
-    since = time;
-    alarm((unsigned)(10 * longest > patience ? 10 * longest : patience));
-}
-
-void stall_end(void)
-{
-    alarm(0);
-    longest = since = 0;
-}
-
 /* ---- the evaluation -------------------------------------------------------------------------------------- */
 
 void trainer_moved(const Trainer *t)
 {
     enum { PATIENCE = 60 };
-    if (group_size(t->world) > 1 && group_rank(t->world) == 0)
+    /* rank 1 tells if rank 0 is stopped */
+    if (group_size(t->world) > 1 && group_rank(t->world) <= 1)
         stall_moved(PATIENCE);
 }
 

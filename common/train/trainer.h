@@ -132,11 +132,12 @@ void checkpoint_describe(const Trainer *t);
  * finite is a problem, and the checkpoints before stay. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
-/* ---- step.c: reports a run that makes no progress ----------------------------------------------------- */
+/* ---- stall.c: reports a run that makes no progress ----------------------------------------------------- */
 
 /** Call this after a step or a batch of an evaluation. If the next one takes longer than `patience`
- *  seconds and ten times the longest so far, prints one line on stderr. The run continues: it may
- *  just be slow. */
+ *  seconds and ten times the longest so far, says so on stderr, with the ranks of this machine that
+ *  are stopped; ranks other than 0 only if rank 0 is stopped. The run continues: it may just be
+ *  slow. */
 void stall_moved(int patience);
 
 /** Call this when nothing more is expected. */

@@ -15,11 +15,11 @@ variable() {
 
 runner=$area/$number-student object=$area/student/$lab.o
 mkdir -p "$area/student"
-grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable EXPORTS)" > "$area/warnings" 2>&1 || true
+grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable EXPORTS)" > "$area/warnings" 2>&1 || [ -s "$object.failed" ] || common/base/disk.sh "$area"
 # The compiler's messages name the file as the student knows it.
 [ ! -e "$object.failed" ] || sed -i "s,$area/labs/,labs/,g" "$object.failed"
 # shellcheck disable=SC2046 # a list of files
-grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS)
+grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS) || common/base/disk.sh "$area"
 # No lab takes a hundredth of this half hour; it prevents one student from holding up all others.
 exec timeout -k 10 30m "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" --short-lived \
     ${sandbox:+--sandbox "$sandbox"} ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

@@ -116,6 +116,18 @@ static void look_for_sandbox(const Book *book)
             why, (unsigned)geteuid());
 }
 
+/* Each job may fill what a launch shares with its ranks; a rank for which nothing is left crashes. */
+static void limit_jobs(Book *book)
+{
+    const char *folder;
+    const int fit = launches_with_room(&folder);
+    if (book->jobs <= fit)
+        return;
+    fprintf(stderr, _("warning: JOBS=%d instead of %d: %s has no room for more labs at a time\n"),
+            fit, book->jobs, folder);
+    book->jobs = fit;
+}
+
 static bool all_graded(const Book *book)
 {
     for (int i = 0; i < book->unit_count; i++)
@@ -131,6 +143,7 @@ int main(int argc, char **argv)
     Book book = options_of(argc, argv);
     read_kit(&book);
     read_cases(&book);
+    limit_jobs(&book);
     look_for_sandbox(&book);
     list_submissions(&book);
     open_book(&book);

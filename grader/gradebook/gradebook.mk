@@ -14,7 +14,7 @@ $(call double,$(BOOK_SOURCES)): CPPFLAGS += -include $(BUILD)/generated/kit_vers
 $(BUILD)/hand-in: $(call double,$(patsubst %,grader/gradebook/%.c,hand_in manifest files))
 $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(BOOK_SOURCES)))
 $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
-	$(link_judge) $(BOOK_LIBS)
+	$(link_judge) $(BOOK_LIBS) $(or_full)
 
 # All that a verdict depends on beside the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh \

@@ -51,4 +51,38 @@ waits() {
 }
 check "a make that waits for another says so" waits
 
+# A make that builds until told, and is stopped.
+printf '#!/bin/sh\nwhile [ ! -e on ]; do sleep 0.05; done\nexec gcc "$@"\n' > slow-cc
+chmod +x slow-cc
+begin_stopped() {
+    rm -rf build/labs build/runners on
+    make --silent SEED=1 LAB=6 CC="$PWD/slow-cc" grade > first 2>&1 &
+    stopped=$!
+    while flock -n build/.lock true; do sleep 0.05; done
+    kill -STOP "$stopped"
+    until grep -q '^State:.T' "/proc/$stopped/status"; do sleep 0.05; done
+}
+go_on() {
+    touch on
+    kill -CONT "$stopped"
+    wait "$stopped"
+    full_marks first
+}
+ends() {
+    begin_stopped
+    STOPPED_SECONDS=1 grade LAB=6
+    says "make is building in build: it is process $stopped, which is stopped." && fails_saying "HINT: kill -CONT $stopped " && go_on
+}
+check "a make that waits for a stopped one names it, and ends" ends
+goes_on() {
+    begin_stopped
+    make --silent SEED=1 LAB=6 grade > second 2>&1 &
+    local second=$!
+    until grep -q "process $stopped, is stopped" second || ! kill -0 "$second"; do sleep 0.05; done
+    go_on
+    wait "$second"
+    full_marks second
+}
+check "and waits if the stopped one goes on" goes_on
+
 finish

@@ -166,6 +166,10 @@ int x = ;'
     check "code that can be written is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
     check "a constructor is one in a section of any name" fails_saying "has a section .init_array"
+    attack 'call();' 'int call(void) __asm__("__nobody_chk");'
+    check "a name that fits the list of calls and is nowhere is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
+    attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
+    check "a variable declared as what it is not is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'
     check "a common variable cannot become one of the grader" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
 }

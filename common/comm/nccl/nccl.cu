@@ -12,7 +12,7 @@
 #include "comm/nccl/link.cuh"
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 18, 0)
-#error "NCCL is older than 2.18 and has no ncclCommSplit. HINT: a newer one, or TRANSPORT=mpi"
+#error "NCCL is older than 2.18, without ncclCommSplit. HINT: a newer one, or TRANSPORT=mpi"
 #endif
 
 /* ---- operations ------------------------------------------------------------------------------------------ */
@@ -238,7 +238,7 @@ static int check_version(void)
                "the loaded NCCL is %d.%d.%d, older than the %d.%d.%d that the kit was built with%s",
                version / 10000, version / 100 % 100, version % 100, NCCL_VERSION_CODE / 10000,
                NCCL_VERSION_CODE / 100 % 100, NCCL_VERSION_CODE % 100,
-               version < NCCL_VERSION(2, 18, 0) ? _(", and has no ncclCommSplit") : "");
+               version < NCCL_VERSION(2, 18, 0) ? _(", without ncclCommSplit") : "");
     return version;
 }
 

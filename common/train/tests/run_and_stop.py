@@ -132,6 +132,30 @@ check(process.returncode == 137 and "rank 1 was ended by signal 9 (KILL)" in wor
       "a rank that is killed is named, with the signal", f"status {process.returncode}\n{words}")
 check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
 
+def tells_stopped(stopped, watching):
+    """What a run says about a stopped rank when the time of another one is over (SIGALRM), instead of after a minute."""
+    name = f"stopped-{os.getpid()}-{stopped}"
+    process = begun(name)
+    process.stdout.readline()  # every rank has made a step
+    ranks = ranks_of(name)
+    os.kill(ranks[stopped], signal.SIGSTOP)
+    while subprocess.run(["ps", "-o", "stat=", str(ranks[stopped])], capture_output=True, text=True, check=False).stdout[:1] != "T":
+        time.sleep(0.05)
+    os.kill(ranks[watching], signal.SIGALRM)
+    said = ""
+    while "HINT" not in said and (line := process.stderr.readline()):
+        said += line
+    os.kill(ranks[stopped], signal.SIGCONT)
+    os.kill(process.pid, signal.SIGINT)
+    said += process.communicate(timeout=120)[1]
+    check(f"rank {stopped} is stopped (process {ranks[stopped]})" in said and f"HINT: kill -CONT {ranks[stopped]} " in said and
+          "deadlocked" not in said, f"a run without progress names rank {stopped}, which is stopped", said)
+    check(process.returncode == 0, "and goes on when it does", f"status {process.returncode}\n{said}")
+
+
+tells_stopped(1, 0)
+tells_stopped(0, 1)
+
 if subprocess.run(["setpriv", "--pdeathsig", "TERM", "true"], capture_output=True, check=False).returncode:
     print("skip - a run whose make is killed ends: there is no setpriv --pdeathsig")
 else:

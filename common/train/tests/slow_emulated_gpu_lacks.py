@@ -65,7 +65,7 @@ ends("so does a stream that takes no more while it works", "over NCCL, rank 0 pa
 for call, what in (("1", "joining #0 of group world"), ("2", "split #0 of group world/0"), ("9", "all_reduce")):
     ends(f"a call that does not return from NCCL ends the run too, with a rank's name: {what}", "over NCCL", ["has waited ", " seconds within NCCL", what],
          ["BALISE_NCCL_TIMEOUT"], EMULATED_NCCL_STUCK=call, BALISE_NCCL_TIMEOUT="5")
-ends("an NCCL without ncclCommSplit is one error", "over NCCL", ["is 2.17.0, older", "2.28.0", "no ncclCommSplit"], ["TRANSPORT=mpi"],
+ends("an NCCL without ncclCommSplit is one error", "over NCCL", ["is 2.17.0, older", "2.28.0", "with, without ncclCommSplit"], ["TRANSPORT=mpi"],
      EMULATED_NCCL_VERSION="21700")
 ends("so is one that is older than the kit's", "over NCCL", ["is 2.20.3, older"], ["LD_LIBRARY_PATH"], silent=["ncclCommSplit"],
      EMULATED_NCCL_VERSION="22003")

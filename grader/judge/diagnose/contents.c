@@ -160,15 +160,16 @@ static bool sends_doubles(const Trial *t)
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
                            double enough, char *text, size_t size)
 {
-    char exchanges[160];
+    char communications[160];
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
     const bool many = usual > 0 && times == round(times) && calls == times * usual;
-    snprintf(exchanges, sizeof exchanges, _("%.0f exchanges instead of %.0f"), calls, usual);
+    snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
+             usual);
     const char *reason =
         want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice")
         : sends_doubles(t) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
-        : many ? exchanges
+        : many ? communications
                : _("the ranks exchange data that this pass does not need");
     if (enough == 0)
         snprintf(text, size, _("the ranks sent %.0f numbers, but this pass needs no exchange"),

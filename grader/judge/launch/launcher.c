@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -191,13 +192,27 @@ static void give_back(Launcher *launcher)
     launcher->launch = NULL;
 }
 
-/* In memory where there is room for all that a launch may write: a page that has none ends whoever touches it. */
-static const char *roomy_folder(void)
+static double free_bytes(const char *folder)
 {
-    struct statvfs shm;
-    bool roomy = statvfs("/dev/shm", &shm) == 0 &&
-                 (double)shm.f_bavail * (double)shm.f_frsize >= 1.5 * (double)FILE_BYTES;
-    return roomy ? "/dev/shm" : "/tmp";
+    struct statvfs disk;
+    return statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+}
+
+/* In memory where there is room for all that a launch may write: a page that has none ends whoever touches it. */
+int launches_with_room(const char **folder)
+{
+    static const double needed = 1.5 * (double)FILE_BYTES;
+    static bool told;
+    const double shm = free_bytes("/dev/shm");
+    *folder = shm >= needed ? "/dev/shm" : "/tmp";
+    if (shm < needed && !told)
+        fprintf(
+            stderr,
+            _("warning: /dev/shm has %.0f MB free of the %.0f MB that a launch may write: the grader uses /tmp instead\n"),
+            shm / (1 << 20), needed / (1 << 20));
+    told = true;
+    const double fit = free_bytes(*folder) / needed;
+    return fit < 1 ? 1 : fit > INT_MAX ? INT_MAX : (int)fit;
 }
 
 static bool prepare(Launcher *launcher, Start *start, const char *log, char *why, size_t size)
@@ -206,7 +221,9 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     launcher->said = -1;
     launcher->ended = false;
     launcher->launch = NULL;
-    snprintf(launcher->folder, sizeof launcher->folder, "%s/balise.XXXXXX", roomy_folder());
+    const char *folder;
+    launches_with_room(&folder);
+    snprintf(launcher->folder, sizeof launcher->folder, "%s/balise.XXXXXX", folder);
     if (!mkdtemp(launcher->folder) ||
         (launcher->log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0) {
         snprintf(why, size, _("%s or %s: %s"), launcher->folder, log, strerror(errno));

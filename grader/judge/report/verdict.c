@@ -71,7 +71,7 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
                  : status == HELD_BACK  ? why_held_back(lab, check)
                  : status != NOT_JUDGED ? r->reason
                  : lab->state == GRADED ? _("no case checked it")
-                                        : _("the grader did not reach it"));
+                                        : _("not reached by the grader"));
 }
 
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# A disk that fills up during the build: one sentence, no verdict about the lab, and nothing half-written that a later make keeps.
+# shellcheck disable=SC2317,SC2329 # functions are called by check
+# shellcheck source=grader/tests/tree.sh
+. "$(dirname "$0")/tree.sh"
+# Again, where this user may mount.
+if [ -z "${MOUNTS:-}" ]; then
+    if ! unshare -rm true 2> /dev/null; then
+        echo "skip - a full disk is told during the build: this user may mount nothing (unshare -rm)"
+        exit
+    fi
+    MOUNTS=yes exec unshare -rm bash "$0"
+fi
+make_tree full-disk
+copy_solution 2
+make --silent build/grade LAB=2 runners > out 2>&1 || cat out
+mkdir small
+mount -t tmpfs -o size=120m none small && cp -rp build/. small && mount --move small build || exit 2
+# A compiler before which the disk fills up, but for $LEFT kilobytes, when it gets the argument $BEFORE.
+cat > cc << 'END'
+#!/usr/bin/env bash
+case " $* " in
+*" $BEFORE "*) head -c "$(($(df -k --output=avail build | tail -1) - LEFT))K" /dev/zero > build/filler ;;
+esac
+exec gcc "$@"
+END
+chmod +x cc
+tells() { # once
+    [ "$status" != 0 ] && [ "$(grep -c '^error: the disk of the folder build is full' out)" = 1 ] && [ "$(grep -c 'HINT: free some space' out)" = 1 ] && ! grep -q '^Lab' out
+}
+
+for before in -S -Wl,-u,protocol_stamp,-u,scenario_02; do
+    for left in 0 8 40; do
+        rm -rf build/{labs/student,runners}/*2*
+        BEFORE=$before LEFT=$left grade CC="$PWD/cc" LAB=2
+        check "a disk that fills up before $before, with $left KB left, is no fault of the lab" tells
+        rm build/filler
+        grade LAB=2
+        check "and once there is room, the lab has full marks" scores 9/9
+    done
+done
+for left in 0 8 60; do
+    rm build/float/common/backend/cpu/*.{o,d}
+    BEFORE=-MMD LEFT=$left make CC="$PWD/cc" build/libbalise.a > out 2>&1
+    status=$?
+    check "a disk that fills up while the kit is built, with $left KB left, is told" tells
+    check "and nothing half-written is left" [ -z "$(find build/float/common/backend/cpu -newer cc -name '*.[od]')" ]
+    rm build/filler
+    check "and once there is room, the kit is built" make --silent build/libbalise.a
+done
+umount -l build
+finish
