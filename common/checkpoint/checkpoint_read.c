@@ -77,31 +77,44 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
+/* Is this the shard that this rank wrote with this index? An older kit wrote the step alone. */
+static bool belongs(const SavedModel *saved, int rank, const char *hint, Problem *problem)
+{
+    const Safetensors *file = saved->file[rank];
+    const char *step = safetensors_metadata(file, "step"),
+               *writer = safetensors_metadata(file, "rank"),
+               *index = safetensors_metadata(file, "index"),
+               *expected = saved->index.read_checksum.digits;
+    char here[32];
+    snprintf(here, sizeof here, "%lld", (long long)saved->index.step);
+    if (!step || strcmp(step, here))
+        return problem_set(problem, file->path, hint,
+                           "this shard is of step %.32s, its checkpoint of step %s",
+                           step ? step : "?", here);
+    snprintf(here, sizeof here, "%d", rank);
+    if (writer && strcmp(writer, here))
+        return problem_set(problem, file->path, hint,
+                           "this is the shard of rank %.32s, not of rank %s", writer, here);
+    return !index || !*expected || !strcmp(index, expected) ||
+           problem_set(problem, file->path, hint,
+                       "this shard belongs to another checkpoint: it was not written together "
+                       "with this index.json");
+}
+
 static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
 {
     const Path path = shard_path(folder, rank, saved->index.tp);
-    char step[32];
     const char *hint =
         N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
-    snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
     if (access(path.text, F_OK))
-        problem_set(
+        return problem_set(
             problem, path.text, hint,
             saved->index.tp > 1
                 ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
                 : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
             saved->index.tp);
-    else if ((saved->file[rank] = safetensors_open(path.text, problem))) {
-        const char *written = safetensors_metadata(saved->file[rank], "step");
-        if (!written || strcmp(written, step)) {
-            problem_set(problem, path.text, hint,
-                        "this shard is of step %.32s, its checkpoint of step %s",
-                        written ? written : "?", step);
-            safetensors_close(saved->file[rank]);
-            saved->file[rank] = NULL;
-        }
-    }
-    return saved->file[rank] != NULL;
+    saved->file[rank] = safetensors_open(path.text, problem);
+    return saved->file[rank] && belongs(saved, rank, hint, problem);
 }
 
 static SavedModel *open_one(const char *folder, Problem *problem)
