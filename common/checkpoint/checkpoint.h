@@ -143,7 +143,11 @@ typedef struct CheckpointIndex {
     double loss_sum, correct, seen; /**< sums of the epoch so far */
     int count;                      /**< length of `parameters` */
     SavedParameter *parameters;     /**< [count] */
+    Checksum read_checksum; /**< of an index that was read: as its file has it; empty if an older kit wrote it */
 } CheckpointIndex;
+
+/** Of everything above except the checksum itself. The shards of a checkpoint repeat it. */
+Checksum checkpoint_index_checksum(const CheckpointIndex *index);
 
 /** Writes FOLDER/index.json. When it returns true, the file is on disk. */
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);

@@ -73,8 +73,15 @@ static json_t *json_of(const CheckpointIndex *index)
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
-    json_object_set_new(all, checksum_key, json_string(checksum_of_index(all).digits));
     return all;
+}
+
+Checksum checkpoint_index_checksum(const CheckpointIndex *index)
+{
+    json_t *all = json_of(index);
+    const Checksum sum = checksum_of_index(all);
+    json_decref(all);
+    return sum;
 }
 
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem)
@@ -83,6 +90,7 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
                *what = N_("the checkpoint's index cannot be written: %s");
     Replacement *file = replacement_begin(path_in(folder, index_name).text, hint, what, problem);
     json_t *all = json_of(index);
+    json_object_set_new(all, checksum_key, json_string(checksum_of_index(all).digits));
     if (file) {
         json_dumpf(all, file->stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
         putc('\n', file->stream);
@@ -129,13 +137,15 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
-/* An index of an older kit has no checksum. Takes it out of `all`. */
-static bool is_intact(json_t *all)
+/* An index of an older kit has no checksum. Moves it from `all` to `sum`. */
+static bool is_intact(json_t *all, Checksum *sum)
 {
     json_t *written = json_incref(json_object_get(all, checksum_key));
     json_object_del(all, checksum_key);
     bool good = !written || (json_is_string(written) &&
                              !strcmp(json_string_value(written), checksum_of_index(all).digits));
+    if (good && written)
+        *sum = checksum_of_index(all);
     json_decref(written);
     return good;
 }
@@ -189,7 +199,7 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
     close(fd);
     if (!all)
         return problem_set(problem, path.text, hint, unreadable, error.text);
-    bool intact = is_intact(all), good = intact && read_all(all, index);
+    bool intact = is_intact(all, &index->read_checksum), good = intact && read_all(all, index);
     json_decref(all);
     if (good)
         return true;

@@ -89,31 +89,44 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
+/* Is this the shard that the rank of this number wrote with this index? An older kit wrote the step alone. */
+static bool belongs(const SavedModel *saved, int number, const char *hint, Problem *problem)
+{
+    const Safetensors *file = saved->file[number];
+    const char *step = safetensors_metadata(file, "step"),
+               *writer = safetensors_metadata(file, "rank"),
+               *index = safetensors_metadata(file, "index"),
+               *expected = saved->index.read_checksum.digits;
+    char here[32];
+    snprintf(here, sizeof here, "%lld", (long long)saved->index.step);
+    if (!step || strcmp(step, here))
+        return problem_set(problem, file->path, hint,
+                           "this shard is of step %.32s, its checkpoint of step %s",
+                           step ? step : "?", here);
+    snprintf(here, sizeof here, "%d", number);
+    if (writer && strcmp(writer, here))
+        return problem_set(problem, file->path, hint,
+                           "this is the shard of rank %.32s, not of rank %s", writer, here);
+    return !index || !*expected || !strcmp(index, expected) ||
+           problem_set(problem, file->path, hint,
+                       "this shard belongs to another checkpoint: it was not written together "
+                       "with this index.json");
+}
+
 static bool open_file(SavedModel *saved, const char *folder, int file, Problem *problem)
 {
     const int tp = saved->index.tp;
     const Path path = shard_path(folder, &saved->index, file / tp, file % tp);
-    char step[32];
     const char *hint =
         N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
-    snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
     if (access(path.text, F_OK))
-        problem_set(problem, path.text, hint,
-                    files_of(&saved->index) > 1
-                        ? N_("a shard is missing: the checkpoint has %d of them")
-                        : N_("a shard is missing: the checkpoint has only %d"),
-                    files_of(&saved->index));
-    else if ((saved->file[file] = safetensors_open(path.text, problem))) {
-        const char *written = safetensors_metadata(saved->file[file], "step");
-        if (!written || strcmp(written, step)) {
-            problem_set(problem, path.text, hint,
-                        "this shard is of step %.32s, its checkpoint of step %s",
-                        written ? written : "?", step);
-            safetensors_close(saved->file[file]);
-            saved->file[file] = NULL;
-        }
-    }
-    return saved->file[file] != NULL;
+        return problem_set(problem, path.text, hint,
+                           files_of(&saved->index) > 1
+                               ? N_("a shard is missing: the checkpoint has %d of them")
+                               : N_("a shard is missing: the checkpoint has only %d"),
+                           files_of(&saved->index));
+    saved->file[file] = safetensors_open(path.text, problem);
+    return saved->file[file] && belongs(saved, file, hint, problem);
 }
 
 static SavedModel *open_one(const char *folder, Problem *problem)

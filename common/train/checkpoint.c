@@ -193,12 +193,13 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
-static bool write_shard(const Trainer *t, const CheckpointIndex *index, const char *folder,
-                        Problem *problem)
+static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Checksum *checksum,
+                        const char *folder, Problem *problem)
 {
-    char step[32];
+    char step[32], rank[32];
     snprintf(step, sizeof step, "%" PRId64, t->step);
-    const char *const metadata[] = {"step", step, NULL};
+    snprintf(rank, sizeof rank, "%d", t->mesh.pp_rank * t->mesh.tp_degree + t->mesh.tp_rank);
+    const char *const metadata[] = {"step", step, "rank", rank, "index", checksum->digits, NULL};
     int states = saved_states(index), count = 0;
     SafeTensor *tensors = calloc((size_t)index->count * (size_t)states, sizeof *tensors);
     for (int state = 0; state < states; state++)
@@ -253,7 +254,11 @@ static bool save(Trainer *t, Problem *problem)
     if (t->report)
         report_sync(t->report); /* who resumes from it finds the metrics up to it */
     const Path partial = checkpoint_path(folder, t->step, true);
-    good = agree(t->world, !writes || write_shard(t, &index, partial.text, problem), problem);
+    Checksum checksum = checkpoint_index_checksum(&index);
+    /* That of rank 0, which writes the index: the sums of the epoch are those of each replica. */
+    MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
+    good = agree(t->world, !writes || write_shard(t, &index, &checksum, partial.text, problem),
+                 problem);
     if (good)
         good = agree(t->world,
                      !first || (checkpoint_index_write(&index, partial.text, problem) &&

@@ -97,6 +97,15 @@ def other_step(case):
     case.edit_shard(edit)
 
 
+def other_rank(case):
+    shutil.copy(os.path.join(case.checkpoint, "rank-0-of-2.safetensors"), case.shard)
+
+
+def of_run(other):
+    """The shard of a run with another seed."""
+    return lambda case: shutil.copy(os.path.join(newest(other), "rank-1-of-2.safetensors"), case.shard)
+
+
 def damages(good):
     size = os.path.getsize(Case(good).shard)
     for what, bytes_left in (("in its length", 5), ("in its header", 500), ("in its data", size - 4)):
@@ -105,6 +114,10 @@ def damages(good):
     damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "has 2 of them"],
             lambda case: os.remove(case.shard))
     damaged(good, "a shard of another step", ["step 1,", "of step 2"], other_step)
+    damaged(good, "the shard of another rank", ["rank-1-of-2.safetensors", "of rank 0, not of rank 1"], other_rank)
+    other = good + "-other"
+    succeed(2, *ON_TWO, "--steps", 2, "--seed", 8, "--save", other)
+    damaged(good, "a shard of another run", ["rank-1-of-2.safetensors", "another checkpoint"], of_run(other))
     damaged(good, "a shard with a transposed shape", ["embedding.weight", "[32,968]", "[968,64]"], transpose)
     damaged(good, "a shard with a shorter part", ["m of blocks.0.attention.query", "63", "[64,64]"], shorter)
     damaged(good, "a shard without a parameter's state", ["v of classifier.head.up.weight", "missing"],
