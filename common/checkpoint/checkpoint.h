@@ -143,7 +143,7 @@ typedef struct CheckpointIndex {
     double loss_sum, correct, seen; /**< sums of the epoch so far */
     int count;                      /**< length of `parameters` */
     SavedParameter *parameters;     /**< [count] */
-    Checksum read_checksum; /**< of an index that was read: as its file has it; empty if an older kit wrote it */
+    Checksum read_checksum;         /**< as read from the file; empty if an older kit wrote it */
 } CheckpointIndex;
 
 /** Of everything above except the checksum itself. The shards of a checkpoint repeat it. */

@@ -66,6 +66,8 @@ def write(path, title, body, data, scripts):
             file.write(page)
         os.replace(path + ".new", path)
     except OSError as error:
+        if os.path.exists(path + ".new"):
+            os.unlink(path + ".new")
         refuse_to_write(path, error)
     print(_("page      {path}").format(path=path))
 

@@ -15,14 +15,14 @@ def is_there():
 
 
 def run(program):
-    """What gnuplot prints."""
+    """What gnuplot writes to its standard output: bytes."""
     if not is_there():
         give_up(_("gnuplot is not installed"), _("make setup installs it"))
-    done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
+    done = subprocess.run(["gnuplot"], input=program.encode(), capture_output=True, check=False)
     if done.returncode:
         said = _("gnuplot ended with {status}: {words}")
-        give_up(said.format(status=done.returncode, words=done.stderr.strip()[:300]),
-                _("is the disk full?"))
+        give_up(said.format(status=done.returncode, words=done.stderr.decode(errors="replace").strip()[:300]),
+                _("is gnuplot installed completely? make setup installs it"))
     return done.stdout
 
 
@@ -30,9 +30,13 @@ def draw(picture, program, width=900, height=360):
     """Writes a picture, .svg or .png by its name, atomically."""
     terminal = TERMINALS[os.path.splitext(picture)[1]].format(width=width, height=height)
     beside = f"{picture}.{os.getpid()}"
+    drawn = run(f"set terminal {terminal}\n{program}")  # gnuplot itself would not notice a full disk
     try:
-        run(f'set terminal {terminal}\nset output "{beside}"\n{program}')
+        with open(beside, "wb") as file:
+            file.write(drawn)
         os.replace(beside, picture)
+    except OSError as error:
+        give_up(f"{picture}: {error.strerror}", _("name a file in a writable folder; is the disk full?"))
     finally:
         if os.path.exists(beside):
             os.unlink(beside)

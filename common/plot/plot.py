@@ -22,7 +22,7 @@ def read(path):
     if os.path.exists(path) and not os.path.isfile(path):
         give_up(_("{path} is not a file").format(path=path), _("make train METRICS=run.jsonl writes one"))
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, 1):
                 try:
                     found = json.loads(line)
@@ -30,13 +30,18 @@ def read(path):
                         steps.append(found)
                     elif "test_loss" in found:
                         evaluations.append({**found, "step": steps[-1]["step"] if steps else 0})
-                except (ValueError, TypeError):
+                except (ValueError, TypeError, RecursionError):
                     give_up(_("{path}:{line} is not a line of metrics").format(path=path, line=number), _("make train METRICS=run.jsonl writes such a file; was it cut short?"))
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     if not steps:
         give_up(_("{path} has no steps").format(path=path), _("make train METRICS=run.jsonl writes one"))
     return steps, evaluations
+
+
+def is_number(value):
+    """Can it be drawn? NaN and what is beyond gnuplot's numbers cannot."""
+    return isinstance(value, (int, float)) and abs(value) < 1e300
 
 
 def mean_around(values, reach):
@@ -52,10 +57,10 @@ def curves_of(runs, field, terminal):
     """gnuplot's data and its plot of one field."""
     data, parts = "", []
     for i, (title, (steps, evaluations)) in enumerate(runs.items()):
-        points = [(step["step"], step[field]) for step in steps if isinstance(step.get(field), (int, float))]
-        marks = [(one["step"], one[OF_AN_EVALUATION[field]]) for one in evaluations] if field in OF_AN_EVALUATION else []
+        points = [(step["step"], step[field]) for step in steps if is_number(step["step"]) and is_number(step.get(field))]
+        marks = [(one["step"], one[OF_AN_EVALUATION[field]]) for one in evaluations if is_number(one["step"]) and is_number(one.get(OF_AN_EVALUATION[field]))] if field in OF_AN_EVALUATION else []
         if not points:
-            known = sorted(key for key, value in steps[0].items() if isinstance(value, (int, float)) and key not in ("step", "epoch"))
+            known = sorted(key for key, value in steps[0].items() if is_number(value) and key not in ("step", "epoch"))
             give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y is some of: {fields}").format(fields=" ".join(known)))
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
         width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # if runs agree, as layouts do, each is visible under the next
@@ -87,7 +92,7 @@ def in_the_terminal(runs, fields):
     size = shutil.get_terminal_size((80, 24))
     for field in fields:
         drawn = gnuplot.run(f"set terminal dumb size {min(size.columns, 120)},{max(15, min(size.lines - 1, 30))} noenhanced\n" + program_of(runs, [field], True))
-        print("\n".join(line.rstrip() for line in drawn.splitlines() if line.strip()))
+        print("\n".join(line.rstrip() for line in drawn.decode().splitlines() if line.strip()))
 
 
 def main():
@@ -99,14 +104,11 @@ def main():
     if out and not os.path.isdir(os.path.dirname(out) or "."):
         give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("create it with mkdir"))
     runs = dict(zip(titles_of(paths), map(read, paths)))
-    try:
-        if out:
-            gnuplot.draw(out, program_of(runs, fields, False), 900, 120 + 360 * len(fields))
-            print(_("drawn in {file}").format(file=out))
-        else:
-            in_the_terminal(runs, fields)
-    except OSError as error:
-        give_up(str(error), _("is the folder writable?"))
+    if out:
+        gnuplot.draw(out, program_of(runs, fields, False), 900, 120 + 360 * len(fields))
+        print(_("drawn in {file}").format(file=out))
+    else:
+        in_the_terminal(runs, fields)
 
 
 main()

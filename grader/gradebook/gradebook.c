@@ -1,5 +1,6 @@
 /* build/gradebook: grades a folder of submissions into a table. Exit status: 0 if every lab was
  * graded, 1 if some could not be, 2 if there is no table. */
+#include <errno.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -21,8 +22,9 @@ static _Noreturn void usage(const char *what)
 static uint64_t number(const char *text, const char *name, uint64_t least, uint64_t most)
 {
     char *end, what[160];
+    errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || value < least || value > most) {
+    if (*text < '0' || *text > '9' || *end || errno || value < least || value > most) {
         snprintf(what, sizeof what, _("%s must be a number from %llu to %llu, not '%.40s'"), name,
                  (unsigned long long)least, (unsigned long long)most, text);
         usage(what);

@@ -1,5 +1,6 @@
 /* build/grade: judges labs that make has built. Exit status: 0 for full marks, 1 for less, 2 if it
  * could not grade. */
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
@@ -30,8 +31,9 @@ static _Noreturn void usage(const char *what)
 static uint64_t number(const char *text, const char *option, uint64_t largest)
 {
     char *end, what[200];
+    errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || value > largest) {
+    if (*text < '0' || *text > '9' || *end || errno || value > largest) {
         snprintf(what, sizeof what, _("%s takes a number up to %llu, not '%.60s'"), option,
                  (unsigned long long)largest, text);
         usage(what);

@@ -44,6 +44,7 @@ refused() {
     check "$sentence" [ $? = 0 ]
 }
 refused "a format that does not exist is refused" "there is no format 'xml'" --format xml --out x
+refused "a seed beyond 64 bits is refused" "SEED takes a number" --seed 99999999999999999999
 refused "FORMAT alone is refused" "OUT" --format json
 refused "OUT alone is refused" "FORMAT" --out x
 refused "an OUT without a name is refused" "it has no name" --format json --out ''

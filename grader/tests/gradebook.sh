@@ -50,6 +50,7 @@ refused "a DIR without submissions is refused" "no submissions" build/gradebook 
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
 refused "a SEED that is none is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
+refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999
 
 # Killed when some verdicts are there.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &

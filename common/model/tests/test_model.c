@@ -163,6 +163,8 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 0), whole()), "parameter w", "[4,0]");
     ASSERT_MISUSE(parameter(b, "w", SHAPE(4, 4), shard(2)), "dimension 2", "[4,4]");
     ASSERT_TODO(parameter(b, "w", SHAPE(4, 4), undecided(3)), 3);
+    ASSERT_MISUSE(new_layer(b, -1), "new_layer", "-1 bytes");
+    ASSERT_MISUSE(new_layer(b, INT64_C(1) << 60), "new_layer", "1152921504606846976 bytes");
     model_free(model);
     model = model_of_rank(0, 2);
     parameter(model->builder, "w", SHAPE(4, 4), whole());

@@ -84,6 +84,11 @@ def main(folder):
     refused(folder, "a file that is not there", "No such file", METRICS="none.jsonl")
     refused(folder, "a file that was cut short", f"short.jsonl:{cut} is not a line of metrics", METRICS=short)
     refused(folder, "a file without steps", "has no steps", METRICS=empty)
+    for name, content, words in (("binary", bytes(range(256)), ":1 is not a line of metrics"), ("deep", b"[" * 200000, ":1 is not a line of metrics"),
+                                 ("words", b'{"step":"one","loss":1}\n', "have no 'loss'"), ("endless", b'{"step":1,"loss":NaN}\n{"step":2,"loss":1e400}\n', "have no 'loss'")):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
+        refused(folder, f"a file with {name} numbers", words, METRICS=os.path.join(folder, name))
     refused(folder, "a number that the steps have not", "have no 'lost'", METRICS=falls, Y="lost")
     refused(folder, "a picture of another kind", "a picture cannot be 'x.gif'", METRICS=falls, OUT="x.gif")
     refused(folder, "a folder that is not there", "there is no folder none", METRICS=falls, OUT="none/x.svg")
@@ -91,6 +96,15 @@ def main(folder):
     os.mkdir(os.path.join(folder, "taken.svg"))
     refused(folder, "a picture that cannot be written", "taken.svg", METRICS=falls, OUT=os.path.join(folder, "taken.svg"))
     check(sorted(os.listdir(folder)) == sorted([*before, "taken.svg"]), "and nothing half-written is left", str(os.listdir(folder)))
+    kept, words = os.path.join(folder, "kept.svg"), "ulimit -f 4; trap '' XFSZ; exec make -C \"$0\" --silent plot METRICS=\"$1\" OUT=\"$2\""
+    with open(kept, "w", encoding="utf-8") as file:
+        file.write("<svg/>")
+    full = subprocess.run(["bash", "-c", words, ROOT, falls, kept], capture_output=True, text=True, check=False)
+    with open(kept, encoding="utf-8") as file:
+        check(full.returncode == 2 and full.stderr.startswith("error: ") and "File too large" in full.stderr and full.stderr.count("HINT: ") == 1 and file.read() == "<svg/>" and not [name for name in os.listdir(folder) if name.startswith("kept.svg.")],
+              "a disk that is full is one error, and leaves the earlier picture", full.stdout + full.stderr)
+    odd = os.path.join(folder, "it's a \"curve\".svg")
+    check(plot(folder, METRICS=falls, OUT=odd).returncode == 0 and os.path.getsize(odd) > 1000, "a picture's name may have quotes")
 
 
 with tempfile.TemporaryDirectory() as temporary:

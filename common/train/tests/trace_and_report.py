@@ -259,6 +259,10 @@ def main(folder):
           "a page does not take the place of another file", done.stdout + done.stderr)
     done = make(folder, "NTASKS=1", f"OUT={folder}/none/page.html")
     check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a folder that is not there is refused before training", done.stderr)
+    words = ("import resource, signal, sys; sys.path.insert(0, 'common/page'); import page; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+             "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); page.write(sys.argv[1], 'title', '', {}, [])")
+    done = subprocess.run(["python3", "-c", words, f"{folder}/full.html"], cwd=ROOT, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False)
+    refused("a page that does not fit on the disk is one error", ["full.html", "File too large"], done)
     left = [name for name in os.listdir(folder) if re.search(r"\.new$|\.[A-Za-z0-9]{6}$", name)]
     check(not left, "nothing half-written is left", str(left))
 
