@@ -66,12 +66,17 @@ void comm_send(Group *group, const real *x, int64_t count, int to);
 /** Receives x [count] from a rank of the group, which must send the same count. */
 void comm_receive(Group *group, real *x, int64_t count, int from);
 
-/** A sum in progress; comm_wait() frees it. */
+/** A sum or a message in progress; comm_wait() frees it. */
 typedef struct CommRequest CommRequest;
 /** Starts the sum of x [count] in place, on every rank. Until comm_wait(), x belongs to MPI.
  *  Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
-/** Returns when the sum is in x, and frees the request. Call it once for each start. */
+/** Starts to send x [count] to a rank of the group, which must receive the same count, and returns
+ *  at once. Until comm_wait(), x must not change. Never buffered: it is complete when the other rank
+ *  has begun to receive. */
+CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to);
+/** Returns when the sum is in x, or the message has been received, and frees the request. Call it
+ *  once for each start. */
 void comm_wait(CommRequest *request);
 
 /** Gives MPI the chance to progress what was started, which it does only inside its calls. */

@@ -22,6 +22,8 @@ typedef struct Transport {
     void (*receive)(Group *group, real *x, int64_t count, int from);   /**< see comm_receive() */
     /** see comm_all_reduce_start(); the transport allocates the request */
     CommRequest *(*all_reduce_start)(Group *group, real *x, int64_t count);
+    /** see comm_send_start(); likewise */
+    CommRequest *(*send_start)(Group *group, const real *x, int64_t count, int to);
     void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
     void (*leave)(Group *group);        /**< releases what joining has acquired */
@@ -40,7 +42,8 @@ struct Group {
 
 /** The first member of each transport's request. */
 struct CommRequest {
-    Group *group; /**< the group that sums */
+    Group *group;        /**< the group that sums, or in which the message goes */
+    Operation operation; /**< which */
 };
 
 /** The transport over MPI. Also serves groups that NCCL cannot, because their ranks share a GPU. */

@@ -90,19 +90,30 @@ CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
     CommRequest *request = is_alone(group) ? calloc(1, sizeof *request)
                                            : group->transport->all_reduce_start(group, x, numbers);
     request->group = group;
+    request->operation = ALL_REDUCE;
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+    return request;
+}
+
+CommRequest *comm_send_start(Group *group, const real *x, int64_t numbers, int to)
+{
+    double begin = MPI_Wtime();
+    CommRequest *request = group->transport->send_start(group, x, numbers, to);
+    request->group = group;
+    request->operation = SEND;
+    count(group, SEND, numbers, begin);
     return request;
 }
 
 void comm_wait(CommRequest *request)
 {
-    Group *group = request->group;
+    Counter *counter = &request->group->counter[request->operation];
     double begin = MPI_Wtime();
-    if (is_alone(group))
+    if (is_alone(request->group))
         free(request);
     else
-        group->transport->wait(request);
-    group->counter[ALL_REDUCE].seconds += MPI_Wtime() - begin;
+        request->group->transport->wait(request);
+    counter->seconds += MPI_Wtime() - begin;
 }
 
 void comm_poke(Group *group)

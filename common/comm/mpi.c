@@ -129,14 +129,30 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
     host_view_store(&view);
 }
 
-static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
+static MpiRequest *request_of(const real *x, int64_t numbers)
 {
     int64_t pieces = numbers ? (numbers + PIECE - 1) / PIECE : 1;
     MpiRequest *mine = malloc(sizeof *mine + (size_t)pieces * sizeof(MPI_Request));
-    *mine = (MpiRequest){.request = {group}, .view = host_view_read(x, numbers), .pieces = pieces};
-    for (int64_t i = 0; i < pieces; i++)
+    *mine = (MpiRequest){.view = host_view_read(x, numbers), .pieces = pieces};
+    return mine;
+}
+
+static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
+{
+    MpiRequest *mine = request_of(x, numbers);
+    for (int64_t i = 0; i < mine->pieces; i++)
         MPI_Iallreduce(MPI_IN_PLACE, mine->view.numbers + i * PIECE, piece_at(i * PIECE, numbers),
                        MPI_REAL_TYPE, MPI_SUM, group->comm, &mine->of_piece[i]);
+    return &mine->request;
+}
+
+/* Synchronous: what works because MPI buffers small messages would hang with larger ones. */
+static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers, int to)
+{
+    MpiRequest *mine = request_of(x, numbers);
+    for (int64_t i = 0; i < mine->pieces; i++)
+        MPI_Issend(mine->view.numbers + i * PIECE, piece_at(i * PIECE, numbers), MPI_REAL_TYPE, to,
+                   0, group->comm, &mine->of_piece[i]);
     return &mine->request;
 }
 
@@ -145,7 +161,10 @@ static void mpi_wait(CommRequest *request)
     MpiRequest *mine = (MpiRequest *)request;
     for (int64_t i = 0; i < mine->pieces; i++)
         MPI_Wait(&mine->of_piece[i], MPI_STATUS_IGNORE);
-    host_view_store(&mine->view);
+    if (request->operation == SEND)
+        host_view_end(&mine->view);
+    else
+        host_view_store(&mine->view);
     free(mine);
 }
 
@@ -162,5 +181,6 @@ const Transport over_mpi = {.all_reduce = mpi_all_reduce,
                             .send = mpi_send,
                             .receive = mpi_receive,
                             .all_reduce_start = mpi_all_reduce_start,
+                            .send_start = mpi_send_start,
                             .wait = mpi_wait,
                             .poke = mpi_poke};

@@ -73,32 +73,55 @@ static void nccl_broadcast(Group *group, real *x, int64_t count, int root)
         });
 }
 
+/* Completed requests are kept, with their events, for the next step's sums. */
+typedef struct NcclRequest {
+    CommRequest request;
+    cudaEvent_t done;
+    struct NcclRequest *next;
+    const real *x; /* of a started send: what is sent, and to whom */
+    int64_t count;
+    int to;
+} NcclRequest;
+
+/* One message, or nothing, and the send that was started before it. NCCL runs a communicator's operations one after the other: two
+ * ranks that begin to send to each other would both wait, unless each send is in one group with a receive. */
+static void exchange(Link *link, const std::function<ncclResult_t()> &message)
+{
+    const NcclRequest *send = link->queued;
+    if (!message && !send)
+        return;
+    link_ask(link, [&] {
+        ncclResult_t result = ncclGroupStart();
+        if (result == ncclSuccess && send && send->count > 0)
+            result = ncclSend(send->x, (size_t)send->count, ncclFloat, send->to, link->comm,
+                              device_stream());
+        if (result == ncclSuccess && message)
+            result = message();
+        const ncclResult_t end = ncclGroupEnd();
+        return result == ncclSuccess ? end : result;
+    });
+    link->queued = NULL;
+}
+
 static void nccl_send(Group *group, const real *x, int64_t count, int to)
 {
-    const Link *link = link_called(group, "send");
+    Link *link = link_called(group, "send");
     if (count > 0)
-        link_ask(link, [&] {
+        exchange(link, [&] {
             return ncclSend(x, (size_t)count, ncclFloat, to, link->comm, device_stream());
         });
 }
 
 static void nccl_receive(Group *group, real *x, int64_t count, int from)
 {
-    const Link *link = link_called(group, "receive");
+    Link *link = link_called(group, "receive");
     if (count > 0)
-        link_ask(link, [&] {
+        exchange(link, [&] {
             return ncclRecv(x, (size_t)count, ncclFloat, from, link->comm, device_stream());
         });
 }
 
 /* ---- started operations ---------------------------------------------------------------------------------- */
-
-/* Completed requests are kept, with their events, for the next step's sums. */
-typedef struct NcclRequest {
-    CommRequest request;
-    cudaEvent_t done;
-    struct NcclRequest *next;
-} NcclRequest;
 
 static NcclRequest *free_requests;
 
@@ -155,11 +178,29 @@ static CommRequest *nccl_all_reduce_start(Group *group, real *x, int64_t count)
     return &mine->request;
 }
 
-/* The kernels' stream waits, not the host. */
+/* An earlier send need not wait any longer: the next stage wants it, while this one goes on to compute. */
+static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, int to)
+{
+    Link *link = link_called(group, "send");
+    NcclRequest *mine = take_request();
+    exchange(link, nullptr);
+    mine->request.group = group;
+    mine->x = x;
+    mine->count = count;
+    mine->to = to;
+    mine->next = NULL;
+    link->queued = mine;
+    return &mine->request;
+}
+
+/* The kernels' stream waits, not the host. A send is on that stream. */
 static void nccl_wait(CommRequest *request)
 {
     NcclRequest *mine = (NcclRequest *)request;
-    device_check(cudaStreamWaitEvent(device_stream(), mine->done, 0), "waiting for an event");
+    if (request->operation == SEND)
+        exchange((Link *)request->group->link, nullptr);
+    else
+        device_check(cudaStreamWaitEvent(device_stream(), mine->done, 0), "waiting for an event");
     mine->next = free_requests;
     free_requests = mine;
 }
@@ -183,7 +224,8 @@ static void nccl_leave(Group *group)
 
 static const Transport over_nccl = {
     nccl_all_reduce, nccl_all_gather,       nccl_reduce_scatter, nccl_broadcast, nccl_send,
-    nccl_receive,    nccl_all_reduce_start, nccl_wait,           nccl_poke,      nccl_leave};
+    nccl_receive,    nccl_all_reduce_start, nccl_send_start,     nccl_wait,      nccl_poke,
+    nccl_leave};
 
 /* The loaded library may differ from the header's version. */
 static int check_version(void)
