@@ -261,7 +261,7 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
 /** Runs backward from what stage_run() returned; dy is its gradient, or NULL on the last stage, which begins the
  * backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
-/** Sends x [B,S,H] to stage `to`. May return only when that stage has begun to receive it. */
+/** Sends x [B,S,H] to stage `to`. May return only when that stage has begun to receive it. (In balise 13 you write it.) */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
@@ -272,6 +272,22 @@ Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this
 void forward_step(Stage *stage, int micro, const Mesh *mesh);  /**< this stage's part of a forward pass */
 void backward_step(Stage *stage, int micro, const Mesh *mesh); /**< and of the backward pass */
 void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradients are complete after it */
+
+/* ---- Balise 13: micro-batches -------------------------------------------------------------------------- */
+
+int stage_micros(const Stage *stage); /**< how many micro-batches a batch is cut into; they are numbered from 0 */
+/** Sends x [B,S,H] to stage `to`, and waits until that stage has begun to receive it. */
+void stage_send_blocking(Stage *stage, Tensor *x, int to);
+/** Starts to send x [B,S,H] to stage `to`, and returns at once. Do not change x before stage_sends_finish(). */
+void stage_send_start(Stage *stage, Tensor *x, int to);
+void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is received */
+
+/** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
+ * after it. (GPipe, arXiv:1811.06965.) */
+void gpipe_step(Stage *stage, const Mesh *mesh);
+/** The same with as few micro-batches as possible between their two passes: one forward, one backward in turn.
+ * (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
+void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 

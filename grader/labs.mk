@@ -38,6 +38,8 @@ $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
 PART_OF_COURSE := 2
 $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
     stage_blocks forward_step backward_step pipeline_step)
+$(call add_lab,13,13-micro-batches/micro-batches.c,12 9 3 4 6 7 8 10,,\
+    stage_send gpipe_step one_f_one_b_step)
 # Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will
 # do for the other checks, a pair LAB:START each.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5

@@ -33,6 +33,7 @@ typedef struct Case {
     int32_t tp;                    /**< ranks that split a layer */
     int32_t pp;                    /**< stages of a pipeline; tp times pp divides `world` */
     int32_t blocks;                /**< of the model that the stages share */
+    int32_t micros;                /**< micro-batches of a batch; 0: it is in one piece */
     uint64_t key;                  /**< of all that is drawn for this case */
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
@@ -89,6 +90,7 @@ typedef enum EntryKind {
     LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */
     FINISHED,  /**< the case is complete */
     WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
+    PASS,      /**< a stage has run a micro-batch, forward or backward: see labs/stages.h */
     DEALT, /**< the rows that a sampler dealt: returned length, capacity, what was written; see labs/replicas.h */
 } EntryKind;
 

@@ -24,6 +24,13 @@ typedef struct StageWatch {
     void *context; /**< is passed on */
 } StageWatch;
 
+/** A send that was started and may not have been received yet. */
+typedef struct StageSend {
+    struct CommRequest *request; /**< it */
+    Buffer *buffer;              /**< what is sent, which is held until then */
+    void *address;               /**< the line of the lab that started it, or NULL */
+} StageSend;
+
 /** What is behind the Stage of balise.h. */
 struct Stage {
     Model *model;       /**< the caller's */
@@ -31,8 +38,10 @@ struct Stage {
     BertPart part;      /**< which layers it holds */
     const Bert *bert;   /**< these; the model's */
     int hidden;         /**< H */
-    int micros;         /**< how many micro-batches it has room for */
     StageWatch watch;   /**< is told of each pass; the caller's to set */
+    StageSend *sends;   /**< [sent] those that stage_sends_finish() waits for */
+    int sent;           /**< how many they are */
+    int micros;         /**< how many micro-batches it has room for */
     MicroBatch micro[]; /**< them */
 };
 
@@ -42,6 +51,10 @@ struct Stage {
 Stage *stage_new(Model *model, const BertConfig *config, int micros);
 /** Frees the stage with its tapes. */
 void stage_free(Stage *stage);
+
+/** Ends the run if a send that `function`, the last one called, has started was not waited for. Call it after each function of a lab
+ *  that sends. */
+void stage_must_have_sent(const Stage *stage, const char *function);
 
 /** Begins micro-batch `micro`, whose rows are `batch`: what was left of it is dropped. Returns its tape, for the tensors of
  *  stage_fill(). */

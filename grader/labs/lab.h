@@ -15,17 +15,19 @@ enum {
     MAX_KINDS = 4,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
     MAX_BLOCKS = 16,  /**< of a model that stages share */
+    MAX_MICROS = 16,  /**< micro-batches of a batch */
 };
 
 /** Sizes of a lab's cases, besides their layout: a set of these. */
 typedef enum SizeSet {
-    SIZES_BSH = 1,    /**< B, S and H */
-    SIZE_A = 2,       /**< heads */
-    SIZE_F = 4,       /**< inner width */
-    SIZE_OUT = 8,     /**< width of the output */
-    SIZE_V = 16,      /**< rows of the table */
-    SIZE_P = 32,      /**< probability of dropout */
-    SIZE_BLOCKS = 64, /**< blocks of a model */
+    SIZES_BSH = 1,     /**< B, S and H */
+    SIZE_A = 2,        /**< heads */
+    SIZE_F = 4,        /**< inner width */
+    SIZE_OUT = 8,      /**< width of the output */
+    SIZE_V = 16,       /**< rows of the table */
+    SIZE_P = 32,       /**< probability of dropout */
+    SIZE_BLOCKS = 64,  /**< blocks of a model */
+    SIZE_MICROS = 128, /**< micro-batches */
 } SizeSet;
 
 /** A budget: what a lab may send in a pass, summed over the n ranks of a group. */
@@ -173,7 +175,7 @@ typedef struct CaseSize {
     int largest;       /**< the allowed range */
     size_t offset;     /**< its offset in Case */
 } CaseSize;
-enum { CASE_SIZES = 8 };                      /**< how many there are */
+enum { CASE_SIZES = 9 };                      /**< how many there are */
 extern const CaseSize case_sizes[CASE_SIZES]; /**< in the order in which they are shown */
 /** The size in a case. */
 int32_t *case_size_in(Case *c, const CaseSize *size);

@@ -114,6 +114,9 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE,
                  l->step < STEPS ? _("block %d, step %d") : _("block %d, evaluation"), l->index,
                  l->step + 1);
+        if (l->detail > 0)
+            snprintf(text + strlen(text), LABEL_SIZE - strlen(text), _(", micro-batch %d"),
+                     l->detail - 1);
         break;
     case A_GROUP:
         snprintf(text, LABEL_SIZE, "%s", l->index == 0 ? "tp" : "dp");

@@ -17,12 +17,13 @@ const char *const check_names[CHECKS] = {N_("forward"),
                                          N_("rows"),
                                          N_("gradient"),
                                          N_("metrics"),
-                                         N_("layout")};
+                                         N_("layout"),
+                                         N_("schedule")};
 
 const char *const check_keys[CHECKS] = {
-    "forward",  "input_gradient", "weight_gradient", "step",   "initial_values",
-    "sharding", "arithmetic",     "communication",   "groups", "rows",
-    "gradient", "metrics",        "layout"};
+    "forward",  "input_gradient", "weight_gradient", "step",    "initial_values",
+    "sharding", "arithmetic",     "communication",   "groups",  "rows",
+    "gradient", "metrics",        "layout",          "schedule"};
 
 static Lab *const all_labs[] = {LABS};
 
@@ -115,7 +116,8 @@ const CaseSize case_sizes[CASE_SIZES] = {
     {"F", "inner", SIZE_F, 512, offsetof(Case, F)},
     {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
     {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
-    {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)}};
+    {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)},
+    {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

@@ -26,6 +26,7 @@ typedef enum Check {
     GRADIENT,      /**< the mean over the replicas */
     METRICS,       /**< sums over the replicas */
     LAYOUT,        /**< the whole model: losses and weights equal those of one rank */
+    SCHEDULE,      /**< how long a step takes, and where a stage waits */
     CHECKS,        /**< how many there are */
 } Check;
 
@@ -50,7 +51,7 @@ typedef struct Scenario {
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
-    struct Stage *stage; /**< lab 12: what it has made of them, or NULL */
+    struct Stage *stage; /**< labs 12 and 13: what it has made of them, or NULL */
     void (*stage_free)(
         struct Stage *stage); /**< frees it: other labs' runners are linked without */
     Stream stream;            /**< where it writes */
@@ -62,6 +63,7 @@ typedef struct Sizes {
     int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; N: elements of the tensor */
     int part;                      /**< which part of the lab: see its budgets */
     int vocabulary;                /**< the embedding's table is split by rows */
+    int micros;                    /**< micro-batches: calls are made for each */
 } Sizes;
 
 /** What a rank does in a case of a lab. */
@@ -114,6 +116,9 @@ void work_begin(Scenario *run);
 /** Writes what this rank multiplied and held since work_begin(): the numbers of grader/labs/work.h;
  * in the judge, those of the plain layer on one rank. */
 void work_end(Scenario *run, Label label);
+
+/** How many calls of MPI this rank has made in the case; 0 in the judge. */
+int64_t calls_so_far(void);
 
 /** Passes x into a layer. The judge can make the gradient that comes back wrong, to reproduce a
  *  mistake. */

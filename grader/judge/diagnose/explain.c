@@ -92,6 +92,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      blocks_are_misplaced,
                                      nothing_flowed_back,
                                      multiple,
+                                     micros_in_other_order,
                                      received_is_wrong,
                                      gradient_received_is_wrong,
                                      suspected,

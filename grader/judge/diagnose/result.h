@@ -64,6 +64,7 @@ typedef struct LabResult {
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
     bool looped;           /**< a rank computed for ever, and the cases after that were not run */
+    bool serial, overlaps; /**< in a step stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */
     int points, of;        /**< earned, and what there is to earn */

@@ -14,6 +14,9 @@ const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_
 
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
+    if (lab->serial && !lab->overlaps)
+        return _("no two stages work at the same time yet: the micro-batches go through the "
+                 "pipeline one after the other. The numbers earn their points once stages overlap");
     return lab->unsplit && !lab->split
                ? _("the work is not split yet: each rank does all of the layer's work, so these "
                    "numbers are those of the plain layer, which needs no exchange. They earn their "
@@ -24,7 +27,7 @@ const char *why_numbers_are_held_back(const LabResult *lab)
 const char *why_held_back(const LabResult *lab, Check check)
 {
     const char *numbers = why_numbers_are_held_back(lab);
-    if (numbers && check != SHARDING && check != ARITHMETIC)
+    if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;
     return lab->sends_too_little && check == COMMUNICATION
                ? _("in at least one direction, forward or backward, the ranks send less than they "

@@ -1,0 +1,115 @@
+/* Lab 13, Micro-batches: two schedules, in which several micro-batches are under way in the stages of lab 12. */
+#include "grader/labs/stages.h"
+
+#ifndef BALISE_DOUBLE
+static void step_of_lab(Scenario *run)
+{
+    (run->c.kind == BY_GPIPE ? gpipe_step : one_f_one_b_step)(run->stage, run->mesh);
+    stage_must_have_sent(run->stage, schedule_name(&run->c));
+}
+
+static void pass_of_lab(Scenario *run, int step)
+{
+    if (step < STEPS) {
+        step_of_lab(run);
+        return;
+    }
+    for (int i = 0; i < run->c.micros; i++)
+        forward_step(run->stage, i, run->mesh);
+    stage_sends_finish(run->stage);
+}
+
+void scenario_13(Scenario *run)
+{
+    run_stages(run, pass_of_lab);
+}
+#else
+void scenario_13(Scenario *run)
+{
+    run_stages(run, NULL);
+}
+
+static Case usual_13(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = stages_usual(lab, d, world, tp);
+    c.micros = 2 * c.pp;
+    c.B = c.micros;
+    return c;
+}
+
+/* As many blocks in each stage, and other sizes. */
+static Case even_case(const Lab *lab, Draw *d, int world, int tp, int micros)
+{
+    Case c = usual_13(lab, d, world, tp);
+    c.micros = micros;
+    c.B = micros * draw(d, 1, micros < 4 ? 3 : 2);
+    c.S = 5 + 2 * draw(d, 0, 1);
+    c.A = 2 * tp;
+    c.H = c.A * draw(d, 3, 5);
+    c.blocks = c.pp * (c.pp < 3 ? draw(d, 1, 2) : 1);
+    return c;
+}
+
+/* More micro-batches than stages, but no multiple of them. */
+static int many_micros(Draw *d, int pp)
+{
+    enum { MOST = 8 };
+    int micros = draw(d, pp + 1, MOST);
+    while (pp > 1 && micros % pp == 0)
+        micros = micros == MOST ? pp + 1 : micros + 1;
+    return micros;
+}
+
+static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    const int pp = world / tp;
+    cases[0] = usual_13(lab, d, world, tp);
+    cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
+    cases[1].kind = BY_ONE_F_ONE_B;
+    cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
+    cases[2].training = 0;
+    cases[2].delay = 1;
+    cases[3] = even_case(lab, d, world, tp, pp == 1 ? 1 : draw(d, 1, pp - 1));
+    cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : draw(d, 1, pp - 1));
+    cases[4].kind = BY_ONE_F_ONE_B;
+    cases[4].delay = 1;
+    cases[5] = usual_13(lab, d, world, tp);
+    cases[5].kind = BY_ONE_F_ONE_B;
+    return 6;
+}
+
+static double alive_in_step(int rank, const Entry *entry, const double *numbers)
+{
+    return entry->kind == PASS && entry->label.of == THE_MODEL && entry->label.step == 0
+               ? numbers[MORE_ALIVE]
+               : 0;
+}
+
+Lab lab_13 = {
+    LAB_FILES_13,
+    .title = N_("Micro-batches"),
+    .points = {[FORWARD] = 2,
+               [INPUT_GRADIENT] = 1,
+               [WEIGHT_GRADIENT] = 2,
+               [STEP] = 1,
+               [ARITHMETIC] = 2,
+               [COMMUNICATION] = 1,
+               [SCHEDULE] = 3},
+    .layouts = "2x1 3x1 4x1 4x2 1x1",
+    .has_replicas = true,
+    .over_stages = true,
+    .sizes = SIZES_BSH | SIZE_A | SIZE_P | SIZE_BLOCKS | SIZE_MICROS,
+    .cuts = STAGES_CUTS,
+    .predict = {.question = N_("Four stages run eight micro-batches by 1F1B. Each stage "
+                               "has a largest number of micro-batches that wait for their backward "
+                               "pass at once. What do these four numbers add up to?"),
+                .at = {.world = 4, .tp = 1, .pp = 4, .B = 8, .micros = 8, .kind = BY_ONE_F_ONE_B},
+                .count = alive_in_step},
+    .kinds = {[BY_GPIPE] = {.scenario = scenario_13}, [BY_ONE_F_ONE_B] = {.scenario = scenario_13}},
+    .forward = stages_sent_forward,
+    .backward = stages_sent_in_step,
+    .usual = usual_13,
+    .cases = cases_13,
+    .misfit = stages_misfit,
+};
+#endif

@@ -1,0 +1,54 @@
+/** @file
+ * Labs 12 and 13: a batch goes through the stages of a pipeline, in one piece or in micro-batches. The judge runs it in one piece.
+ */
+#pragma once
+
+#include "grader/labs/lab.h"
+#include "model/stage.h"
+
+/** What a PASS entry says of a pass that has ended. Its label is of the micro-batch: index, step; its What is the direction. */
+enum {
+    CALLS_BEFORE, /**< how many calls of MPI its rank had made by then */
+    MORE_ALIVE, /**< 1 if never before in this step so many micro-batches waited for their backward pass; else 0 */
+    PASS_NUMBERS /**< how many numbers these are */
+};
+
+/** What one of the labs does with a batch: a step, or an evaluation (step STEPS). */
+typedef void StagesFunction(Scenario *run, int step);
+
+/** On a rank: an evaluation and two steps, in which `pass` calls the lab. In the judge: the same, the batch in one piece. */
+void run_stages(Scenario *run, StagesFunction *pass);
+
+/** What the ranks do in a step, or in the evaluation: the label of what they send and multiply there. */
+Label work_of_stages(int step);
+
+/** The kinds of cases of lab 13. */
+enum { BY_GPIPE, BY_ONE_F_ONE_B };
+/** The function of lab 13 that makes the steps of this case. */
+static inline const char *schedule_name(const Case *c)
+{
+    return c->kind == BY_GPIPE ? "gpipe_step" : "one_f_one_b_step";
+}
+
+/** How many micro-batches a batch of this case is cut into. */
+static inline int micros_of(const Case *c)
+{
+    return c->micros ? c->micros : 1;
+}
+
+/** The budgets: see Lab. */
+AllowanceFunction stages_sent_forward, stages_sent_in_step;
+/** The usual case of both labs: five blocks divide evenly over one stage only. */
+UsualFunction stages_usual;
+/** Why these sizes do not fit; NULL if they do. */
+const char *stages_misfit(const Case *c);
+
+/** How the parameters of a BERT may be split. */
+#define STAGES_CUTS                                                                                \
+    {                                                                                              \
+        {"embedding.weight", CUT_0 | CUT_1}, {"attention.query", CUT_0}, {"attention.key", CUT_0}, \
+            {"attention.value", CUT_0}, {"attention.output", CUT_1}, {"up.weight", CUT_0},         \
+        {                                                                                          \
+            "down.weight", CUT_1                                                                   \
+        }                                                                                          \
+    }
