@@ -14,16 +14,26 @@
 extern const char __start_balise_labs[] __attribute__((weak));
 extern const char __stop_balise_labs[] __attribute__((weak));
 
-void *callsite(void)
+static void *lab_on_stack(bool outermost)
 {
-    void *frames[64];
+    void *frames[64], *found = NULL;
     int count = backtrace(frames, 64);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && (!found || outermost); i++) {
         const char *frame = frames[i];
         if (__start_balise_labs && frame > __start_balise_labs && frame <= __stop_balise_labs)
-            return frames[i];
+            found = frames[i];
     }
-    return NULL;
+    return found;
+}
+
+void *callsite(void)
+{
+    return lab_on_stack(false);
+}
+
+void *callsite_outermost(void)
+{
+    return lab_on_stack(true);
 }
 
 void callsite_describe(const void *address, char *text, size_t size)

@@ -5,12 +5,15 @@
 #include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/stages.h"
 #include "grader/judge/report/verdict.h"
 
 /* Do its ranks communicate? With replicas, prefers those that train, because pages draw their split
  * matrices. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
+    if (lab_points(lab_of(c->lab), SCHEDULE))
+        return c->kind == BY_ONE_F_ONE_B && c->pp > 2 && c->micros > c->pp;
     if (lab_points(lab_of(c->lab), LAYOUT))
         return alike_on_ranks(c) && replicas_of(c) > 1 && (c->tp > 1 || !drawn);
     return c->tp > 1;
@@ -121,6 +124,7 @@ int trace_lab(const Options *o)
     const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);
+    schedule_print(stdout, c, outcome);
     runs_free(runs);
     return 0;
 }

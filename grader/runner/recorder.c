@@ -20,7 +20,8 @@ typedef struct Recorder {
     Traffic traffic;
     int64_t calls;
     Call *current;
-    int depth; /* some MPI functions call others: count only the outermost */
+    bool schedule; /* see recorder_show_schedule() */
+    int depth;     /* some MPI functions call others: count only the outermost */
 } Recorder;
 
 static Recorder recorder;
@@ -34,6 +35,11 @@ void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number
     names_begin(world, number);
     requests_begin();
     objects_begin();
+}
+
+void recorder_show_schedule(void)
+{
+    recorder.schedule = true;
 }
 
 void recorder_end(void)
@@ -96,7 +102,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
         .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
     snprintf(call->name, sizeof call->name, "%s", name);
     call->where = header->where;
-    call->address = callsite();
+    call->address = recorder.schedule ? callsite_outermost() : callsite();
     recorder.current = call;
     if (comm == MPI_COMM_NULL)
         return call;

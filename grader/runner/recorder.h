@@ -22,6 +22,8 @@ typedef struct Traffic {
 /** Starts recording calls in `header` and in `rings`, which it resets; MPI_COMM_WORLD now means
  *  `world`. `number` is the case's, the same on every rank. */
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number);
+/** Calls have the line of the schedule from which they come, not that of the function that sends for all of it. Until the case ends. */
+void recorder_show_schedule(void);
 /** Stops recording; MPI_COMM_WORLD has its usual meaning again. */
 void recorder_end(void);
 

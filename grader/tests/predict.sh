@@ -31,6 +31,7 @@ declare -A by_hand=(
     [10]=$((1 + 3 + 5 + 7))
     [11]=$((4 * 2 * (4 - 1) * 20000))
     [12]=$((4 * 2 * (3 - 1) * 2 * 16 * 24))                        # two borders, forward and backward
+    [13]=$((4 + 3 + 2 + 1))                                        # min(m, p - k) on stage k
 )
 labs=$(python3 -c 'import json; print(*[lab["number"] for lab in json.load(open("build/generated/labs.json"))])')
 measures_by_hand() { # measures_by_hand LAB

@@ -49,6 +49,16 @@ buckets_before_waits() { # in the first step
         END { exit !(starts > 2 && waits == starts && !late) }' out
 }
 check "of lab 11 replicas that train are shown: buckets start one after the other, and are waited for at the end" buckets_before_waits
+trace LAB=13 SOLUTION=1 CASE=5
+drawn() { # the figure of 1F1B for two stages and four micro-batches
+    diff <(grep '^  stage' out | sed 's/ *$//') - << 'END'
+  stage 0 F0 F1 .  B0 F2 B1 F3 B2 .  B3
+  stage 1 .  F0 B0 F1 B1 F2 B2 F3 B3 .
+END
+}
+check "below the calls of lab 13 stands the schedule that they make" drawn
+check "and its length" says "10 slots; the first stage is idle in 2 of them"
+
 trace LAB=11 SOLUTION=1 CASE=1
 ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)
 check "buckets are ready in the order of their numbers, as in the lab's text" [ "$ready" = "0 1 2" ]

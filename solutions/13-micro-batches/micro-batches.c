@@ -1,11 +1,6 @@
 /* Balise 13: micro-batches, several of them under way in a pipeline. */
 #include "balise.h"
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 void stage_send(Stage *stage, Tensor *x, int to)
 {
     stage_send_start(stage, x, to);
@@ -23,8 +18,8 @@ void gpipe_step(Stage *stage, const Mesh *mesh)
 
 void one_f_one_b_step(Stage *stage, const Mesh *mesh)
 {
-    int micros = stage_micros(stage), ahead = smaller(micros, mesh->pp_degree - 1 - mesh->pp_rank);
-    for (int i = 0; i < ahead; i++)
+    int micros = stage_micros(stage), ahead = mesh->pp_degree - 1 - mesh->pp_rank;
+    for (int i = 0; i < ahead && i < micros; i++)
         forward_step(stage, i, mesh);
     for (int i = 0; i < micros; i++) {
         if (i + ahead < micros)

@@ -11,12 +11,12 @@
 
 /** A group's communicator, and the last operation on it, for error messages. */
 typedef struct Link {
-    ncclComm_t comm;   /**< NCCL's communicator of the group */
-    Group *group;      /**< the group of this link */
-    const char *last;  /**< the last operation, a string that stays valid: "all_reduce" */
-    int64_t calls;     /**< number of operations */
+    ncclComm_t comm;            /**< NCCL's communicator of the group */
+    Group *group;               /**< the group of this link */
+    const char *last;           /**< the last operation, a string that stays valid: "all_reduce" */
+    int64_t calls;              /**< number of operations */
     struct NcclRequest *queued; /**< a started send that NCCL does not have yet, or NULL */
-    struct Link *next; /**< the list of all links in this process */
+    struct Link *next;          /**< the list of all links in this process */
 } Link;
 
 /** Watches the link while the host waits: an error on any link ends the run. */

@@ -171,6 +171,31 @@ START_TEST(what_is_sent_arrives)
 }
 END_TEST
 
+/* Around the ring again, twice: every rank sends before it receives. */
+START_TEST(sends_that_are_started_may_cross)
+{
+    enum { TIMES = 2 };
+    Group *group = group_of_first(_i);
+    int size = group_size(group), rank = group_rank(group), left = (rank + size - 1) % size;
+    bool right = true;
+    for (int k = 0; k < LENGTHS_TRIED && size > 1; k++) {
+        CommRequest *started[TIMES];
+        real *x = numbers_of(rank, LENGTHS[k]), *y = numbers_of(99, LENGTHS[k]);
+        for (int i = 0; i < TIMES; i++) {
+            started[i] = comm_send_start(group, x, LENGTHS[k], (rank + 1) % size);
+            comm_receive(group, y, LENGTHS[k], left);
+        }
+        for (int i = 0; i < TIMES; i++)
+            comm_wait(started[i]);
+        for (int64_t i = 0; i < LENGTHS[k]; i++)
+            right = right && y[i] == number(left, i);
+        give_back(x);
+        give_back(y);
+    }
+    ck_assert(right);
+}
+END_TEST
+
 START_TEST(a_few_numbers_are_added_in_place)
 {
     Group *group = group_of_first(_i);
@@ -301,6 +326,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1, 5);
     tcase_add_loop_test(tcase, broadcast_gives_everyone_the_numbers_of_the_root, 1, 5);
     tcase_add_loop_test(tcase, what_is_sent_arrives, 1, 5);
+    tcase_add_loop_test(tcase, sends_that_are_started_may_cross, 1, 5);
     tcase_add_loop_test(tcase, a_few_numbers_are_added_in_place, 1, 5);
     tcase_add_test(tcase, ranks_of_a_split_are_ordered_by_key);
     tcase_add_test(tcase, a_communicator_of_ones_own_becomes_a_group_of_its_parent);

@@ -199,7 +199,14 @@ START_TEST(a_stage_that_there_is_not_is_refused)
     Tensor *x = stage_embed(stage, 0);
     ASSERT_MISUSE(stage_send(stage, x, 2), "there is no stage 2, only 0 to 1");
     ASSERT_MISUSE(stage_send(stage, x, 0), "cannot exchange with itself");
-    ASSERT_MISUSE(stage_send(stage, NULL, 1), "x is NULL");
+    ASSERT_MISUSE(stage_send(stage, NULL, 1), "stage_send: x is NULL");
+    ASSERT_MISUSE(stage_send_blocking(stage, NULL, 1), "stage_send_blocking: x is NULL");
+    ASSERT_MISUSE(stage_send_start(stage, x, 2), "stage_send_start: there is no stage 2");
+    ASSERT_MISUSE(stage_sends_finish(NULL), "the stage is NULL");
+    ASSERT_MISUSE(stage_micros(NULL), "the stage is NULL");
+    ck_assert_int_eq(stage_micros(stage), 1);
+    stage_sends_finish(stage); /* nothing was started */
+    stage_must_have_sent(stage, "a step");
     ASSERT_MISUSE(stage_receive(stage, 0, 1), "has its input already");
     ASSERT_MISUSE(stage_receive_gradient(stage, 0, 1), "has not run forward");
     stage_run(stage, 0, x);

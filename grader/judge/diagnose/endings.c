@@ -70,6 +70,38 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     return false;
 }
 
+/* To whom a rank waits to send, or NOBODY. */
+static int waits_to_send_to(const Calls *calls, int rank)
+{
+    const RankCalls *mine = &calls->rank[rank];
+    const Call *in = call_of_rank(calls, rank);
+    if (!in || in->rule != LOCAL)
+        return in && in->rule == MESSAGE && in->from == NOBODY ? in->to : NOBODY;
+    for (int64_t i = 0; i < mine->count; i++)
+        if (is_waited_for(&mine->call[i], mine->first + mine->count - 1) && mine->call[i].to >= 0)
+            return mine->call[i].to;
+    return NOBODY;
+}
+
+/* Two ranks send to each other, and neither receives. */
+static void append_crossing_sends(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    if (!lab_points(t->result->lab, SCHEDULE) || t->outcome->ending != HUNG || !calls)
+        return;
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const int other = waits_to_send_to(calls, rank);
+        if (other <= rank || waits_to_send_to(calls, other) != rank)
+            continue;
+        append(text, size,
+               _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, and each "
+                 "receives only after its own send has been received. A send that is only started "
+                 "(stage_send_start) does not wait"),
+               rank, other, rank);
+        return;
+    }
+}
+
 void ending_text(const Trial *t, char *text, size_t size)
 {
     static const char *const endings[] = {
@@ -96,4 +128,5 @@ void ending_text(const Trial *t, char *text, size_t size)
     } else
         snprintf(text, size, "%s%s%s", _(endings[t->outcome->ending]),
                  t->outcome->diagnosis[0] ? _(": ") : "", t->outcome->diagnosis);
+    append_crossing_sends(t, text, size);
 }

@@ -116,6 +116,7 @@ bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
     const double replicas = e->trial->result->lab->over_replicas ? replicas_of(c) : 1;
+    const double micros = c->micros ? c->micros : 1;
     bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
     const struct {
         double factor;
@@ -129,6 +130,11 @@ bool multiple(const Evidence *e)
         {(double)c->tp * c->tp,
          N_("it is %g times the expected one: it is summed over the ranks twice too often")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
+        {micros, N_("it is %g times the expected one, once for each micro-batch: the loss is "
+                    "already divided by the rows of the whole batch")},
+        {1.0 / micros, N_("it is %g times the expected one: it is divided by the number of "
+                          "micro-batches, but the loss is already divided by the rows of the "
+                          "whole batch")},
         {1.0 / c->B,
          c->B == 2
              ? N_("it is %g times the expected one: it is halved, or a mean over the batch is "

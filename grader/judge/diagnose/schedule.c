@@ -19,7 +19,8 @@ static void add_pass(Schedule *s, int rank, const Entry *entry, int step)
         return;
     s->pass[rank][s->count[rank]++] = (Pass){.micro = entry->label.index,
                                              .backward = entry->label.what == BACKWARD_PASS_OF,
-                                             .calls = (int64_t)numbers_of(entry)[CALLS_BEFORE]};
+                                             .calls = (int64_t)numbers_of(entry)[CALLS_BEFORE],
+                                             .slot = NO_SLOT};
 }
 
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, Schedule *s)
@@ -43,16 +44,20 @@ static int place_of(const Schedule *s, int rank, int micro, bool backward)
 
 static bool tell_left_out(Trial *t, const Schedule *s)
 {
+    char why[400];
     for (int rank = 0; rank < t->c->world; rank++)
         for (int i = 0; i < 2 * t->c->micros; i++) {
             const bool backward = i >= t->c->micros;
             const int micro = i % t->c->micros;
             if (place_of(s, rank, micro, backward) >= 0)
                 continue;
-            fail(t, backward ? WEIGHT_GRADIENT : FORWARD, EXPLAINED,
-                 backward ? _("%s: stage %d has not run micro-batch %d backward (%s)")
-                          : _("%s: stage %d has not run micro-batch %d forward (%s)"),
-                 schedule_name(t->c), stage_of_rank(t->c, rank), micro, t->sizes);
+            snprintf(why, sizeof why,
+                     backward ? _("%s: stage %d has not run micro-batch %d backward (%s)")
+                              : _("%s: stage %d has not run micro-batch %d forward (%s)"),
+                     schedule_name(t->c), stage_of_rank(t->c, rank), micro, t->sizes);
+            fail(t, backward ? WEIGHT_GRADIENT : FORWARD, EXPLAINED, "%s", why);
+            if (backward && t->c->pp > 1)
+                fail(t, INPUT_GRADIENT, EXPLAINED, "%s", why);
             return true;
         }
     return false;

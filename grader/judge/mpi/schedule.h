@@ -6,7 +6,10 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-enum { MOST_PASSES = 32 }; /**< of a rank in a step */
+enum {
+    MOST_PASSES = 32, /**< of a rank in a step */
+    NO_SLOT = -1,     /**< of a pass that the clock does not come to */
+};
 
 /** A pass of a stage: a micro-batch, forward or backward. */
 typedef struct Pass {

@@ -111,3 +111,5 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
  *  only. */
 void table_print(FILE *out, const Calls *calls, const char *file);
+/** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to there. */
+void schedule_print(FILE *out, const Case *c, const Outcome *outcome);

@@ -42,6 +42,8 @@ ncclResult_t ncclReduceScatter(const void *x, void *y, size_t count, ncclDataTyp
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void *x, void *y, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
 ncclResult_t ncclSend(const void *x, size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream);
 ncclResult_t ncclRecv(void *y, size_t count, ncclDataType_t type, int from, ncclComm_t comm,

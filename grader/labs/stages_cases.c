@@ -1,0 +1,51 @@
+/* Labs 12 and 13: the usual case, and what a pipeline may send in it. */
+#include "grader/labs/stages.h"
+
+/* N numbers go from each stage to the next, on each of the tp pipelines. What the ranks of a stage exchange in its blocks is that of
+ * labs 3 to 7: `sums` all-reduces a block and those of the embedding and the classifier, for each micro-batch. */
+static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t ends)
+{
+    const int64_t tp = z->part, N = z->B * z->S * z->H;
+    const int64_t within = sums * z->N * sent_by_all_reduce(tp, N) + ends;
+    return (Allowance){times * (n - 1) * N + within / tp,
+                       tp > 1 ? z->micros * (sums * z->N + 3) : 0};
+}
+
+Allowance stages_sent_forward(int64_t n, const Sizes *z)
+{
+    return sent(n, z, 1, 2,
+                sent_by_all_reduce(z->part, z->B * z->S * z->H) +
+                    sent_by_all_reduce(z->part, z->B * z->C));
+}
+
+Allowance stages_sent_in_step(int64_t n, const Sizes *z)
+{
+    return sent(n, z, 2, 4,
+                sent_by_all_reduce(z->part, z->B * z->S * z->H) +
+                    sent_by_all_reduce(z->part, z->B * (z->C + z->H)));
+}
+
+/* The layouts have no replicas: what does not split a layer is a stage. */
+Case stages_usual(const Lab *lab, Draw *d, int world, int tp)
+{
+    Case c = usual_case(lab, d, tp);
+    c.world = world;
+    c.tp = tp;
+    c.pp = world / tp;
+    c.more_B = c.idle = 0;
+    c.integers = c.exponent = c.dy_exponent = 0;
+    c.blocks = 5;
+    c.H = 16;
+    c.A = 4;
+    c.V = draw(d, 12, 29);
+    return c;
+}
+
+const char *stages_misfit(const Case *c)
+{
+    return c->H % c->A || c->A % c->tp ? _("tp must divide A, and A must divide H")
+           : c->H % c->tp              ? _("tp must divide H")
+           : c->blocks < c->pp         ? _("each stage needs a block")
+           : c->B % micros_of(c)       ? _("the number of micro-batches must divide B")
+                                       : NULL;
+}
