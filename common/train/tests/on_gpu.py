@@ -22,9 +22,10 @@ def as_on_the_cpu(folder):
     allowed = [8 * max(column) for column in zip(*(apart(f"moved-{k}", saved(f"moved-{k}", 1, "--perturb", k)) for k in (1, 2, 3)))]
     for name in ON_GPUS:
         on(name)
-        for tp, dp in ((1, 1), (2, 1), (1, 2), (2, 2)):
-            far = apart(f"{name} {tp}-{dp}", saved(f"{name} {tp}-{dp}", tp * dp, "--tp", tp))
-            check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp} on GPUs, {name}, gives the CPU's losses and weights",
+        for tp, dp, pp in ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 2), (2, 1, 2)):
+            run_name = f"{name} {tp}-{dp}-{pp}"
+            far = apart(run_name, saved(run_name, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 * pp if pp > 1 else 1))
+            check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp}, pp {pp} on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
     twice = [losses_of(4, *MODEL, "--tp", 2) for _ in range(2)]
     check(twice[0] == twice[1], "two runs on GPUs are equal to the last digit")
