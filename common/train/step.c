@@ -153,6 +153,7 @@ Metrics trainer_evaluate(Trainer *t)
         fill_stage(t, 0, t->test, t->test_sampler.mine + first,
                    rows - first < most ? rows - first : most, false);
         forward_step(t->stage, 0, &t->mesh);
+        stage_sends_finish(t->stage); /* a step of balise 13 does so itself */
         trainer_moved(t);
     }
     backend_range_end();
