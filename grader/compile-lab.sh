@@ -3,6 +3,7 @@
 # helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
 # own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
 # to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded. On
+# ENCLOSE, if set, is grader/enclose.c's program: the compiler reads only what a lab may include. On
 # failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the lab would
 # compile. Without OUT.o.failed, the failure is not the lab's: the disk is full.
 set -euo pipefail
@@ -44,12 +45,54 @@ bounded() {
     timeout -k 5 "${COMPILE_SECONDS:-40}" "$@" < /dev/null
 }
 
+# installed PROGRAM: the folders of a program that the system did not install.
+installed() {
+    local path
+    path=$(type -P -- "$1") && path=$(realpath -- "$path") || return 0
+    case $path in
+    /usr/* | /bin/* | /nix/store/* | /gnu/store/*) ;;
+    */bin/*) printf '%s\n' "${path%/*}" "${path%/bin/*}"/{lib,lib64,libexec,include,share,*-linux-*} ;;
+    *) echo "${path%/*}" ;;
+    esac
+}
+
+# Whatever is included from these folders is no other file. The header and the compiler's own folder come first.
+list_folders() {
+    local flag
+    folders=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}")
+    for flag in $CFLAGS; do
+        case $flag in -Icommon) ;; -I*) folders+=("${flag#-I}") ;; esac
+    done
+}
+
+# enclosed COMMAND...: it reads what a lab may include, and writes what it makes of it.
+enclosed() {
+    local libraries=()
+    if [ -z "${ENCLOSE:-}" ]; then
+        bounded "$@"
+        return
+    fi
+    IFS=: read -ra libraries <<< "${LD_LIBRARY_PATH:-}"
+    bounded "$ENCLOSE" --read "${folders[@]}" "${installed[@]}" "${libraries[@]}" "$source" common/{balise,balise_mpi,base/ids}.h \
+        --write "$object".{s,raw,read,assembled} -- "$@"
+}
+
 # The assembler lists the files that it has put in (.include, .incbin). Its messages show lines of them, and are not shown.
 compile() {
     ulimit -t 20 -v 1500000 -f 400000 -c 0
+    tee "$object".{s,raw,read,assembled} < /dev/null # whoever may write only existing files needs them
     # shellcheck disable=SC2086 # flags are words
-    bounded "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
-        bounded as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
+    enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
+        enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
+}
+
+# Is it the enclosure that the compiler fails in?
+is_unfit() {
+    local status=0
+    [ -n "${ENCLOSE:-}" ] || return
+    : > "$object.raw"
+    enclosed "$CC" -x c -S /dev/null -o "$object.raw" 2> /dev/null || status=$?
+    [ "$status" != 0 ]
 }
 
 # say_limit STATUS: adds a sentence to the compiler's messages if a limit ended it.
@@ -78,12 +121,9 @@ show_messages() {
 # foreign_file: the first file that the compiler or the assembler has read and that is none of: a header for labs, of the system or of
 # MPI, the lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
 foreign_file() {
-    local folders=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}") flag rule words files=() paths file folder
-    for flag in $CFLAGS; do
-        case $flag in -Icommon) ;; -I*) folders+=("${flag#-I}") ;; esac
-    done
+    local folders=("${folders[@]}") rule words files=() paths file folder
     for rule in "$object.read" "$object.assembled"; do
-        [ -e "$rule" ] || continue
+        [ -s "$rule" ] || continue
         # shellcheck disable=SC2162 # a backslash joins words and lines, as in a rule of make: a target, then files
         read -d '' -a words < "$rule" || true
         files+=("${words[@]:1}")
@@ -102,9 +142,17 @@ foreign_file() {
     done
 }
 
+# denied_file: the file that the enclosed compiler or assembler could not read, if it is there.
+denied_file() {
+    local file
+    file=$(sed -nE 's/.*: fatal error: (.*): Permission denied$/\1/p; s/.*: Error: file not found: (.*)$/\1/p' "$object".messages* | head -1)
+    [ ! -e "$file" ] || realpath -- "$file"
+}
+
 check_files() {
     local foreign
     foreign=$(foreign_file)
+    [ -n "$foreign" ] || [ "$status" = 0 ] || foreign=$(denied_file)
     [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "$foreign" "$source")" \
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
@@ -248,14 +296,21 @@ check_call() {
 
 rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
+list_folders
+installed=()
+[ -z "${ENCLOSE:-}" ] || mapfile -t installed < <(installed "$CC" && installed as)
 (compile) && status=0 || status=$?
+if [ "$status" != 0 ] && is_unfit; then
+    ENCLOSE=
+    (compile) && status=0 || status=$?
+fi
 if [ "$status" != 0 ]; then
     check_files
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
     # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
-    [ -e "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
+    [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files

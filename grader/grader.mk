@@ -43,8 +43,12 @@ LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter 
     -fno-omit-frame-pointer -fno-optimize-sibling-calls $(OF_COMPILER) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
-COMPILES_LABS = grader/compile-lab.sh grader/lab-calls.txt grader/labs.mk common/balise.h common/balise_mpi.h
-compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' grader/compile-lab.sh $* $(1) $@ '$(LAB_$*_EXPORTS)'
+# Without sanitizers: their memory is more than the compiler may take.
+$(BUILD)/enclose: grader/enclose.c
+	mkdir -p $(@D)
+	$(CC) -std=gnu17 -O2 $(WARNINGS) -D_GNU_SOURCE $< -o $@ $(or_full)
+COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/lab-calls.txt grader/labs.mk common/balise.h common/balise_mpi.h
+compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
 # What a student's lab is compiled of, by its contents: a file that comes back may be older than what was built
 # meanwhile, and another of the lab's folder may be included.

@@ -10,7 +10,7 @@ endef
 $(GRADING): Makefile $(wildcard grader/*.mk) $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(BUILD)/grade
 	mkdir -p $(@D)
 	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
-	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS)'" \
+	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(abspath $(BUILD)/enclose)'" \
 	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
 
 # Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the

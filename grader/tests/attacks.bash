@@ -173,6 +173,22 @@ int x = ;'
     attack '' 'int protocol_stamp __attribute__((common));'
     check "a common variable cannot become one of the grader" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
 }
+# A compiler that a lab has taken over.
+compiler() {
+    local others="$tree/others"
+    echo secret > "$others"
+    if "$ENCLOSE" -- cat "$others" > /dev/null 2>&1; then
+        echo "skip - the compiler reads only what a lab may include: the system has no Landlock"
+        return
+    fi
+    mkdir -p student
+    printf '%s\n' '#!/usr/bin/env bash' '[[ " $* " == *" -S "* ]] || exec gcc "$@"' "! cat '$others' || exit 1" "! echo >> '$others' || exit 1" "! : > '$tree/student/made' || exit 1" \
+        "! kill -0 $$ || exit 1" '! cat /etc/shadow || exit 1' 'exec gcc "$@"' > student/compiler
+    chmod +x student/compiler
+    CC=$tree/student/compiler attack ''
+    check "the compiler reads and writes no other file, and signals no other process" [ "$status $(cat "$others")" = "0 secret" ]
+    rm student/compiler
+}
 builds_slowly() {
     attack '' '#include "/dev/zero"
 '

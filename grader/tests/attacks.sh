@@ -5,6 +5,7 @@
 . "$(dirname "$0")/attacks.bash"
 builds
 names
+compiler
 if has_sandbox; then
     walls
     stays_inside

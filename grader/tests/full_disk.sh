@@ -16,15 +16,22 @@ copy_solution 2
 make --silent build/grade LAB=2 runners > out 2>&1 || cat out
 mkdir small
 mount -t tmpfs -o size=120m none small && cp -rp build/. small && mount --move small build || exit 2
-# A compiler before which the disk fills up, but for $LEFT kilobytes, when it gets the argument $BEFORE.
-cat > cc << 'END'
+# The disk fills up, but for $LEFT kilobytes, when a compiler or linker is to get the argument $BEFORE. What bounds the compiler of a
+# lab does that, as the compiler itself may write nowhere else.
+mkdir bin
+cat > bin/timeout << 'END'
 #!/usr/bin/env bash
 case " $* " in
-*" $BEFORE "*) head -c "$(($(df -k --output=avail build | tail -1) - LEFT))K" /dev/zero > build/filler ;;
+*" ${BEFORE:-none} "*) [ -e build/filler ] || head -c "$(($(df -k --output=avail build | tail -1) - LEFT))K" /dev/zero > build/filler ;;
 esac
-exec gcc "$@"
+case $0 in
+*/timeout) PATH=${PATH#*:} exec timeout "$@" ;;
+*) exec gcc "$@" ;;
+esac
 END
-chmod +x cc
+chmod +x bin/timeout
+cp bin/timeout cc
+PATH=$PWD/bin:$PATH
 tells() { # once
     [ "$status" != 0 ] && [ "$(grep -c '^error: the disk of the folder build is full' out)" = 1 ] && [ "$(grep -c 'HINT: free some space' out)" = 1 ] && ! grep -q '^Lab' out
 }

@@ -20,7 +20,7 @@ make_tree() {
     done
     cp -r "$ROOT/labs" "$tree/labs"
     local part # what does not depend on labs/
-    for part in float double generated libbalise.a libbalise-double.a grade; do
+    for part in float double generated libbalise.a libbalise-double.a grade enclose; do
         [ -e "$BUILD/$part" ] && cp -rp "$BUILD/$part" "$tree/build/$part"
     done
     cd "$tree" || exit 2
