@@ -254,7 +254,7 @@ typedef struct Range {
  * classifier, and each stage the blocks of stage_blocks(). `micro` is the number of a micro-batch; it is 0 for a
  * batch in one piece. */
 typedef struct Stage Stage;
-Tensor *stage_embed(Stage *stage, int micro); /**< on the first stage: the embedded tokens [B,S,H] */
+Tensor *stage_embed(Stage *stage, int micro); /**< first stage only: the embedded tokens [B,S,H] */
 /** Runs this stage's blocks, and on the last stage the classifier and the loss: x [B,S,H] -> [B,S,H], or the
  * loss [1]. */
 Tensor *stage_run(Stage *stage, int micro, Tensor *x);
@@ -265,7 +265,7 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
-/** Receives dy [B,S,H] from stage `from`: the gradient of what this stage has sent it. */
+/** Receives dy [B,S,H] from stage `from`: the gradient of the x that this stage sent to it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */

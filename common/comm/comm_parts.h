@@ -24,7 +24,7 @@ typedef struct Transport {
     CommRequest *(*all_reduce_start)(Group *group, real *x, int64_t count);
     void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
-    void (*leave)(Group *group);        /**< releases what joining has acquired */
+    void (*leave)(Group *group);        /**< releases what transport_join() acquired */
 } Transport;
 
 /** A group of ranks with one MPI communicator. Belongs to the group that it was split from. */

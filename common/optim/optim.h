@@ -58,7 +58,7 @@ typedef struct Optimizer {
 } Optimizer;
 
 /** Makes an optimiser for all parameters; its state comes from the model's pool. The model must
- *  outlive it. */
+ *  outlive it. The caller frees it with optimizer_free(). */
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);
