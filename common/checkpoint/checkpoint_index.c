@@ -29,7 +29,7 @@ static const struct {
     [FIT_SEED] = {"sampler", "seed", "SEED"},
 };
 
-/* Of all that an index says but the checksum itself. */
+/* The index's checksum covers everything in it except itself. */
 static const char checksum_key[] = "xxh3";
 static Checksum checksum_of_index(const json_t *all)
 {
@@ -124,7 +124,7 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
-/* An index of an older kit has no checksum. Takes it out of `all`. */
+/* Does the index match its checksum, if it has one? Removes the checksum from `all`. */
 static bool is_intact(json_t *all)
 {
     json_t *written = json_incref(json_object_get(all, checksum_key));

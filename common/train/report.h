@@ -78,5 +78,6 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,
- * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing. */
+ * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
+ * Returns false with `problem` if the file cannot be replaced. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);
