@@ -87,7 +87,8 @@ def timeline_of(ranks):
 
 
 def sent_over(ranks, group):
-    """From whom to whom, in bytes a step. A collective says how much a rank's share is, not to whom: it is given to the others of the group alike."""
+    """Who sends to whom, in bytes per step. A collective records a rank's share, but not to whom it
+    goes, so the share is divided equally among the other ranks of the group."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
         others = [other for other in rank.groups[group] if other != number]

@@ -15,7 +15,7 @@ def is_there():
 
 
 def run(program):
-    """What gnuplot prints."""
+    """Runs a gnuplot program; returns its output."""
     if not is_there():
         give_up(_("gnuplot is not installed"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True, check=False)
