@@ -87,11 +87,11 @@ install_optional() {
     done
 }
 
-# Packages that bring services would start them without this file; the kit itself starts what it needs.
+# Without this file, packages would start their services; the kit itself starts what it needs.
 leave_services_alone() {
     local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
     [[ ! -e $policy && -w ${policy%/*} ]] || return 0
-    # shellcheck disable=SC2064 # the name of now
+    # shellcheck disable=SC2064 # expands the current names
     trap "rm -f '$log' '$policy'" EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod +x "$policy"
