@@ -32,10 +32,10 @@ const Entry *input_of(const Evidence *e);
 
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
-/** Fills in the results of one pass over the numbers. */
+/** Compares all numbers once, and fills in the counts and errors of `e`. */
 void look_over(Evidence *e);
 
-/** Do these numbers of the full tensor produce the rank's? */
+/** Are the rank's numbers those that the full tensor `whole` would give it? */
 bool gives(const Evidence *e, const double *whole);
 
 /** Writes the sentence to e->text. @return true */

@@ -191,7 +191,8 @@ static void give_back(Launcher *launcher)
     launcher->launch = NULL;
 }
 
-/* In memory where there is room for all that a launch may write: a page that has none ends whoever touches it. */
+/* The folder for a launch's files: /dev/shm if it has room for all that a launch may write, because
+ * a process that touches a page without memory is killed; otherwise /tmp. */
 static const char *roomy_folder(void)
 {
     struct statvfs shm;
@@ -225,7 +226,7 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     return make_launch(launcher, &start->place, why, size);
 }
 
-/* This program is not a lab. */
+/* Tries /bin/true instead of a lab. */
 bool sandbox_works(char *why, size_t size)
 {
     Launcher launcher = {.ranks = 1, .said = -1, .log = -1};
