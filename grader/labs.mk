@@ -1,8 +1,10 @@
-# The labs, for make: a line each. All that the grader knows of one stands in grader/labs/labNN.c.
+# The labs, for make, one line each. grader/labs/labNN.c holds everything else that the grader knows
+# about a lab.
 #
-# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand in,functions that it
-# defines) labs/FOLDER/FILE is what the student edits, solutions/FOLDER/FILE the reference. A start file stands in for
-# what the lab would call of a later lab: the groups of labs 8 and 10, the feed-forward layer that lab 7 replaces.
+# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand
+# in,functions that it defines). The student edits labs/FOLDER/FILE; solutions/FOLDER/FILE is the
+# reference. Start files stand in for functions of other labs that must be linked: those of labs 8
+# and 10 for the groups, that of lab 5 for the feed-forward layer that lab 7 replaces.
 define lab_record
 LABS += $1
 LAB_$1_FOLDER = $(patsubst %/,%,$(dir $2))
@@ -38,15 +40,15 @@ $(call add_lab,11,11-data-parallel/data-parallel.c,9 3 4 6 7 8 10,,\
 PART_OF_COURSE := 2
 $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
     stage_blocks forward_step backward_step pipeline_step)
-# Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will
-# do for the other checks, a pair LAB:START each.
+# Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start
+# files of START are linked for the other checks.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
-# The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
-# layer of common/model/serial, or else the lab's start file.
+# The labs whose functions make train calls. Until the student reaches such a lab, a layer of
+# common/model/serial takes its place or, if there is none, the lab's start file.
 TRAINED = 3 4 7 8 10 11
 SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
 FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
-# After these labs the parts fit together, and make train STACK=mine can use them.
+# The labs after which make train STACK=mine can train: the layers fit together.
 STAGES = 5 7 9 11
