@@ -24,7 +24,7 @@ def sheets(page):
 
 
 def wrong_ranks(page, kinds=None):
-    """Those whose blocks have wrong elements."""
+    """The ranks whose blocks have wrong elements."""
     found = set()
     for sheet in sheets(page):
         if kinds and sheet["title"] != kinds:
@@ -46,7 +46,7 @@ def is_right(page, path):
 
 
 def is_cut(page, path):
-    """Over as many ranks as there are, some matrix by rows and some by columns."""
+    """Is some matrix split by rows over all ranks, and some by columns?"""
     titles = {sheet["title"] for sheet in sheets(page) if len(sheet["blocks"]) == page.data["ranks"]}
     return {"split by rows", "split by columns"} <= titles, str(titles)
 
@@ -93,7 +93,7 @@ def opens_what_is_wrong(page, path):
 
 
 def explains_colours(page, path, *words):
-    """Of the ranks, the legend names those in whose colours something is drawn."""
+    """Does the legend name exactly those ranks in whose colours something is drawn?"""
     found = re.search(r'<ul[^>]*id="ranks"[^>]*>(.*?)</ul>', pages.drawn(path), re.S)
     told = re.findall(r"</canvas>([^<]*)</li>", found.group(1)) if found else []
     return told == list(words), str(told)

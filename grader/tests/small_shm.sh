@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where /dev/shm is as small as in a container, labs are graded and models are trained all the same.
+# Labs can be graded and models trained even if /dev/shm is as small as in a container.
 # shellcheck disable=SC2317,SC2329 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

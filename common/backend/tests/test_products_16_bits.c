@@ -208,7 +208,7 @@ static int threads_of_this_process(void)
     return count;
 }
 
-/* In a process that had no other threads before. */
+/* Runs in a process that never had other threads. */
 START_TEST(a_rank_of_one_thread_stays_one)
 {
     const int before = threads_of_this_process();
