@@ -55,10 +55,9 @@ typedef struct Runs {
 bool stamp_fits(const char *runner, Problem *problem);
 
 /** Launches `runner` and runs the cases. After a crash or a hang, launches it again for the other
- *  cases; after an endless loop, which takes seconds to detect, runs no more. No rank runs after
+ *  cases; after an endless loop, which takes seconds to detect, runs no more. Between two MPI
+ *  calls, a rank may compute for `cpu_limit` seconds; 0: derived from the case. No rank runs after
  *  `until`, on clock_now().
- *  @param cpu_limit the seconds that a rank may compute between two MPI calls; 0: derived from the
- *  case
  *  @return NULL with `problem` if nothing can be launched; otherwise a record that the caller frees
  *  with runs_free() */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
