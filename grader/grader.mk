@@ -143,7 +143,8 @@ OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners as-handed-out
 runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
-# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the runner does.
+# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the
+# runner does.
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
 as-handed-out:

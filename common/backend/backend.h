@@ -37,7 +37,8 @@ const char *backend_device(void);
 
 /** Checks once, before the first kernel, whether the machine and the environment let the kernels
  *  run at full speed.
- *  @return true if so; false with `problem` (a warning: e.g. OPENBLAS_CORETYPE forces slow kernels) */
+ *  @return true if so; false with `problem` (a warning, for example that OPENBLAS_CORETYPE forces
+ *  slow kernels) */
 bool backend_check(Problem *problem);
 
 /** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run

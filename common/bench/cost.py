@@ -132,7 +132,8 @@ def step(cluster, model, tp, dp):
     passes = 4 if model.recompute else 3
     crowd = max(1.0, tp * dp / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
-    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written per token.
+    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers
+    # read or written per token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
     optimiser = 2 * cluster.state * model.parameters(tp) / cluster.optimiser  # reads everything, writes all but the gradient
@@ -150,7 +151,8 @@ def step(cluster, model, tp, dp):
 
 
 def memory(cluster, model, tp, dp):
-    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last block's work space."""
+    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last
+    block's work space."""
     return cluster.state * model.parameters(tp) + cluster.width * (model.activations(tp, dp) + model.working(tp, dp))
 
 

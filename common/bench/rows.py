@@ -117,7 +117,8 @@ def load(path):
 
 
 def compare(path, machine, rows):
-    """Compares with an earlier run. Two figures differ if their ranges do not overlap; otherwise the difference is noise."""
+    """Compares with an earlier run. Two figures differ if their ranges do not overlap; otherwise
+    the difference is noise."""
     other, before = load(path)
     lines = []
     for row in rows:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if necessary)
+# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if
+# necessary)
 #
 # Each package is a name or name/alternative/...: the first that apt knows is installed. Fetches
 # package lists only if a required package is unknown or there are no lists. Optional packages never

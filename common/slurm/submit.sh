@@ -98,7 +98,8 @@ train() {
     PROGRAM=$program
     choose_layout "$tasks"
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
-    # A copy, so that the job runs what was built when it was submitted, even if sources change while it waits.
+    # A copy, so that the job runs what was built when it was submitted, even if sources change
+    # while it waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
     cp -- "$program" "$PROGRAM.$$"
     mv -f -- "$PROGRAM.$$" "$PROGRAM"

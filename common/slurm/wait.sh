@@ -20,7 +20,8 @@ leave_status() {
     status_line=''
 }
 
-# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the job.
+# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the
+# job.
 ask_slurm() {
     local answer
     if answer=$(scontrol show job --oneliner "$job" 2>&1); then

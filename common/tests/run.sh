@@ -251,7 +251,8 @@ report() {
     fi
 }
 
-# Tests that need a tenth to a third of a core: they run one after another, beside the two that need a whole one.
+# Tests that need a tenth to a third of a core: they run one after another, beside the two that need
+# a whole one.
 mostly_wait=(
     common/train/tests/slow_slurm_{train,grade,refused,doctor}.py common/train/tests/slow_emulated_gpu_lacks.py
     grader/tests/slow_gradebook.sh

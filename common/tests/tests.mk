@@ -15,7 +15,8 @@ DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 # Open MPI unloads its plugins at the end; LeakSanitizer then cannot attribute their memory.
 TEST_MAIN = common/tests/check_main.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
-# The two archives need each other: the model calls the layers of labs, and these call the functions of balise.h.
+# The two archives need each other: the model calls the layers of labs, and these call the functions
+# of balise.h.
 link_test = $(CC) $(LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
 $(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
 

@@ -29,7 +29,8 @@ export OMP_WAIT_POLICY=passive
 # For nonblocking sums, Open MPI's default algorithm takes two to four times as long as a blocking
 # sum; this one takes as long as a blocking sum.
 bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for nodes.
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for
+# nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
 # Each run has its own session folder: mpirun removes the shared default when it is empty, and a run
@@ -65,7 +66,8 @@ exec 3>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last `wait`.
+# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last
+# `wait`.
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done

@@ -53,7 +53,8 @@ def in_language(file):
 
 
 def wrapped(text, indent):
-    """Wraps text to the terminal's width, at most 100 columns, with a hanging indent. The text has no colours."""
+    """Wraps text to the terminal's width, at most 100 columns, with a hanging indent. The text has
+    no colours."""
     columns = max(40, min(100, shutil.get_terminal_size((100, 24)).columns))
     return textwrap.wrap(text, columns - indent, break_long_words=False, break_on_hyphens=False) or [""]
 

@@ -45,7 +45,8 @@ static __attribute__((unused)) long ask(long n, long a, long b, long c, long d, 
 #define ASK_(n, a, b, c, d, e, f, ...) ask(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 '
 
-# build CODE [BEFORE]: lab 1 with CODE before the sum of g, and BEFORE above all functions, as $tree/01-attack.
+# build CODE [BEFORE]: lab 1 with CODE before the sum of g, and BEFORE above all functions, as
+# $tree/01-attack.
 build() {
     mkdir -p student
     rm -f 01-attack*

@@ -1,6 +1,6 @@
-"""formats.py FOLDER: reads what formats.sh has written with other people's parsers and schemas, which
-come from PyPI, into their own environment below the build folder. The XML schema for JUnit is the
-one with which pytest tests itself.
+"""formats.py FOLDER: reads the output of formats.sh with other people's parsers and schemas. These
+come from PyPI, into an environment below the build folder. The XML schema for JUnit is the one with
+which pytest tests itself.
 
 In all.*: lab 1 is right, 2 wrong, 3 crashes, 5 is begun but nothing is split, 6 does not build
 (with text that is difficult for all formats), 8 hangs, the others were not started. full.*: lab 1

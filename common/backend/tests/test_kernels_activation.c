@@ -1,4 +1,5 @@
-/* GELU and dropout: against their definitions, and dropout's mask against the words of DropoutMask. */
+/* GELU and dropout against their definitions, and dropout's mask against the documentation of
+ * DropoutMask. */
 #include "backend/tests/comparison.h"
 
 static void call_gelu_forward(const Comparison *c, bool reference)

@@ -49,7 +49,7 @@ static AttentionShape shape_of(int i)
     return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
 }
 
-/* Every key shown, the last third hidden as padding is, every other one hidden, all but one hidden. */
+/* Shows every key; or hides the last third, like padding; every other one; or all except one. */
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {
     for (int64_t i = 0; i < shape->batch * shape->positions; i++) {

@@ -4,7 +4,8 @@
 
 #include "backend/tests/products.h"
 
-/* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too small for bf16. */
+/* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too
+ * small for bf16. */
 static const int64_t PRODUCTS[][3] = {
     {1, 725, 725},  {3, 420, 419},  {17, 177, 175}, {33, 127, 126}, {4000, 17, 8},
     {10000, 3, 18}, {16000, 1, 33}, {513, 33, 31},  {127, 1380, 3}, {600, 900, 1},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and on
-all of Unicode.
+"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and
+on all of Unicode.
 
 Hugging Face's package comes from PyPI, into its own environment below the build folder.
 """

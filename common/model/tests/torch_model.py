@@ -71,7 +71,8 @@ class Bert(nn.Module):
         return self.down(nn.functional.gelu(self.up(x[:, 0])))
 
     def named(self, of=lambda parameter: parameter):
-        """Each parameter (or its gradient) under the kit's name; PyTorch keeps query, key and value in one matrix."""
+        """Each parameter (or its gradient) under the kit's name; PyTorch keeps query, key and value
+        in one matrix."""
         result = {"embedding.weight": of(self.embedding.weight)}
         if self.positions is not None:
             result["positions.weight"] = of(self.positions.weight)

@@ -64,7 +64,8 @@ draw_rooms() {
         "$(head -1 "$work/rooms.err")"
 }
 
-# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in $work/NAME.warnings.
+# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in
+# $work/NAME.warnings.
 run_doxygen() {
     local name=$1
     shift

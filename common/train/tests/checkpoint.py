@@ -23,7 +23,8 @@ def in_pieces(folder, metrics, layouts, *options):
 
 
 def same_layout(folder):
-    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one, and by Ctrl-C."""
+    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one,
+    and by Ctrl-C."""
     run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
     alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
     one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)

@@ -175,7 +175,8 @@ def older_kit(good):
 
 
 def divergence(folder):
-    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it notices."""
+    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it
+    notices."""
     for sentence, options, words in [
             ("in the loss", ["--every", 100], ["the loss after step"]), ("in the weights, before they are saved", ["--every", 1], ["no longer finite", "still has the checkpoint of step"])]:
         place = f"{folder}/diverged"
