@@ -36,14 +36,14 @@ typedef struct Unit {
 /** What one student handed in. */
 typedef struct Submission {
     char *entry;                  /**< its name in the folder */
-    char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
+    char student[4 * NAME_BYTES]; /**< the name in its manifest, or else one derived from `entry` */
     char created[32];             /**< when it was packed, according to its manifest; or empty */
     char remark[REMARK_SIZE];     /**< for the table: sentences, or empty */
     char predictions[PREDICTIONS_SIZE]; /**< those of its manifest */
     int unit[MOST_LABS];                /**< -1: the lab was not handed in */
     bool refused;                       /**< nothing in it could be read */
     int pending;                        /**< units that have not ended */
-    int points, of;                     /**< earned, and what there was to earn */
+    int points, of;                     /**< points earned, and the most that can be earned */
 } Submission;
 
 /** One run of make gradebook. */

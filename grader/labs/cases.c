@@ -53,7 +53,7 @@ static bool has_heads(const Lab *lab)
     return lab->sizes & SIZE_A;
 }
 
-/* A width that is not split, of a tensor whose size no number of ranks divides. */
+/* A width that is not split, such that the tensor's size is not divisible by the ranks. */
 static int any_width(Draw *d, const Case *c, int world)
 {
     int width = draw(d, 17, 40);

@@ -172,7 +172,7 @@ def check_formulas(pages):
     check("formulas are pictures", written and shown and not empty and not raw, f"{written} written, {len(shown)} shown; empty: {empty}; raw: {raw}")
 
 
-# ---- what is said of what is wrong -------------------------------------------------------------------------------------------
+# ---- the messages about defects ----------------------------------------------------------------------------------------------
 
 
 def copy_of_kit(folder):

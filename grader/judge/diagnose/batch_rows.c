@@ -38,7 +38,7 @@ static const char *reads_everything(const Trial *t, const Deal *deal, const Entr
     return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
 }
 
-/* Is what a rank returned and wrote valid, whichever the rows? */
+/* Are the length and the entries that a rank returned valid, whatever its rows? */
 static const char *wrong_record(const Deal *deal, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);

@@ -51,7 +51,7 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     brought_by_one, last_ones_wrong, not_on_tape, shared_by_layers, step_of_wrong_gradient,
     after_wrong_gradients, blocks_are_misplaced, received_is_wrong, gradient_received_is_wrong;
 
-/** Is another bucket of this round correct on this rank? */
+/** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
 
 /** A typical mistake; the judge computes the numbers that it gives. */
