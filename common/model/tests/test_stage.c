@@ -1,5 +1,4 @@
-/* Stages of a pipeline, one after the other on one rank: what they compute together, and what is
- * rejected. */
+/* Stages of a pipeline, one after the other on one rank: what a line of them gives, and what is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@ enum { LAYERS = 5, STAGES = 3, B = 4, S = 5, MICROS = 2 };
 static const BertConfig SMALL = {
     .vocabulary = 30, .hidden = 8, .layers = LAYERS, .heads = 2, .classes = 2, .dropout = 0.1};
 
-static Range wrong_blocks; /* if begin < end: what the test's stage_blocks() returns */
+static Range wrong_blocks; /* begin < end: what the slot returns instead */
 
 Range stage_blocks(int blocks, const Mesh *of)
 {
@@ -22,7 +21,7 @@ Range stage_blocks(int blocks, const Mesh *of)
                                            blocks * (of->pp_rank + 1) / of->pp_degree};
 }
 
-/* Fills micro-batch `micro` with rows first to first + count - 1 of a batch of B. */
+/* Rows first to first + count - 1 of a batch of B. */
 static void fill(Stage *stage, int micro, int first, int count)
 {
     static int64_t samples[B] = {3, 1, 4, 2};
@@ -60,8 +59,7 @@ static void backward(Stage *const line[], int stages, int micro)
         dy = stage_run_backward(line[i], micro, dy ? handed_over(line[i], micro, dy, false) : NULL);
 }
 
-/* Computes the loss of a batch in `micros` micro-batches, all forward, then all backward; and the
- * gradients of all parameters. */
+/* The loss of a batch in `micros` parts, all forward and then all backward, and the gradients of all parameters. */
 static double step_of(int stages, int micros, real *gradients)
 {
     Mesh place[STAGES];

@@ -19,8 +19,8 @@ from torch import nn
 
 torch.set_num_threads(1)
 
-# vocabulary, hidden, layers, heads, classes, positions, B, S. In double precision,
-# 1/sqrt(hidden/heads) must be exact in single precision, because labs pass it as a float.
+# vocabulary, hidden, layers, heads, classes, positions, B, S. Double precision can be had where 1/sqrt(hidden/heads), which a
+# lab passes on in single precision, is exact there.
 CASES = [("double", (37, 12, 2, 3, 2, 0, 3, 7)), ("float", (37, 12, 2, 3, 2, 0, 3, 7)),
          ("double", (29, 20, 3, 5, 3, 9, 2, 9)), ("float", (29, 15, 3, 5, 3, 9, 2, 9)),
          ("double", (23, 4, 1, 1, 4, 1, 1, 1)), ("float", (211, 132, 1, 11, 2, 0, 5, 33))]
@@ -71,8 +71,7 @@ class Bert(nn.Module):
         return self.down(nn.functional.gelu(self.up(x[:, 0])))
 
     def named(self, of=lambda parameter: parameter):
-        """Each parameter (or its gradient) under the kit's name; PyTorch keeps query, key and value
-        in one matrix."""
+        """Each parameter (or its gradient) under the kit's name; PyTorch keeps query, key and value in one matrix."""
         result = {"embedding.weight": of(self.embedding.weight)}
         if self.positions is not None:
             result["positions.weight"] = of(self.positions.weight)
@@ -95,8 +94,7 @@ def copied(tensors):
 
 
 def train(case, weights, batch, dtype):
-    """PyTorch's results: {"result": ..., "gradients": ..., "sgd": ..., "adamw": ...}, each by
-    name."""
+    """What PyTorch makes of it: {"result": ..., "gradients": ..., "sgd": ..., "adamw": ...}, each by name."""
     model = Bert(*case)
 
     def load():
@@ -132,7 +130,7 @@ def moved(weights, run):
 
 
 def operations(inputs, dtype):
-    """The operations that the model does not use in this form, and their gradients."""
+    """The operations that the model does not use as they are, and their gradients."""
     functions = {"linear": (nn.functional.linear, 3), "gelu": (nn.functional.gelu, 1),
                  "norm": (lambda x, w, b: nn.functional.layer_norm(x, w.shape, w, b, 1e-5), 3)}
     found = {}
@@ -146,10 +144,7 @@ def operations(inputs, dtype):
 
 
 def compare(sentence, got, expected, single):
-    """Compares the program's numbers with PyTorch's.
-
-    @param single the results of PyTorch's runs in single precision; empty if the program computed
-    in double precision"""
+    """single: what runs of PyTorch in single precision give; none when the program computed in double."""
     wrong = [] if got.keys() == expected.keys() else [f"names: {sorted(got)} instead of {sorted(expected)}"]
     for name in expected.keys() & got.keys():
         largest = expected[name].abs().max().item()
