@@ -10,7 +10,9 @@ CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
-NTASKS ?= 1
+# The product of the degrees, unless it is given.
+DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
+NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 SITE ?= site.mk
 # The kit's version, recorded in each hand-in.
 VERSION = 1.0
@@ -185,9 +187,9 @@ TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
 
-TRAIN_SETTINGS = tp=TP epochs=EPOCHS samples=SAMPLES model=MODEL layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
-    batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP decay=DECAY clip=CLIP \
-    accumulate=ACCUMULATE check=CHECK map=MAP profile=PROFILE seed=SEED dropout=DROPOUT mem=MEM amp=AMP \
+TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO epochs=EPOCHS samples=SAMPLES model=MODEL layers=LAYERS \
+    hidden-dim=HIDDEN_DIM heads=HEADS batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR \
+    warmup=WARMUP decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED dropout=DROPOUT mem=MEM amp=AMP \
     optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS threads=THREADS save=SAVE every=EVERY \
     resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
 setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))

@@ -44,11 +44,12 @@ $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
 # files of START are linked for the other checks.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
-# The labs whose functions make train calls. Until the student reaches such a lab, a layer of
-# common/model/serial takes its place or, if there is none, the lab's start file.
-TRAINED = 3 4 7 8 10 11
+# The labs whose functions make train calls. Until the student reaches such a lab, and where a start
+# file stands in for one, a layer of common/model/serial takes its place or, if there is none, the
+# lab's start file.
+TRAINED = 3 4 7 8 10 11 12
 SERIAL_LAYERS = 3:serial_embedding 4:serial_attention
 FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
 # The labs after which make train STACK=mine can train: the layers fit together.
-STAGES = 5 7 9 11
+STAGES = 5 7 9 11 12

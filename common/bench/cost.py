@@ -3,7 +3,9 @@ communication.
 
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
 from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
-step of one rank; numbers are `Cluster.width` bytes wide.
+step of one rank, in a pipeline of a rank of the slowest stage; numbers are `Cluster.width` bytes
+wide. A pipeline runs one forward and one backward pass per micro-batch, in the order 1F1B
+(Narayanan et al. 2021, section 2.2).
 """
 import math
 from dataclasses import dataclass, field
@@ -29,17 +31,24 @@ class Model:
     def sizes(self):
         return self.layers, self.hidden, self.heads, self.seq, self.batch
 
-    def parameters(self, tp):
-        """Parameters held by a rank: all are split except the layer norms."""
-        return (self.vocabulary * self.hidden + self.layers * 12 * self.hidden ** 2 + self.hidden * (self.hidden + 2)) / tp \
-            + self.layers * 4 * self.hidden
+    def blocks(self, pp):
+        """Of the largest stage."""
+        return math.ceil(self.layers / pp)
 
-    def reduced(self, tp):
+    def parameters(self, tp, pp=1):
+        """Parameters held by a rank of the largest stage: all are split except the layer norms."""
+        table, head = self.vocabulary * self.hidden, self.hidden * (self.hidden + 2)
+        block = 12 * self.hidden ** 2 / tp + 4 * self.hidden
+        if pp == 1:
+            return (table + head) / tp + self.layers * block
+        return max(table / tp + self.layers // pp * block, head / tp + self.blocks(pp) * block)  # the first and the last stage
+
+    def reduced(self, tp, pp=1):
         """The parameters whose gradients the replicas sum. Of the table, only the rows that some
         replica has used, if these are less than half."""
         used = min(self.batch * self.seq, self.vocabulary)
         left_out = self.vocabulary - used if self.classifies and self.leaves_out and 2 * used < self.vocabulary else 0
-        return self.parameters(tp) - left_out * self.hidden / tp
+        return self.parameters(tp, pp) - left_out * self.hidden / tp
 
     def products(self, passes):
         """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
@@ -57,15 +66,15 @@ class Model:
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
-    def activations(self, tp, dp):
+    def activations(self, tp, dp, pp=1):
         """Numbers kept for the backward pass. Each block keeps its two residual sums, whole. Split
         over tp, it keeps q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
         recomputed."""
         tokens = self.batch / dp * self.seq
         if self.recompute:
-            return tokens * self.hidden * self.layers
-        return tokens * self.layers * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
+            return tokens * self.hidden * self.blocks(pp)
+        return tokens * self.blocks(pp) * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
@@ -117,6 +126,10 @@ def all_gather(link, ranks, size):
     return (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
 
 
+def message(link, size):
+    return link.latency + size / link.bandwidth
+
+
 def over_replicas(cluster, tp, dp, size):
     """An all-reduce over the replicas: first within a node, then among nodes. All groups of a node
     share its uplink."""
@@ -126,34 +139,42 @@ def over_replicas(cluster, tp, dp, size):
     return all_reduce(cluster.near, inside, size) + all_reduce(share, outside, size)
 
 
-def step(cluster, model, tp, dp):
+def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
-    tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.layers
+    tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.blocks(pp)
     passes = 4 if model.recompute else 3
-    crowd = max(1.0, tp * dp / cluster.cores)
-    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
+    slots = (micro + pp - 1) / micro  # of the pipeline, for each that a stage works in
+    crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
+    share = layers / model.layers
+    gemm, attention = (share * work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
     # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers
     # read or written per token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
-    optimiser = 2 * cluster.state * model.parameters(tp) / cluster.optimiser  # reads everything, writes all but the gradient
+    optimiser = 2 * cluster.state * model.parameters(tp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * hidden * cluster.width
     sums = 6 if model.recompute else 4
     # The kit gathers the result of its embedding. A language model splits its embedding and its
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
-    over_tp = layers * sums * all_reduce(link, tp, block) + ends
+    over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
+    # Stages are outermost: where two of them are in one node, so are their messages. Else all ranks of a node share its uplink.
+    border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
+    over_pp = 2 * (micro + pp - 2) * message(border, block / micro) if pp > 1 else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
-    reduction = over_replicas(cluster, tp, dp, model.reduced(tp) * cluster.width)
+    reduction = over_replicas(cluster, tp, dp, model.reduced(tp, pp) * cluster.width)
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
-            "over tp": over_tp * crowd, "over dp": max(reduction - cluster.hides * backward, reduction / max(layers, 1)) * crowd}
+            "over tp": over_tp * crowd, "over dp": max(reduction - cluster.hides * backward, reduction / max(layers, 1)) * crowd,
+            "over pp": over_pp * crowd, "bubble": (slots - 1) * (gemm + attention + stream + over_tp) * crowd}
 
 
-def memory(cluster, model, tp, dp):
+def memory(cluster, model, tp, dp, pp=1, micro=1):
     """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last
-    block's work space."""
-    return cluster.state * model.parameters(tp) + cluster.width * (model.activations(tp, dp) + model.working(tp, dp))
+    block's work space. The first stage holds the activations of as many micro-batches as there are
+    stages."""
+    alive = min(micro, pp) / micro
+    return cluster.state * model.parameters(tp, pp) + cluster.width * (alive * model.activations(tp, dp, pp) + model.working(tp, dp) / micro)
 
 
 def rate(cluster, model, tp, dp):
@@ -162,6 +183,7 @@ def rate(cluster, model, tp, dp):
 
 
 def layouts(ranks, model):
-    """The (tp, dp) of these ranks, such that tp divides the heads and dp divides the batch."""
-    return [(tp, ranks // tp) for tp in range(1, ranks + 1)
-            if ranks % tp == 0 and model.heads % tp == 0 and model.batch % (ranks // tp) == 0]
+    """The (tp, dp, pp) of these ranks, such that tp divides the heads, dp divides the batch, and
+    each of the pp stages has a block."""
+    return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, ranks // pp + 1)
+            if ranks % (tp * pp) == 0 and model.heads % tp == 0 and model.batch % (ranks // (tp * pp)) == 0]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
-    model.py BUILD     with NTASKS TP MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the environment
+    model.py BUILD     with NTASKS TP PP MICRO MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the
+                       environment
 
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
 compares predictions and measurements for 1, 2 and 4 ranks, then predicts NTASKS ranks of this
@@ -22,6 +23,7 @@ import gpu
 import steps
 from rows import fail, number, table, whole_number
 
+SHOWN = 16  # layouts, the fastest first
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 
@@ -55,15 +57,26 @@ def program(build, name):
     return f"{build}/{name}-{steps.backend()}" if on_gpu() else f"{build}/{name}"
 
 
-def run(build, work, model, tp=1, dp=1):
+def micro_batches(model, dp, pp):
+    """MICRO, if set. Else, the largest number that divides a replica's rows: up to four per stage
+    in a pipeline, 1 without one."""
+    rows, asked = model.batch // dp, whole_number("MICRO", 1) if os.environ.get("MICRO") else 0
+    return asked or max(m for m in range(1, 4 * pp + 1 if pp > 1 else 2) if rows % m == 0)
+
+
+def named(tp, dp, pp, micro):
+    return f"tp={tp} dp={dp}" + (f" pp={pp}" if pp > 1 else "") + (f" micro={micro}" if micro > 1 else "")
+
+
+def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     """Measures as steps.measured() does. On a GPU, takes the profile from a second run, because
     profiling makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
-    more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic())
+    more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic(), "--pp", pp, "--micro", micro)
 
     def once(*profile, **environment):
-        return steps.measured(steps.train(build, work, tp * dp, tp, 1, sizes, *more, *profile,
+        return steps.measured(steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
                                           program=program(build, "train"), environment=environment))
 
     if not on_gpu():
@@ -104,12 +117,13 @@ def here(machine, ranks):
 
 def validate(build, work, model, machine):
     lines = []
-    for tp, dp in [(1, 1), (2, 1), (1, 2), (4, 1), (2, 2), (1, 4)]:
-        if (tp, dp) not in cost.layouts(tp * dp, model):
+    for tp, dp, pp in [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (4, 1, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2)]:
+        if (tp, dp, pp) not in cost.layouts(tp * dp * pp, model):
             continue
-        measured = statistics.median(steps.times([run(build, f"{work}/0", model, tp, dp)]))
-        predicted = 1e3 * sum(cost.step(here(machine, tp * dp), model, tp, dp).values())
-        lines.append([f"tp={tp} dp={dp}", tp * dp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
+        layout = tp, dp, pp, micro_batches(model, dp, pp)
+        measured = statistics.median(steps.times([run(build, f"{work}/0", model, *layout)]))
+        predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
+        lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
     table("prediction against measurement, ms a step", ["", "ranks", "predicted", "measured", "error"], lines)
 
 
@@ -126,21 +140,25 @@ def show_machine(machine):
            ["all-reduce: bandwidth, GB/s", *(number(c.near.bandwidth / 1e9) for c in machine.values())]])
 
 
-def show_layouts(model, ranks, cluster_for, only_tp):
-    found = [(tp, dp) for tp, dp in cost.layouts(ranks, model) if only_tp in (0, tp)]
+def show_layouts(model, ranks, cluster_for):
+    only = [whole_number(name, 1) if os.environ.get(name) else 0 for name in ("TP", "PP")]
+    found = [(tp, dp, pp, micro_batches(model, dp, pp)) for tp, dp, pp in cost.layouts(ranks, model) if only[0] in (0, tp) and only[1] in (0, pp)]
+    found = [layout for layout in found if model.batch // layout[1] % layout[3] == 0]
     if not found:
-        fail(f"no layout of {ranks} ranks fits: TP={only_tp or 'any'}, {model.heads} heads, BATCH_SIZE={model.batch}",
-             "TP divides NTASKS and HEADS, and BATCH_SIZE is a multiple of NTASKS/TP")
+        fail(f"no layout of {ranks} ranks fits: TP={only[0] or 'any'}, PP={only[1] or 'any'}, {model.heads} heads, {model.layers} layers, BATCH_SIZE={model.batch}",
+             "TP times PP divides NTASKS, TP divides HEADS, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE")
     lines = []
-    for tp, dp in found:
+    for layout in found:
         cluster = cluster_for(ranks)
-        parts, held = cost.step(cluster, model, tp, dp), cost.memory(cluster, model, tp, dp)
+        parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
         whole = sum(parts.values())
         lines.append((held > cluster.memory, whole, [
-            f"tp={tp} dp={dp}", number(1e3 * whole), number(model.batch * model.seq / whole), *(number(1e3 * part) for part in parts.values()),
+            named(*layout), number(1e3 * whole), number(model.batch * model.seq / whole), *(number(1e3 * part) for part in parts.values()),
             number(held / 1e6) + (" too much" if held > cluster.memory else "")]))
     best = min(lines)
-    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", *parts, "MB a rank"], [line for _, _, line in sorted(lines)])
+    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", *parts, "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
+    if len(lines) > SHOWN:
+        print(f"  {len(lines) - SHOWN} slower ones are not shown: TP= and PP= select")
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
 
 
@@ -152,7 +170,7 @@ def with_compute_of_here(build, work, model, cluster):
     return dataclasses.replace(cluster, **found)
 
 
-def of_cluster(build, work, model, ranks, only_tp):
+def of_cluster(build, work, model, ranks):
     described, cluster = clusters.read(os.environ.get("CLUSTER") or "dgx-2h")
     if on_gpu():
         cluster = with_compute_of_here(build, work, model, cluster)
@@ -160,25 +178,25 @@ def of_cluster(build, work, model, ranks, only_tp):
     if os.environ.get("WEAK"):
         clusters.show_weak_scaling(described, cluster)
     else:
-        show_layouts(model, ranks, lambda _: cluster, only_tp)
+        show_layouts(model, ranks, lambda _: cluster)
 
 
 def main():
     build, model, ranks = sys.argv[1], asked_for(), whole_number("NTASKS", 4)
-    only_tp, work = whole_number("TP", 1) if os.environ.get("TP") else 0, f"{sys.argv[1]}/bench-data"
+    work = f"{sys.argv[1]}/bench-data"
     arithmetic()
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
     print(f"model     {model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}, "
           f"{model.parameters(1) / 1e6:.1f} M parameters")
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
-        of_cluster(build, work, model, ranks, only_tp)
+        of_cluster(build, work, model, ranks)
         return
     steps.prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)
-    show_layouts(model, ranks, lambda n: here(machine, n), only_tp)
+    show_layouts(model, ranks, lambda n: here(machine, n))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ AMPS = ("off", "bf16")
 BACKENDS = ("cpu", "cuda", "emulated")
 LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
           "btl_vader_single_copy_mechanism", "none"]
-ALL_LABS = ("solutions", 11)
+ALL_LABS = ("solutions", 12)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
@@ -37,9 +37,9 @@ WAITED = "waiting for other ranks"
 
 def kind_of(what):
     """The category of a line of a profile."""
-    if what == WAITED:
+    if what in (WAITED, "receive from another stage"):
         return "waiting"
-    return "communication" if what in SENT else KINDS.get(what, "element-wise")
+    return "communication" if what in (*SENT, "send to another stage") else KINDS.get(what, "element-wise")
 
 
 def backend():

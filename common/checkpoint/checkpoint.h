@@ -6,7 +6,9 @@
  *                                                (CheckpointIndex)
  *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's
  *                                                m/NAME and v/NAME; only in rank 0's file, also the
- *                                                tensors that are whole on every rank
+ *                                                tensors that are whole on every rank. With stages,
+ *                                                the first number is stage·tp + tp rank, the second
+ *                                                pp·tp
  *         /.step-000130.partial/                 being written, or left by a run that was killed
  *         /.lock                                 held by the run that saves here
  */
@@ -128,6 +130,7 @@ typedef struct SavedParameter {
     char *name;          /**< "blocks.0.feed_forward.up.weight" */
     Shape shape;         /**< the full shape */
     Placement placement; /**< whole() or shard(dim) */
+    int stage;           /**< whose ranks wrote it */
 } SavedParameter;
 
 enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator */
@@ -135,7 +138,7 @@ enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator
 /** The contents of index.json: a whole checkpoint except its tensors' numbers. */
 typedef struct CheckpointIndex {
     int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
-    int tp;       /**< the number of parts that shards are split into */
+    int tp, pp;   /**< the number of parts that shards are split into; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
@@ -209,7 +212,7 @@ void checkpoint_abandon(const char *folder, int64_t step);
 /** An open checkpoint. */
 typedef struct SavedModel {
     CheckpointIndex index; /**< the contents of index.json */
-    Safetensors **file;    /**< [index.tp] */
+    Safetensors **file;    /**< [index.pp * index.tp] */
     char *folder;          /**< that it was opened in */
 } SavedModel;
 
@@ -223,8 +226,8 @@ char *saved_name(int state, const char *parameter);
 /** The number of states per parameter in this checkpoint: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors. */
-Path shard_path(const char *folder, int rank, int tp);
+/** FOLDER/rank-0-of-2.safetensors: what tp rank `part` of a stage wrote. */
+Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
  *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it; otherwise a

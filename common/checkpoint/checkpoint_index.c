@@ -48,8 +48,9 @@ static json_t *parameters_of(const CheckpointIndex *index)
         const SavedParameter *p = &index->parameters[i];
         char placement[32];
         json_object_set_new(all, p->name,
-                            json_pack("{s:o, s:s}", "shape", shape_to_json(p->shape), "placement",
-                                      placement_text(p->placement, placement)));
+                            json_pack("{s:o, s:s, s:i}", "shape", shape_to_json(p->shape),
+                                      "placement", placement_text(p->placement, placement), "stage",
+                                      p->stage));
     }
     return all;
 }
@@ -61,13 +62,14 @@ static json_t *json_of(const CheckpointIndex *index)
                                                        "good_steps", (json_int_t)index->good_steps)
                                            : NULL;
     json_t *all = json_pack(
-        "{s:s, s:i, s:I, s:i, s:{}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, s:{s:f, s:f, s:f}, s:o*, s:o}",
+        "{s:s, s:i, s:I, s:i, s:i, s:{}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, s:{s:f, s:f, s:f}, s:o*, "
+        "s:o}",
         "format", format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
-        "model", "sampler", "data", index->data_key, "epoch", (json_int_t)(index->step / an_epoch),
-        "step_in_epoch", (json_int_t)(index->step % an_epoch), "optimizer", "kind",
-        index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch", "loss_sum",
-        index->loss_sum, "correct", index->correct, "seen", index->seen, "scaler", scaler,
-        "parameters", parameters_of(index));
+        "pp", index->pp, "model", "sampler", "data", index->data_key, "epoch",
+        (json_int_t)(index->step / an_epoch), "step_in_epoch", (json_int_t)(index->step % an_epoch),
+        "optimizer", "kind", index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
+        "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen, "scaler",
+        scaler, "parameters", parameters_of(index));
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
@@ -104,11 +106,14 @@ static bool read_placement(const json_t *entry, SavedParameter *p)
            p->placement.dim < p->shape.rank;
 }
 
-static bool read_parameter(const char *name, const json_t *entry, SavedParameter *p)
+/* A checkpoint of an older kit has no stages. */
+static bool read_parameter(const char *name, const json_t *entry, int stages, SavedParameter *p)
 {
     p->name = strdup(name);
-    return shape_from_json(json_object_get(entry, "shape"), &p->shape) > 0 && p->shape.rank > 0 &&
-           read_placement(entry, p);
+    p->stage = 0;
+    return json_unpack((json_t *)entry, "{s?i}", "stage", &p->stage) == 0 && p->stage >= 0 &&
+           p->stage < stages && shape_from_json(json_object_get(entry, "shape"), &p->shape) > 0 &&
+           p->shape.rank > 0 && read_placement(entry, p);
 }
 
 static bool read_parameters(const json_t *all, CheckpointIndex *index)
@@ -118,7 +123,7 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     index->parameters = calloc(json_object_size(parameters) + 1, sizeof *index->parameters);
     json_object_foreach(parameters, name, entry)
     {
-        if (!read_parameter(name, entry, &index->parameters[index->count++]))
+        if (!read_parameter(name, entry, index->pp, &index->parameters[index->count++]))
             return false;
     }
     return index->count > 0;
@@ -140,13 +145,15 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     const char *found, *optimizer, *data;
     int version;
     json_int_t step, optimizer_steps, good_steps = 0;
+    index->pp = 1;
     double loss_scale = 1; /* only a run in fp16 writes it */
     if (json_unpack(
-            all, "{s:s, s:i, s:I, s:i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}, s?{s:F, s:I}}",
-            "format", &found, "version", &version, "step", &step, "tp", &index->tp, "sampler",
-            "data", &data, "optimizer", "kind", &optimizer, "steps", &optimizer_steps, "epoch",
-            "loss_sum", &index->loss_sum, "correct", &index->correct, "seen", &index->seen,
-            "scaler", "scale", &loss_scale, "good_steps", &good_steps))
+            all,
+            "{s:s, s:i, s:I, s:i, s?i, s:{s:s}, s:{s:s, s:I}, s:{s:F, s:F, s:F}, s?{s:F, s:I}}",
+            "format", &found, "version", &version, "step", &step, "tp", &index->tp, "pp",
+            &index->pp, "sampler", "data", &data, "optimizer", "kind", &optimizer, "steps",
+            &optimizer_steps, "epoch", "loss_sum", &index->loss_sum, "correct", &index->correct,
+            "seen", &index->seen, "scaler", "scale", &loss_scale, "good_steps", &good_steps))
         return false;
     index->loss_scale = json_object_get(all, "scaler") ? loss_scale : 0;
     index->good_steps = good_steps;
@@ -162,8 +169,9 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
-           optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && loss_scale >= 1 &&
-           good_steps >= 0 && read_parameters(all, index);
+           optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && index->pp >= 1 &&
+           index->pp <= 1 << 10 && loss_scale >= 1 && good_steps >= 0 &&
+           read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)

@@ -71,10 +71,10 @@ static bool info(const char *folder, Problem *problem)
            fit[FIT_LAYERS], fit[FIT_HIDDEN], fit[FIT_HEADS], fit[FIT_VOCABULARY],
            fit[FIT_POSITIONS] ? _(", learned positions") : "");
     printf(_("optimizer   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
-    printf(ngettext("layout      %d tensor-parallel rank, a file each\n\n",
-                    "layout      %d tensor-parallel ranks, a file each\n\n",
-                    (unsigned long)index->tp),
-           index->tp);
+    printf(ngettext("layout      tensor parallel %d, pipeline parallel %d: %d file\n\n",
+                    "layout      tensor parallel %d, pipeline parallel %d: %d files\n\n",
+                    (unsigned long)(index->tp * index->pp)),
+           index->tp, index->pp, index->tp * index->pp);
     int width = name_width(index);
     printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
     for (int i = 0; i < index->count; i++) {

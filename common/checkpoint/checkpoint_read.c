@@ -18,10 +18,16 @@ int saved_states(const CheckpointIndex *index)
     return !strcmp(index->optimizer, "adamw") ? SAVED_STATES : 1;
 }
 
-Path shard_path(const char *folder, int rank, int tp)
+static int files_of(const CheckpointIndex *index)
+{
+    return index->pp * index->tp;
+}
+
+Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part)
 {
     char name[64];
-    snprintf(name, sizeof name, "rank-%d-of-%d.safetensors", rank, tp);
+    snprintf(name, sizeof name, "rank-%d-of-%d.safetensors", stage * index->tp + part,
+             files_of(index));
     return path_in(folder, name);
 }
 
@@ -32,13 +38,18 @@ static int holders(const CheckpointIndex *index, const SavedParameter *p)
     return p->placement.kind == SHARD ? index->tp : 1;
 }
 
-/* This rank's part of a parameter, which must begin where the previous rank's ends. NULL if it is
+static const Safetensors *file_with(const SavedModel *saved, const SavedParameter *p, int rank)
+{
+    return saved->file[p->stage * saved->index.tp + rank];
+}
+
+/* This tp rank's part of a parameter, which must begin where the previous rank's ends. NULL if it is
  * missing. */
 static const SafeTensor *part_in(const SavedModel *saved, int rank, int state,
                                  const SavedParameter *p)
 {
     char *name = saved_name(state, p->name);
-    const SafeTensor *part = safetensors_find(saved->file[rank], name);
+    const SafeTensor *part = safetensors_find(file_with(saved, p, rank), name);
     free(name);
     return part;
 }
@@ -48,7 +59,8 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
 {
     const SafeTensor *part = part_in(saved, rank, state, p);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): tp is at least 1, so open_one() has opened the file */
-    const char *path = saved->file[rank]->path, *hint = N_("take another copy of the checkpoint");
+    const char *path = file_with(saved, p, rank)->path,
+               *hint = N_("take another copy of the checkpoint");
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
         return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);
@@ -77,31 +89,31 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
-static bool open_file(SavedModel *saved, const char *folder, int rank, Problem *problem)
+static bool open_file(SavedModel *saved, const char *folder, int file, Problem *problem)
 {
-    const Path path = shard_path(folder, rank, saved->index.tp);
+    const int tp = saved->index.tp;
+    const Path path = shard_path(folder, &saved->index, file / tp, file % tp);
     char step[32];
     const char *hint =
         N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
     snprintf(step, sizeof step, "%lld", (long long)saved->index.step);
     if (access(path.text, F_OK))
-        problem_set(
-            problem, path.text, hint,
-            saved->index.tp > 1
-                ? N_("a shard is missing: the checkpoint was written by %d tensor-parallel ranks")
-                : N_("a shard is missing: the checkpoint was written by %d tensor-parallel rank"),
-            saved->index.tp);
-    else if ((saved->file[rank] = safetensors_open(path.text, problem))) {
-        const char *written = safetensors_metadata(saved->file[rank], "step");
+        problem_set(problem, path.text, hint,
+                    files_of(&saved->index) > 1
+                        ? N_("a shard is missing: the checkpoint has %d of them")
+                        : N_("a shard is missing: the checkpoint has only %d"),
+                    files_of(&saved->index));
+    else if ((saved->file[file] = safetensors_open(path.text, problem))) {
+        const char *written = safetensors_metadata(saved->file[file], "step");
         if (!written || strcmp(written, step)) {
             problem_set(problem, path.text, hint,
                         "this shard is of step %.32s, its checkpoint of step %s",
                         written ? written : "?", step);
-            safetensors_close(saved->file[rank]);
-            saved->file[rank] = NULL;
+            safetensors_close(saved->file[file]);
+            saved->file[file] = NULL;
         }
     }
-    return saved->file[rank] != NULL;
+    return saved->file[file] != NULL;
 }
 
 static SavedModel *open_one(const char *folder, Problem *problem)
@@ -113,9 +125,9 @@ static SavedModel *open_one(const char *folder, Problem *problem)
         return NULL;
     }
     saved->folder = strdup(folder);
-    saved->file = calloc((size_t)saved->index.tp, sizeof(Safetensors *));
-    for (int rank = 0; good && rank < saved->index.tp; rank++)
-        good = open_file(saved, folder, rank, problem);
+    saved->file = calloc((size_t)files_of(&saved->index), sizeof(Safetensors *));
+    for (int file = 0; good && file < files_of(&saved->index); file++)
+        good = open_file(saved, folder, file, problem);
     for (int i = 0; good && i < saved->index.count; i++)
         for (int state = 0; good && state < saved_states(&saved->index); state++)
             good = check_parts(saved, state, &saved->index.parameters[i], folder, problem);
@@ -128,8 +140,8 @@ static SavedModel *open_one(const char *folder, Problem *problem)
 static bool numbers_are_intact(const SavedModel *saved, Problem *problem)
 {
     bool good = true;
-    for (int rank = 0; good && rank < saved->index.tp; rank++) {
-        const Safetensors *file = saved->file[rank];
+    for (int n = 0; good && n < files_of(&saved->index); n++) {
+        const Safetensors *file = saved->file[n];
         for (int i = 0; good && i < file->count; i++) {
             real *numbers = malloc((size_t)shape_count(file->tensors[i].shape) * sizeof(real));
             good = safetensors_read(file, &file->tensors[i], numbers, problem);
@@ -173,9 +185,9 @@ SavedModel *saved_model_open(const char *folder, Problem *problem)
 
 void saved_model_close(SavedModel *saved)
 {
-    for (int rank = 0; rank < saved->index.tp; rank++)
-        if (saved->file[rank])
-            safetensors_close(saved->file[rank]);
+    for (int file = 0; file < files_of(&saved->index); file++)
+        if (saved->file[file])
+            safetensors_close(saved->file[file]);
     free(saved->file);
     free(saved->folder);
     checkpoint_index_clear(&saved->index);
@@ -193,8 +205,8 @@ bool saved_model_is_intact(const SavedModel *saved, Problem *problem)
 bool saved_model_has_checksums(const SavedModel *saved)
 {
     bool all = true;
-    for (int rank = 0; rank < saved->index.tp; rank++)
-        all = all && saved->file[rank]->has_checksums;
+    for (int file = 0; file < files_of(&saved->index); file++)
+        all = all && saved->file[file]->has_checksums;
     return all;
 }
 
@@ -254,7 +266,7 @@ bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *
         if (begin < end && !(same_dim && (end <= held.begin || held.end <= begin))) {
             Box box = box_of(p, p->placement.dim, (Range){begin, end});
             real *numbers = malloc((size_t)shape_count(part->shape) * sizeof(real));
-            good = safetensors_read(saved->file[rank], part, numbers, problem);
+            good = safetensors_read(file_with(saved, p, rank), part, numbers, problem);
             if (good)
                 copy_common(&box, numbers, &wanted, values, 0);
             else

@@ -49,11 +49,3 @@ void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
     keeps_the_rest(&before, mesh, false);
     mesh->world = world;
 }
-
-bool mesh_check(int ranks, int tp, Problem *problem)
-{
-    if (tp >= 1 && ranks % tp == 0)
-        return true;
-    return problem_set(problem, NULL, "choose NTASKS as a multiple of TP",
-                       "TP=%d does not divide NTASKS=%d", tp, ranks);
-}

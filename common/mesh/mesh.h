@@ -16,6 +16,3 @@ static inline Group *mesh_tp_group(const Mesh *mesh)
 {
     return mesh->tp ? mesh->tp : mesh->world;
 }
-
-/** Can `ranks` ranks be split into groups of `tp`? Otherwise returns false with `problem`. */
-bool mesh_check(int ranks, int tp, Problem *problem);

@@ -5,6 +5,7 @@
 
 #include "autograd/operations.h"
 #include "base/run.h"
+#include "base/spans.h"
 #include "comm/comm.h"
 #include "mesh/mesh.h"
 
@@ -94,8 +95,21 @@ Tensor *stage_embed(Stage *stage, int micro)
     return m->input = bert_embed(stage->bert, m->ids, stage->mesh);
 }
 
-static void tell(const Stage *stage, int micro, bool backward)
+static void begin_pass(const Stage *stage, int micro, bool backward)
 {
+    model_use_tape(stage->model, stage->micro[micro].tape);
+    if (stage->watch.runs)
+        stage->watch.runs(stage->watch.context, stage, micro, backward);
+    backend_range(backward ? "backward" : "forward");
+}
+
+static void end_pass(Stage *stage, int micro, bool backward)
+{
+    backend_range_end();
+    if (stage->micro[micro].tape->recording)
+        stage->alive += backward ? -1 : 1;
+    if (stage->alive > stage->most_alive)
+        stage->most_alive = stage->alive;
     if (stage->watch.ran)
         stage->watch.ran(stage->watch.context, stage, micro, backward);
 }
@@ -113,14 +127,22 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     if (x->tape != m->tape)
         misuse("receive x, or embed it, for the micro-batch that you run",
                "stage_run: x does not belong to micro-batch %d", micro);
-    model_use_tape(stage->model, m->tape);
+    begin_pass(stage, micro, false);
     Tensor *y = bert_run_blocks(stage->bert, x, m->mask, stage->mesh);
-    if (stage->part.classifier)
-        y = m->loss = cross_entropy_mean(bert_classify(stage->bert, y, stage->mesh), m->labels,
-                                         m->rows_of_a_step, NULL);
+    if (stage->part.classifier) {
+        m->logits = bert_classify(stage->bert, y, stage->mesh);
+        y = m->loss = cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
+    }
     m->output = y;
-    tell(stage, micro, false);
+    end_pass(stage, micro, false);
     return y;
+}
+
+/* NULL for 1. */
+static Tensor *gradient_of_loss(const Stage *stage, const MicroBatch *m)
+{
+    const real scale = (real)stage->loss_scale;
+    return scale > 0 ? tape_reals(m->tape, SHAPE(1), whole(), &scale, false) : NULL;
 }
 
 /* The last stage begins the backward pass with its loss, all others with what the next one sends. */
@@ -149,14 +171,14 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
         misuse("an evaluation calls forward_step alone: run backward in backward_step",
                "stage_run_backward: an evaluation has no backward pass");
     must_be_gradient_of(stage, m, dy);
-    model_use_tape(stage->model, m->tape);
-    tape_backward(m->tape, m->output, dy);
+    begin_pass(stage, micro, true);
+    tape_backward(m->tape, m->output, stage->part.classifier ? gradient_of_loss(stage, m) : dy);
     m->output = NULL;
     if (!stage->part.embedding && (!m->input || !m->input->gradient))
         misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
                "stage_run_backward: no gradient reached the x that stage %d received",
                stage->mesh->pp_rank);
-    tell(stage, micro, true);
+    end_pass(stage, micro, true);
     return stage->part.embedding ? NULL : m->input->gradient;
 }
 
@@ -187,6 +209,7 @@ void stage_send(Stage *stage, Tensor *x, int to)
     must_be_real("stage_send", x);
     must_be_other_stage(stage, "stage_send", to);
     comm_send(stage->mesh->pp, reals(ready(x)), tensor_count(x), to);
+    span_end(STAGE_SEND, false);
 }
 
 static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int from, bool input)
@@ -194,6 +217,7 @@ static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int f
     must_be_other_stage(stage, function, from);
     Tensor *x = tape_tensor(m->tape, REAL, activation_shape(stage, m), whole());
     comm_receive(stage->mesh->pp, reals(x), tensor_count(x), from);
+    span_end(STAGE_RECEIVE, false);
     x->needs_gradient = input;
     return x;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/language.h"
 #include "model/bert.h"
 
 /** One of the parts of a batch that go through the pipeline one after the other. All tensors are of its tape. */
@@ -14,14 +15,21 @@ typedef struct MicroBatch {
     int64_t rows_of_a_step;      /**< divides the sum of its losses */
     Tensor *input;  /**< what stage_embed() or stage_receive() returned, [B,S,H]; NULL before */
     Tensor *output; /**< what it has returned; NULL before it, and again after the backward pass */
-    Tensor *loss;   /**< on the last stage, after the forward pass; else NULL */
+    Tensor *logits; /**< on the last stage, after the forward pass, [B,classes]; else NULL */
+    Tensor *loss;   /**< the same, [1] */
 } MicroBatch;
 
-/** Whoever looks at the passes of a stage as they end. */
+/** Is called with a stage and the micro-batch that passes through it. */
+typedef void PassListener(void *context, const struct Stage *stage, int micro, bool backward);
+
+/** The names of the spans of messages between stages, waiting included (base/spans.h). */
+#define STAGE_SEND    N_("send to another stage")
+#define STAGE_RECEIVE N_("receive from another stage") /**< see STAGE_SEND */
+
+/** Whoever looks at the passes of a stage. */
 typedef struct StageWatch {
-    /** micro-batch `micro` has run forward, or backward; NULL: nobody looks */
-    void (*ran)(void *context, const struct Stage *stage, int micro, bool backward);
-    void *context; /**< is passed on */
+    PassListener *runs, *ran; /**< the pass begins, the pass has ended; NULL: nobody looks */
+    void *context;            /**< is passed on */
 } StageWatch;
 
 /** What is behind the Stage of balise.h. */
@@ -32,6 +40,9 @@ struct Stage {
     const Bert *bert;   /**< these; the model's */
     int hidden;         /**< H */
     int micros;         /**< how many micro-batches it has room for */
+    int alive;          /**< how many have run forward, but not yet backward */
+    int most_alive;     /**< the most that have been alive at a time */
+    double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */
     StageWatch watch;   /**< is told of each pass; the caller's to set */
     MicroBatch micro[]; /**< them */
 };

@@ -36,6 +36,8 @@ double gradient_norm(Model *model)
     sum += square_sum(run);
     if (mesh->tp_degree > 1)
         group_sum(mesh_tp_group(mesh), &sum, 1);
+    if (mesh->pp_degree > 1)
+        group_sum(mesh->pp, &sum, 1);
     return sqrt(sum);
 }
 

@@ -8,13 +8,16 @@ from page import give_up, make_room, matrix, paragraph, escape, size_text, table
 from language import _, counted
 
 KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), "blue", "plain"], "tp": [_("exchange over tp"), "orange", "rising"],
-         "dp": [_("reduction over dp, not hidden"), "pink", "falling"], "dp under way": [_("reduction over dp, under way"), "pink", "level"],
+         "pp": [_("waiting for another stage"), "grey", "level"], "dp": [_("reduction over dp, not hidden"), "pink", "falling"], "dp under way": [_("reduction over dp, under way"), "pink", "level"],
          "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
 CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
               "activations": [_("activations"), "sky", "dots"]}
 # Spans that are not operations.
 WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
+
+
+GROUPS = ("tp", "dp", "pp")
 
 
 class Rank:
@@ -33,7 +36,7 @@ def read_trace(path):
             if event["ph"] == "M" and event["name"] == "process_name":
                 rank.name = event["args"]["name"].replace("rank ", _("rank {rank}").format(rank=""), 1)
             elif event["ph"] == "M" and event["name"] == "balise_rank":
-                rank.groups = {"tp": event["args"]["tp_group"], "dp": event["args"].get("dp_group", [])}
+                rank.groups = {"tp": event["args"]["tp_group"], "dp": event["args"].get("dp_group", []), "pp": event["args"].get("pp_group", [])}
                 rank.unknown = [group for group in ("tp", "dp") if event["args"][f"waiting_unknown_{group}"]]
             elif event["ph"] == "C":
                 rank.memory.append([event["ts"], *(event["args"][category] for category in CATEGORIES)])
@@ -78,7 +81,7 @@ def timeline_of(ranks):
     for number, rank in enumerate(ranks):
         spans = []
         for span in rank.spans:
-            sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for group in ("tp", "dp"))
+            sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for group in GROUPS)
             entry = [span["ts"], span["dur"], used.index(span["cat"]), names.setdefault(WORK.get(span["name"], span["name"]), len(names))]
             spans.append(entry + [sent] if sent else entry + [_("in an exchange over {group}").format(group=span["args"]["for"])] if span["cat"] == "waiting" else entry)
         rows.append({"label": _("rank {rank}").format(rank=number), "spans": spans})
@@ -88,10 +91,12 @@ def timeline_of(ranks):
 
 def sent_over(ranks, group):
     """Who sends to whom, in bytes per step. A collective records a rank's share, but not to whom it
-    goes, so the share is divided equally among the other ranks of the group."""
+    goes, so the share is divided equally among the other ranks of the group; what a stage sends,
+    among its neighbours."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
-        others = [other for other in rank.groups[group] if other != number]
+        members = rank.groups[group]
+        others = [other for place, other in enumerate(members) if other != number and (group != "pp" or abs(place - members.index(number)) == 1)]
         sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for span in rank.spans)
         for other in others:
             amounts[number][other] = sent / len(others) / max(1, len(rank.steps))
@@ -111,9 +116,9 @@ def time_table(ranks):
 def summary_table(summary):
     number = lambda value, form: "—" if value is None else format(value, form)
     rows = [[_("rank {rank}").format(rank=one["rank"]), number(one["loss"], ".4f"), number(one["accuracy"], ".4f"), f"{one['parameters'] / 1e6:.2f}", f"{1e3 * one['step_s']:.1f}",
-             size_text(one["comm_bytes_tp"]), size_text(one["comm_bytes_dp"])] for one in summary]
+             *(size_text(one[f"comm_bytes_{group}"]) for group in GROUPS)] for one in summary]
     return table(_("The whole run: the last loss and accuracy, the median step, bytes sent in all steps."),
-                 [_("rank"), _("loss"), _("accuracy"), _("parameters held, M"), _("step, ms"), _("sent over tp"), _("sent over dp")], rows)
+                 [_("rank"), _("loss"), _("accuracy"), _("parameters held, M"), _("step, ms"), _("sent over tp"), _("sent over dp"), _("sent over pp")], rows)
 
 
 def memory_table(summary):
@@ -130,7 +135,8 @@ def traced_text(ranks):
 
 def matrices_text(ranks, other):
     parts = []
-    for group, degree, what in (("tp", other["tp"], _("Bytes per step between the ranks that split a model (tp).")), ("dp", other["dp"], _("Bytes per step between the replicas (dp)."))):
+    for group, degree, what in (("tp", other["tp"], _("Bytes per step between the ranks that split a model (tp).")), ("dp", other["dp"], _("Bytes per step between the replicas (dp).")),
+                                ("pp", other["pp"], _("Bytes per step between the stages (pp)."))):
         if degree > 1:
             parts.append(f"<div>{matrix(what, sent_over(ranks, group))}</div>")
     return f'<div class="side">{"".join(parts)}</div>' if parts else paragraph(_("One rank sends nothing."))
@@ -160,12 +166,13 @@ def body_of(other, ranks, summary, lines):
     doing, memory, sending, losing = _("What each rank does when"), _("Memory"), _("Who sends to whom"), _("Loss")
     no_curves, no_curve = _("The curves are drawn by JavaScript, which is off here."), _("The curve is drawn by JavaScript, which is off here.")
     timeline = timeline_figure(_("timeline of each rank"))
-    heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}").format(ranks=counted("{n} rank", "{n} ranks", other["ranks"]), tp=other["tp"], dp=other["dp"])
+    heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}, pipeline parallel {pp}").format(
+        ranks=counted("{n} rank", "{n} ranks", other["ranks"]), **{group: other[group] for group in GROUPS})
     clocks = _("Each rank's clock was set to 0 as it left one barrier; across the machines of a cluster, rows may be off by tens of microseconds. In an "
                "exchange, the time beyond that of the fastest rank in the group is waiting; it is drawn first.")
     held = _("Bytes of live tensors after each span, in the time range shown above. The dashed line is the peak of the whole run, which may fall within "
              "a span.")
-    shares = _("A collective defines how many bytes each rank contributes, but not who receives them: they are split evenly over the other members of the group. A rank's total is exact.")
+    shares = _("A collective defines how many bytes each rank contributes, but not who receives them: they are split evenly over the other members of the group, and those of a stage over its neighbours. A rank's total is exact.")
     points = _("Point: the loss of a step on its batch. Line: the mean of nearby points. Diamond: the loss on the test rows. Horizontal axis: the step.") if tests else \
         _("Point: the loss of a step on its batch. Line: the mean of nearby points. Horizontal axis: the step.")
     return f"""<h1>{escape(heading)}</h1>
@@ -200,7 +207,7 @@ def main(arguments):
         give_up(_("{metrics} and {trace} are from different runs").format(metrics=metrics_path, trace=trace_path), _("make train REPORT=1 makes both, and the page"))
     memory = {"kinds": list(CATEGORIES.values()), "rows": [{"label": rank.name, "peak": one["peak_bytes"], "points": rank.memory} for rank, one in zip(ranks, summary)]}
     data = {"timeline": timeline_of(ranks), "memory": memory, "loss": loss_of(lines)}
-    write(out, _("Training, tp {tp}, dp {dp}").format(tp=other["tp"], dp=other["dp"]), body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
+    write(out, _("Training, tp {tp}, dp {dp}, pp {pp}").format(**{group: other[group] for group in GROUPS}), body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
 
 
 main(sys.argv[1:])

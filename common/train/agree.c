@@ -52,38 +52,35 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
     return checksum;
 }
 
-/* Is the parameter (all parameters, if NULL) the same wherever it should be? */
-static bool is_equal(Model *model, const Parameter *only)
+/* Are the parameters from `first` up to `end` (NULL: all others) the same on all ranks of this stage that hold them? */
+static bool are_equal(Model *model, const Parameter *first, const Parameter *end)
 {
     const Mesh *mesh = model->mesh;
     uint64_t all = 0, whole_ones = 0;
-    for (const Parameter *p = model->parameters; p; p = p->next) {
-        if (only && p != only)
-            continue;
+    for (const Parameter *p = first; p != end; p = p->next) {
         all = add_to(all, p);
         if (p->placement.kind != SHARD)
             whole_ones = add_to(whole_ones, p);
     }
     bool same = is_same_over(mesh_tp_group(mesh), whole_ones);
-    if (mesh->dp)
-        same = is_same_over(mesh->dp, all) && same;
-    MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_C_BOOL, MPI_LAND, group_comm(mesh->world));
-    return same;
+    return (!mesh->dp || is_same_over(mesh->dp, all)) && same;
 }
 
 bool weights_are_equal(Model *model, int64_t step, Problem *problem)
 {
-    if (is_equal(model, NULL))
-        return true;
     const Parameter *p = model->parameters;
-    while (p->next && is_equal(model, p))
+    bool same = are_equal(model, p, NULL), alike[] = {same, true};
+    MPI_Allreduce(MPI_IN_PLACE, alike, 1, MPI_C_BOOL, MPI_LAND, group_comm(model->mesh->world));
+    while (!same && p->next && are_equal(model, p, p->next))
         p = p->next;
-    return problem_set(
-        problem, NULL,
-        "was its gradient summed over all the ranks that hold it, before the step? make grade "
-        "shows it",
-        "after step %lld parameter %s differs between ranks that should hold the same values",
-        (long long)step, p->name);
+    if (!same)
+        problem_set(
+            problem, NULL,
+            "was its gradient summed over all the ranks that hold it, before the step? make grade "
+            "shows it",
+            "after step %lld parameter %s differs between ranks that should hold the same values",
+            (long long)step, p->name);
+    return alike[0] || agree(model->mesh->world, same, problem);
 }
 
 /* ---- where ranks run ----------------------------------------------------------------------------------- */
@@ -91,7 +88,7 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
 /* The node of one rank. */
 typedef struct Seat {
     char node[MPI_MAX_PROCESSOR_NAME];
-    int tp_rank, dp_rank;
+    int tp_rank, dp_rank, pp_rank;
 } Seat;
 
 static void warn(const Seat *seats, int ranks, int tp)
@@ -115,7 +112,7 @@ static void warn(const Seat *seats, int ranks, int tp)
 void map_report(const Mesh *mesh, bool show)
 {
     int ranks = group_size(mesh->world), length;
-    Seat mine = {.tp_rank = mesh->tp_rank, .dp_rank = mesh->dp_rank};
+    Seat mine = {.tp_rank = mesh->tp_rank, .dp_rank = mesh->dp_rank, .pp_rank = mesh->pp_rank};
     Seat *seats = calloc((size_t)ranks, sizeof *seats);
     MPI_Get_processor_name(mine.node, &length);
     MPI_Gather(&mine, sizeof mine, MPI_BYTE, seats, sizeof mine, MPI_BYTE, 0,
@@ -123,8 +120,9 @@ void map_report(const Mesh *mesh, bool show)
     if (group_rank(mesh->world) == 0) {
         warn(seats, ranks, mesh->tp_degree);
         for (int r = 0; show && r < ranks; r++)
-            printf(_("%s rank %d: node %s, tp %d, dp %d\n"), r == 0 ? _("map      ") : "         ",
-                   r, seats[r].node, seats[r].tp_rank, seats[r].dp_rank);
+            printf(_("%s rank %d: node %s, tp %d, dp %d, pp %d\n"),
+                   r == 0 ? _("map      ") : "         ", r, seats[r].node, seats[r].tp_rank,
+                   seats[r].dp_rank, seats[r].pp_rank);
     }
     free(seats);
 }

@@ -90,13 +90,49 @@ static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }
 
-/* What this run would write now. The model owns the parameter names. */
+/* A parameter as the stages tell each other about it. */
+typedef struct Listed {
+    char name[200]; /* "" behind the last one */
+    Shape shape;
+    Placement placement;
+} Listed;
+
+static Listed listed_by(const Mesh *mesh, int stage, const Parameter *p)
+{
+    Listed one = {.name = ""};
+    if (p) {
+        one = (Listed){.shape = p->shape, .placement = p->placement};
+        snprintf(one.name, sizeof one.name, "%s", p->name);
+    }
+    if (mesh->pp)
+        MPI_Bcast(&one, sizeof one, MPI_BYTE, stage, group_comm(mesh->pp));
+    return one;
+}
+
+/* The parameters of all stages. Collective. */
+static void list_parameters(const Trainer *t, CheckpointIndex *index)
+{
+    const Mesh *mesh = &t->mesh;
+    for (int stage = 0; stage < mesh->pp_degree; stage++) {
+        const Parameter *p = stage == mesh->pp_rank ? t->model->parameters : NULL;
+        Listed one;
+        for (; (one = listed_by(mesh, stage, p)).name[0]; p = p ? p->next : NULL) {
+            index->parameters =
+                realloc(index->parameters, (size_t)(index->count + 1) * sizeof *index->parameters);
+            index->parameters[index->count++] =
+                (SavedParameter){strdup(one.name), one.shape, one.placement, stage};
+        }
+    }
+}
+
+/* What this run would write now, to be freed with checkpoint_index_clear(). Collective. */
 static CheckpointIndex index_of(const Trainer *t)
 {
     const TrainConfig *c = t->config;
     const BertConfig *b = &c->bert;
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
+                             .pp = t->mesh.pp_degree,
                              .optimizer_steps = t->optimizer->steps,
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,
@@ -116,12 +152,7 @@ static CheckpointIndex index_of(const Trainer *t)
     snprintf(index.optimizer, sizeof index.optimizer, "%s",
              c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);
-    for (Parameter *p = t->model->parameters; p; p = p->next)
-        index.count++;
-    index.parameters = calloc((size_t)index.count, sizeof *index.parameters);
-    int i = 0;
-    for (Parameter *p = t->model->parameters; p; p = p->next)
-        index.parameters[i++] = (SavedParameter){(char *)p->name, p->shape, p->placement};
+    list_parameters(t, &index);
     return index;
 }
 
@@ -141,7 +172,9 @@ static bool writes_shard(const Trainer *t)
 {
     MPI_Comm holders;
     int rank;
-    MPI_Comm_split(group_comm(t->world), t->mesh.tp_rank, 0, &holders);
+    const Mesh *mesh = &t->mesh;
+    MPI_Comm_split(group_comm(t->world), mesh->pp_rank * mesh->tp_degree + mesh->tp_rank, 0,
+                   &holders);
     MPI_Comm_rank(holders, &rank);
     MPI_Comm_free(&holders);
     return rank == 0;
@@ -173,7 +206,7 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const ch
             if (is_written(t, p))
                 tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
     SafetensorsWriter *writer =
-        safetensors_begin(shard_path(folder, t->mesh.tp_rank, t->mesh.tp_degree).text, tensors,
+        safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text, tensors,
                           count, metadata, problem);
     for (int state = 0; writer && state < states; state++)
         for (const Parameter *p = t->model->parameters; p; p = p->next)
@@ -214,7 +247,7 @@ static bool save(Trainer *t, Problem *problem)
     bool good = agree(t->world, may_be_saved(t, &index, problem), problem) &&
                 agree(t->world, !first || checkpoint_begin(folder, t->step, problem), problem);
     if (!good) {
-        free(index.parameters);
+        checkpoint_index_clear(&index);
         return false;
     }
     if (t->report)
@@ -228,7 +261,7 @@ static bool save(Trainer *t, Problem *problem)
                      problem);
     if (!good && first)
         checkpoint_abandon(folder, t->step);
-    free(index.parameters);
+    checkpoint_index_clear(&index);
     t->saved_step = t->step;
     return good;
 }
@@ -268,10 +301,12 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
 
 static bool read_checkpoint(Trainer *t, Problem *problem)
 {
+    CheckpointIndex run = index_of(t); /* collective, so it comes before anything that may fail */
     SavedModel *saved = saved_model_open(t->resumed.text, problem);
-    if (!saved)
+    if (!saved) {
+        checkpoint_index_clear(&run);
         return false;
-    CheckpointIndex run = index_of(t);
+    }
     bool good = checkpoint_index_fits(&saved->index, &run, t->resumed.text, problem);
     if (good && saved->index.step > t->steps)
         good = problem_set(problem, t->resumed.text, "choose more EPOCHS or STEPS",
@@ -302,7 +337,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
             t->scaler.good = saved->index.good_steps;
         }
     }
-    free(run.parameters);
+    checkpoint_index_clear(&run);
     saved_model_close(saved);
     return good;
 }

@@ -129,14 +129,13 @@ static const TrainConfig defaults = {
     .test = "data/reviews/test.csv",
     .vocabulary = "data/reviews/vocab.txt",
     .cache = "build/cache",
-    .tp = 1,
     .threads = 1,
     .epochs = 1,
     .batch = 32,
     .seq = 128,
     .seed = 1,
     .schedule = {.rate = 3e-4},
-    .accumulate = 1,
+    .micro = 1,
     .check = 100,
     .optimizer =
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
@@ -163,6 +162,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"trace", TEXT, &config->trace, 0, 0},
         {"cache", TEXT, &config->cache, 0, 0},
         {"tp", INTEGER, &config->tp, 1, 1 << 20},
+        {"dp", INTEGER, &config->dp, 1, 1 << 20},
+        {"pp", INTEGER, &config->pp, 1, 1 << 20},
         {"epochs", INTEGER, &config->epochs, 1, 1 << 20},
         {"batch-size", INTEGER, &config->batch, 1, 1 << 20},
         {"seq", INTEGER, &config->seq, 2, 1 << 20},
@@ -180,7 +181,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"check", LONG, &config->check, 0, 0x1p53},
         {"map", INTEGER, &config->map, 0, 1},
         {"profile", INTEGER, &config->profile, 0, 1},
-        {"accumulate", INTEGER, &config->accumulate, 1, 1 << 20},
+        {"micro", INTEGER, &config->micro, 1, 1 << 20},
         {"weight-decay", REAL_NUMBER, &optimizer->weight_decay, 0, 1e6},
         {"eps", REAL_NUMBER, &optimizer->epsilon, 0, 1},
         {"optimizer", OPTIMIZER, NULL, 0, 0},
@@ -237,19 +238,47 @@ static bool check_saving(const TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* A replica takes BATCH_SIZE/dp rows per step, in ACCUMULATE micro-batches. */
-static bool check_batch(const TrainConfig *config, int ranks, Problem *problem)
+/* The degree that is left out, where the others and the number of ranks are given. */
+static int degree_left(int ranks, int one, int other)
 {
-    int dp = ranks / config->tp;
+    const int product = (one ? one : 1) * (other ? other : 1);
+    return ranks >= product ? ranks / product : 1;
+}
+
+/* NTASKS = TP·DP·PP. DP is computed unless it is given; then TP; then PP. */
+static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
+{
+    int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
+    if (*dp && !*tp)
+        *tp = degree_left(ranks, *dp, *pp);
+    *tp = *tp ? *tp : 1;
+    if (*dp && !*pp)
+        *pp = degree_left(ranks, *tp, *dp);
+    *pp = *pp ? *pp : 1;
+    *dp = *dp ? *dp : degree_left(ranks, *tp, *pp);
+    if ((int64_t)*tp * *dp * *pp != ranks)
+        return problem_set(
+            problem, NULL,
+            "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
+            "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
+    return *pp <= config->bert.layers ||
+           problem_set(problem, NULL,
+                       "each stage needs a block: choose LAYERS at least as large as PP",
+                       "PP=%d stages cannot share LAYERS=%d", *pp, config->bert.layers);
+}
+
+/* A replica takes BATCH_SIZE/DP rows per step, in MICRO micro-batches. */
+static bool check_batch(const TrainConfig *config, Problem *problem)
+{
+    int dp = config->dp;
     if (config->batch % dp)
         return problem_set(
-            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/TP",
+            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/(TP*PP)",
             "BATCH_SIZE=%d cannot be split evenly over %d replicas", config->batch, dp);
-    if (config->batch / dp % config->accumulate)
-        return problem_set(problem, NULL,
-                           "choose ACCUMULATE so that it divides BATCH_SIZE/(NTASKS/TP)",
+    if (config->batch / dp % config->micro)
+        return problem_set(problem, NULL, "choose MICRO so that it divides BATCH_SIZE/DP",
                            "a replica's %d rows cannot be divided into %d micro-batches",
-                           config->batch / dp, config->accumulate);
+                           config->batch / dp, config->micro);
     if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
         return problem_set(problem, NULL,
                            "DECAY is the step at which the learning rate reaches 0, after WARMUP",
@@ -270,10 +299,10 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
                        "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
 }
 
-bool train_config_check(const TrainConfig *config, int ranks, Problem *problem)
+bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
 {
-    return check_ranks(config, ranks, problem) && mesh_check(ranks, config->tp, problem) &&
-           check_batch(config, ranks, problem) && bert_check(&config->bert, config->tp, problem) &&
+    return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
+           check_batch(config, problem) && bert_check(&config->bert, config->tp, problem) &&
            check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));
@@ -286,7 +315,7 @@ static bool can_read(const char *path, Problem *problem)
                        "it cannot be read: %s", strerror(errno));
 }
 
-bool train_config_dry(const TrainConfig *config, Problem *problem)
+bool train_config_dry(TrainConfig *config, Problem *problem)
 {
     return train_config_check(config, config->ranks ? config->ranks : 1, problem) &&
            can_read(config->data, problem) && can_read(config->test, problem) &&

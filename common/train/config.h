@@ -13,18 +13,20 @@ typedef struct TrainConfig {
     const char *metrics;                  /**< JSON Lines file, or NULL */
     const char *trace;                    /**< file for Chrome's JSON of some steps, or NULL */
     const char *cache;                    /**< folder of the token cache */
-    int tp, epochs, batch, seq, threads;  /**< threads: per rank */
-    int ranks;                            /**< the number of ranks started, or 0 if not given */
-    int dry;                              /**< 1: only check the options, start no ranks */
-    int64_t samples, steps; /**< rows of the data to use, steps in all: 0 for no limit */
-    int64_t memory;         /**< the most bytes of tensors per rank: 0 for no limit */
-    uint64_t seed;          /**< of initial values, the order of the rows, and dropout */
-    Schedule schedule;      /**< LR, WARMUP, DECAY */
-    double clip;            /**< the largest allowed norm of the gradient: 0 for no limit */
-    int64_t check;  /**< compare weights that should be equal every so many steps; 0: never */
-    int map;        /**< print where each rank runs */
-    int profile;    /**< print where the time goes */
-    int accumulate; /**< micro-batches per step */
+    /** ranks that split a layer, replicas, stages: 0 for what train_config_check() is to compute */
+    int tp, dp, pp;
+    int epochs, batch, seq, threads; /**< threads: per rank */
+    int ranks;                       /**< the number of ranks started, or 0 if not given */
+    int dry;                         /**< 1: only check the options, start no ranks */
+    int64_t samples, steps;          /**< rows of the data to use, steps in all: 0 for no limit */
+    int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */
+    uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
+    Schedule schedule;               /**< LR, WARMUP, DECAY */
+    double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
+    int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
+    int map;       /**< print where each rank runs */
+    int profile;   /**< print where the time goes */
+    int micro;     /**< micro-batches per step */
     /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;
@@ -39,10 +41,10 @@ typedef struct TrainConfig {
  * invalid value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Do ranks, model and batch fit together, and can the metrics be written? Otherwise returns false
- *  with `problem`. */
-bool train_config_check(const TrainConfig *config, int ranks, Problem *problem);
+/** Computes the degrees that were left out. Do ranks, model and batch fit together, and can the metrics be written?
+ *  Otherwise returns false with `problem`. */
+bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be
  *  read. */
-bool train_config_dry(const TrainConfig *config, Problem *problem);
+bool train_config_dry(TrainConfig *config, Problem *problem);

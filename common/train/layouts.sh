@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layouts.sh BUILD: trains one model at nine layouts and prints a table: last loss, the largest
+# layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
 # difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
 # unit in the last place. Exit status 1 if a layout differs by more. OPTIONS replaces the sizes;
@@ -7,7 +7,7 @@
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
-read -r -a options <<< "${OPTIONS:---layers 2 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
+read -r -a options <<< "${OPTIONS:---layers 4 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
 if [ -n "${DATA:-}" ]; then options+=(--data "$DATA" --vocab "${VOCAB:-data/reviews/vocab.txt}"); fi
 work=$(mktemp -d "$build/layouts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 run() {
     local name=$1 ranks=$2
     shift 2
-    common/train/launch.sh "$ranks" solutions 11 "$build/train" --cache "$build/cache" --test "" --threads 1 \
+    common/train/launch.sh "$ranks" solutions 12 "$build/train" --cache "$build/cache" --test "" --threads 1 \
         "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out"
     sed -n 's/.*"loss":\([-0-9.e+]*\),"accuracy".*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
 }
@@ -36,7 +36,7 @@ field() {
 }
 
 table() {
-    local optimizer=$1 loss=0 weight=0 name tp dp mark status=0
+    local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0
     shift
     options+=("$@")
     run serial 1 --tp 1
@@ -47,17 +47,17 @@ table() {
     done
     printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
         "$(awk "BEGIN { print 8 * $weight }")")"
-    tell '  tp  dp    last loss   losses apart   weights apart      peak MB     tp MB     dp MB   step ms'
-    for layout in "1 1" "2 1" "4 1" "1 2" "1 4" "2 2" "4 2" "2 3" "3 2"; do
-        read -r tp dp <<< "$layout"
-        name=$tp-$dp
-        run "$name" $((tp * dp)) --tp "$tp"
+    tell '  tp  dp  pp    last loss   losses apart   weights apart   peak MB    tp MB    dp MB    pp MB  step ms'
+    for layout in "1 1 1" "2 1 1" "4 1 1" "1 2 1" "1 4 1" "2 2 1" "4 2 1" "2 3 1" "3 2 1" "1 1 2" "1 2 3" "2 2 2" "1 1 4"; do
+        read -r tp dp pp <<< "$layout"
+        name=$tp-$dp-$pp
+        run "$name" $((tp * dp * pp)) --tp "$tp" --pp "$pp" --micro $((pp > 1 ? 3 : 1))
         mark=$(awk "BEGIN { print ($(losses_apart "$name") <= 8 * $loss && $(weights_apart "$name") <= 8 * $weight) ? \"✓\" : \"✗\" }")
         [ "$mark" = ✓ ] || status=1
-        printf '%4s %3s %12s %14s %15.3g %12.1f %9.1f %9.1f %9.1f %s\n' "$tp" "$dp" "$(tail -1 "$work/$name.loss")" \
+        printf '%4s %3s %3s %12s %14s %15.3g %9.1f %8.1f %8.1f %8.1f %8.1f %s\n' "$tp" "$dp" "$pp" "$(tail -1 "$work/$name.loss")" \
             "$(losses_apart "$name")" "$(weights_apart "$name")" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_tp) / 1e6 }")" "$(awk "BEGIN { print $(field "$name" comm_bytes_dp) / 1e6 }")" \
-            "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"
+            "$(awk "BEGIN { print $(field "$name" comm_bytes_pp) / 1e6 }")" "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"
     done
     rm -rf "${work:?}"/*
     options=("${options[@]:0:${#options[@]}-$#}")

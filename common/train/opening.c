@@ -53,7 +53,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     if (t->test)
         t->test_sampler = sampler_of(t->test->rows, c->seed, EVERY_ROW_ONCE);
     t->local_batch = c->batch / t->mesh.dp_degree;
-    t->batch = batch_new(t->local_batch / c->accumulate, c->seq);
+    t->batch = batch_new(t->local_batch / c->micro, c->seq);
     return true;
 }
 
@@ -81,13 +81,38 @@ static int64_t bucket_bytes(const Model *model)
     return share < most ? share : most;
 }
 
-void trainer_build_model(Trainer *t, TrainConfig *config)
+/* Does this stage begin where the one before ends, and does the last one end with the model? */
+static bool stages_fit(const Trainer *t, Problem *problem)
+{
+    const Mesh *mesh = &t->mesh;
+    const Range mine = t->stage->part.blocks;
+    Range *all = calloc((size_t)mesh->pp_degree, sizeof *all);
+    all[0] = mine;
+    if (mesh->pp)
+        MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
+                      group_comm(mesh->pp));
+    const int64_t begin = mesh->pp_rank > 0 ? all[mesh->pp_rank - 1].end : 0;
+    free(all);
+    const char *hint =
+        N_("stage_blocks of balise 12 gives each block to one stage: make grade LAB=12 checks it");
+    if (mine.begin != begin)
+        return problem_set(problem, NULL, hint,
+                           "stage %d begins with block %lld, but the stages before it end before "
+                           "block %lld",
+                           mesh->pp_rank, (long long)mine.begin, (long long)begin);
+    const int layers = t->config->bert.layers;
+    return mesh->pp_rank + 1 < mesh->pp_degree || mine.end == layers ||
+           problem_set(problem, NULL, hint, "the last stage ends before block %lld of %d",
+                       (long long)mine.end, layers);
+}
+
+bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
 {
     config->bert.vocabulary = t->train->vocabulary;
     t->pool = pool_new(config->memory, false);
-    t->tape = tape_new(t->pool, &t->mesh);
     t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->bert = bert_new(t->model->builder, &config->bert, bert_whole(&config->bert));
+    t->stage = stage_new(t->model, &config->bert, 1);
+    trainer_watch_stage(t);
     model_finish(t->model);
     if (config->amp == FP16)
         t->scaler.scale = SCALE_AT_FIRST;
@@ -97,6 +122,7 @@ void trainer_build_model(Trainer *t, TrainConfig *config)
     t->optimizer = optimizer_new(t->model, &config->optimizer);
     if (config->perturb)
         perturb(t);
+    return agree(t->world, stages_fit(t, problem), problem);
 }
 
 void trainer_close(Trainer *t)
@@ -104,7 +130,7 @@ void trainer_close(Trainer *t)
     if (t->optimizer) {
         bucket_set_free(t->buckets);
         optimizer_free(t->optimizer);
-        tape_free(t->tape);
+        stage_free(t->stage);
         model_free(t->model);
         pool_free(t->pool);
     }
@@ -129,9 +155,13 @@ bool trainer_open_report(Trainer *t, Problem *problem)
         t->report = report_open(t->config, t->first_step, t->steps, problem);
     if (!agree(t->world, t->report || group_rank(t->world) != 0, problem))
         return false;
+    int64_t parameters = model_full(t->model), held = model_held(t->model);
+    if (t->mesh.pp)
+        MPI_Allreduce(MPI_IN_PLACE, &parameters, 1, MPI_INT64_T, MPI_SUM, group_comm(t->mesh.pp));
+    MPI_Allreduce(MPI_IN_PLACE, &held, 1, MPI_INT64_T, MPI_MAX, group_comm(t->world));
     if (t->report) {
-        report_configuration(t->config, group_size(t->world), model_full(t->model),
-                             model_held(t->model), t->rows, t->test ? t->test->rows : 0, t->steps);
+        report_configuration(t->config, parameters, held, t->rows, t->test ? t->test->rows : 0,
+                             t->steps);
         checkpoint_describe(t);
     }
     return true;

@@ -61,19 +61,29 @@ static double millions(int64_t count)
     return (double)count / 1e6;
 }
 
-void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
-                          int64_t rows, int64_t test_rows, int64_t steps)
+void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
+                          int64_t test_rows, int64_t steps)
 {
+    const int ranks = config->tp * config->dp * config->pp;
     const BertConfig *b = &config->bert;
     printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
            b->layers, b->hidden, b->heads, b->vocabulary,
            b->positions ? _(", learned positions") : "", b->dropout);
-    printf(_("          %.2f M parameters, %.2f M of them on each rank\n"), millions(parameters),
-           millions(held));
-    printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d\n",
-                    "layout    %d ranks: tensor parallel %d, data parallel %d\n",
+    printf(config->pp == 1 ? _("          %.2f M parameters, %.2f M of them on each rank\n")
+                           : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),
+           millions(parameters), millions(held));
+    printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d",
+                    "layout    %d ranks: tensor parallel %d, data parallel %d",
                     (unsigned long)ranks),
-           ranks, config->tp, ranks / config->tp);
+           ranks, config->tp, config->dp);
+    if (config->pp > 1)
+        printf(_(", pipeline parallel %d"), config->pp);
+    putchar('\n');
+    if (config->pp > 1 || config->micro > 1)
+        printf(ngettext("schedule  %d micro-batch of %d rows a step\n",
+                        "schedule  %d micro-batches of %d rows a step\n",
+                        (unsigned long)config->micro),
+               config->micro, config->batch / config->dp / config->micro);
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
@@ -155,13 +165,13 @@ void report_step(Report *report, const StepReport *s)
     progress(report, s);
     if (!report->metrics)
         return;
-    json_t *line =
-        json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I}", "step",
-                  (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy",
-                  s->accuracy, "lr", s->rate, "step_s", s->seconds, "tokens_per_s",
-                  s->tokens_per_second, "comm_bytes", (json_int_t)s->sent.all.bytes, "comm_s",
-                  s->sent.all.seconds, "comm_not_hidden_s", s->wait_seconds, "comm_bytes_tp",
-                  (json_int_t)s->sent.tp.bytes, "comm_bytes_dp", (json_int_t)s->sent.dp.bytes);
+    json_t *line = json_pack(
+        "{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:I}", "step",
+        (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy", s->accuracy,
+        "lr", s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
+        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_not_hidden_s",
+        s->wait_seconds, "comm_bytes_tp", (json_int_t)s->sent.tp.bytes, "comm_bytes_dp",
+        (json_int_t)s->sent.dp.bytes, "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
     if (!(s->gradient_norm < 0))
         json_object_set_new(line, "grad_norm", number(s->gradient_norm));
     if (s->scale > 0)
@@ -192,7 +202,8 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
 static json_t *summary_of(const RankReport *r, int rank)
 {
     return json_pack(
-        "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I}",
+        "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I, s:I, "
+        "s:i, s:[I, I], s:i, s:f}",
         "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
         (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
         (json_int_t)r->use.peak_total, "peak", "weights", (json_int_t)r->use.peak[WEIGHTS],
@@ -200,7 +211,10 @@ static json_t *summary_of(const RankReport *r, int rank)
         (json_int_t)r->use.peak[OPTIMISER], "activations", (json_int_t)r->use.peak[ACTIVATIONS],
         "step_s", r->step_seconds, "comm_bytes", (json_int_t)r->sent.all.bytes, "comm_s",
         r->sent.all.seconds, "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
-        (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes);
+        (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes,
+        "comm_bytes_pp", (json_int_t)r->sent.pp.bytes, "stage", r->stage, "blocks",
+        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_alive", r->alive,
+        "pipeline_idle", r->idle);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -251,12 +265,27 @@ static void print_memory(const RankReport *ranks, int count)
     }
 }
 
+static void print_stages(const RankReport *ranks, int count)
+{
+    puts(_("\nrank  stage  blocks   micro-batches alive  MB sent pp   idle"));
+    for (int i = 0; i < count; i++) {
+        const RankReport *r = &ranks[i];
+        char blocks[48];
+        snprintf(blocks, sizeof blocks, "%lld to %lld", (long long)r->blocks.begin,
+                 (long long)r->blocks.end - 1);
+        printf("%4d  %5d  %-8s %19d %11.1f %4.0f %%\n", i, r->stage, blocks, r->alive,
+               millions(r->sent.pp.bytes), 100 * r->idle);
+    }
+}
+
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
 {
     close_bar(report);
     if (interrupted)
         printf(_("interrupted; results so far:\n"));
     print_run(ranks, count);
+    if (ranks[count - 1].stage > 0)
+        print_stages(ranks, count);
     print_memory(ranks, count);
     fflush(stdout);
     if (!report->metrics)

@@ -12,9 +12,9 @@
 #include "train/config.h"
 
 /** What this rank has sent: over the ranks that split a model (before balise 8, the world), over
- *  the replicas, and in total. */
+ *  the replicas, to other stages, and in total. */
 typedef struct Sent {
-    Counter tp, dp, all; /**< with the time spent in communication */
+    Counter tp, dp, pp, all; /**< with the time spent in communication */
 } Sent;
 
 /** One step, as in a line of the metrics file. */
@@ -40,6 +40,10 @@ typedef struct RankReport {
     double step_seconds;    /**< median */
     double wait_seconds;    /**< the part of it that is reduction not hidden; -1 with one replica */
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
+    int stage;              /**< from 0 */
+    Range blocks;           /**< its blocks */
+    int alive;   /**< the most micro-batches that waited for their backward pass at a time */
+    double idle; /**< the share of the steps' time that went into messages between stages */
 } RankReport;
 
 /** The outputs of rank 0: the terminal and the metrics file. */
@@ -56,9 +60,9 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
 /** Ends the progress bar, closes the metrics file and frees the report. */
 void report_close(Report *report);
 
-/** Prints the configuration: sizes, parameters, layout, data, backend. */
-void report_configuration(const TrainConfig *config, int ranks, int64_t parameters, int64_t held,
-                          int64_t rows, int64_t test_rows, int64_t steps);
+/** Prints the configuration: sizes, parameters, layout, data, backend. `held` are the most parameters that a rank holds. */
+void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
+                          int64_t test_rows, int64_t steps);
 
 /** Writes a line of the metrics file, and updates the progress bar (without a terminal, prints a
  *  line now and then). */
@@ -74,7 +78,7 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
  *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** Prints the final table, one row per rank, and writes the metrics file's last line. */
+/** Prints the final tables, one row per rank (one of them only where there are several stages), and writes the metrics file's last line. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,

@@ -8,40 +8,63 @@
 #include "train/profile.h"
 #include "train/trace.h"
 
-static Tensor *logits_of(Trainer *t, bool training)
+/* Reads `count` rows of `set`: the micro-batch that the stage runs next. */
+static void fill_stage(Trainer *t, const ReviewSet *set, const int64_t *rows, int64_t count,
+                       bool training)
 {
-    const Batch *b = t->batch;
-    tape_must_be_summed(t->tape);
-    tape_reset(t->tape, (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
-    model_use_tape(t->model, t->tape);
-    tape_record(t->tape, training);
-    Tensor *ids = tape_ints(t->tape, SHAPE(b->count, b->seq), b->ids);
-    Tensor *mask = tape_ints(t->tape, SHAPE(b->count, b->seq), b->mask);
-    return bert_forward(t->bert, ids, mask, &t->mesh);
+    Batch *b = t->batch;
+    batch_fill(set, rows, count, b);
+    tape_must_be_summed(t->stage->micro[0].tape);
+    Tape *tape = stage_begin(t->stage, 0,
+                             (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
+    tape_record(tape, training);
+    Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
+    Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);
+    stage_fill(t->stage, 0, ids, mask, tape_ints(tape, SHAPE(b->count), b->labels), t->local_batch);
+    span_end(N_("reading the batch"), false);
 }
 
-/* The loss of the micro-batch in t->batch, divided by this replica's rows per step. */
-static Tensor *loss_of(Trainer *t, Tensor *logits, Metrics *metrics)
+/* One reduction per step: the last backward pass completes the gradients. */
+static void pass_begins(void *context, const Stage *stage, int micro, bool backward)
 {
+    Trainer *t = context;
+    if (backward && ++t->passes == t->config->micro)
+        bucket_set_begin(t->buckets, stage->micro[micro].tape);
+}
+
+/* Only the last stage has a loss, which is divided by this replica's rows per step. */
+static void pass_has_ended(void *context, const Stage *stage, int micro, bool backward)
+{
+    const MicroBatch *m = &stage->micro[micro];
+    Trainer *t = context;
+    if (backward || !m->loss)
+        return;
     const Batch *b = t->batch;
-    Tensor *labels = tape_ints(t->tape, SHAPE(b->count), b->labels);
-    Tensor *loss = cross_entropy_mean(logits, labels, t->local_batch, NULL);
-    metrics->loss_sum += (double)reals(loss)[0] * (double)t->local_batch;
-    metrics->count += (double)b->count;
-    HostView view = host_view_read(reals(logits), tensor_count(logits));
+    t->metrics.loss_sum += (double)reals(m->loss)[0] * (double)m->rows_of_a_step;
+    t->metrics.count += (double)b->count;
+    HostView view = host_view_read(reals(m->logits), tensor_count(m->logits));
     for (int64_t i = 0; i < b->count; i++)
-        metrics->correct += (view.numbers[2 * i + 1] > view.numbers[2 * i]) == (b->labels[i] == 1);
+        t->metrics.correct +=
+            (view.numbers[2 * i + 1] > view.numbers[2 * i]) == (b->labels[i] == 1);
     host_view_end(&view);
-    return loss;
 }
 
-/* The gradient of the loss: 1, or the scaler's factor. */
-static Tensor *scaled_one(Trainer *t)
+void trainer_watch_stage(Trainer *t)
 {
-    if (t->scaler.scale == 0)
-        return NULL;
-    const real scale = (real)t->scaler.scale;
-    return tape_reals(t->tape, SHAPE(1), whole(), &scale, false);
+    t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
+}
+
+Metrics trainer_take_metrics(Trainer *t)
+{
+    Metrics m = t->metrics;
+    t->metrics = (Metrics){0};
+    if (t->mesh.pp) {
+        double sums[] = {m.loss_sum, m.correct, m.count};
+        group_sum(t->mesh.pp, sums, 3);
+        m = (Metrics){sums[0], sums[1], sums[2]};
+    }
+    metrics_synchronise(&m, &t->mesh);
+    return m;
 }
 
 static void step_with_gradients(Trainer *t, StepReport *report)
@@ -58,10 +81,10 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
-StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
+StepReport trainer_step(Trainer *t, const int64_t *rows)
 {
     const TrainConfig *config = t->config;
-    int64_t micro = t->local_batch / config->accumulate;
+    int64_t micro = t->local_batch / config->micro;
     StepReport report = {.rate = schedule_rate(&config->schedule, t->step), .gradient_norm = -1};
     if (config->profile)
         profile_step(t->step - t->first_step);
@@ -69,21 +92,14 @@ StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics)
         trace_step(t->step - t->first_step);
     backend_range("step");
     model_clear_gradients(t->model);
-    for (int i = 0; i < config->accumulate; i++) {
-        batch_fill(t->train, rows + i * micro, micro, t->batch);
-        span_end(N_("reading the batch"), false);
-        backend_range("forward");
-        Tensor *loss = loss_of(t, logits_of(t, true), metrics);
-        backend_range_end();
-        /* One reduction per step: the last backward pass completes the gradients. */
-        if (i + 1 == config->accumulate)
-            bucket_set_begin(t->buckets, t->tape);
-        backend_range("backward");
-        tape_backward(t->tape, loss, scaled_one(t));
-        backend_range_end();
+    t->stage->loss_scale = t->scaler.scale;
+    t->passes = 0;
+    for (int i = 0; i < config->micro; i++) {
+        fill_stage(t, t->train, rows + i * micro, micro, true);
+        pipeline_step(t->stage, &t->mesh);
     }
     backend_range("reduction over replicas");
-    report.wait_seconds = bucket_set_finish(t->buckets, t->tape);
+    report.wait_seconds = bucket_set_finish(t->buckets, t->stage->micro[0].tape);
     backend_range_end();
     span_end(REDUCTION_NOT_HIDDEN, true);
     report.scale = t->scaler.scale;
@@ -149,19 +165,16 @@ static bool evaluation_goes_on(Trainer *t, bool rows_left)
 
 Metrics trainer_evaluate(Trainer *t)
 {
-    Metrics metrics = {0};
     backend_range("evaluation");
     int64_t rows = sampler_set_epoch(&t->test_sampler, 0, &t->mesh), most = t->batch->capacity;
     for (int64_t first = 0; evaluation_goes_on(t, first < rows); first += most) {
         if (first >= rows)
             continue;
-        batch_fill(t->test, t->test_sampler.mine + first, rows - first < most ? rows - first : most,
-                   t->batch);
-        loss_of(t, logits_of(t, false), &metrics);
+        fill_stage(t, t->test, t->test_sampler.mine + first,
+                   rows - first < most ? rows - first : most, false);
+        forward_step(t->stage, 0, &t->mesh);
         trainer_moved(t);
     }
-    if (!t->interrupted)
-        metrics_synchronise(&metrics, &t->mesh);
     backend_range_end();
-    return metrics;
+    return trainer_take_metrics(t);
 }

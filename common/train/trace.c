@@ -15,6 +15,8 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
         return SPAN_OPTIMISER;
     if (!strcmp(what, "reading the batch"))
         return SPAN_READING;
+    if (!strcmp(what, STAGE_SEND) || !strcmp(what, STAGE_RECEIVE))
+        return SPAN_PP;
     if (!strcmp(what, REDUCTION_UNDER_WAY))
         return SPAN_UNDER_WAY;
     if (mesh->dp_degree > 1 &&
@@ -44,7 +46,8 @@ static void hear(const char *what, bool backward, double seconds)
                    .begin = t->last,
                    .seconds = seconds,
                    .sent_tp = sent.tp.bytes - t->sent.tp.bytes,
-                   .sent_dp = sent.dp.bytes - t->sent.dp.bytes};
+                   .sent_dp = sent.dp.bytes - t->sent.dp.bytes,
+                   .sent_pp = sent.pp.bytes - t->sent.pp.bytes};
     memcpy(span->held, use.now, sizeof span->held);
     t->last += seconds;
     t->sent = sent;

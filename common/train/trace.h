@@ -46,6 +46,7 @@ typedef enum SpanKind {
     SPAN_FORWARD,   /**< an operation of the forward pass */
     SPAN_BACKWARD,  /**< an operation of the backward pass */
     SPAN_TP,        /**< communication of the ranks that split a model */
+    SPAN_PP,        /**< messages between stages, waiting included */
     SPAN_DP,        /**< the reduction over the replicas, while a rank waits for it */
     SPAN_UNDER_WAY, /**< letting MPI progress it, between two operations */
     SPAN_OPTIMISER, /**< clipping and the optimiser's step */
@@ -55,12 +56,12 @@ typedef enum SpanKind {
 
 /** A span with its time. */
 typedef struct Span {
-    const char *what;         /**< its name, a string that stays valid */
-    SpanKind kind;            /**< the row of the rank in which it is drawn */
-    double begin, seconds;    /**< seconds since the clocks were set; duration */
-    double waited;            /**< the first part of `seconds`, spent waiting; 0 if unknown */
-    int64_t sent_tp, sent_dp; /**< bytes sent by this rank */
-    int64_t held[CATEGORIES]; /**< bytes of tensors at its end */
+    const char *what;      /**< its name, a string that stays valid */
+    SpanKind kind;         /**< the row of the rank in which it is drawn */
+    double begin, seconds; /**< seconds since the clocks were set; duration */
+    double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */
+    int64_t sent_tp, sent_dp, sent_pp; /**< bytes sent by this rank */
+    int64_t held[CATEGORIES];          /**< bytes of tensors at its end */
 } Span;
 
 /** A kept step. */

@@ -13,8 +13,8 @@
 
 enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 
-static const char *const kind_names[SPAN_KINDS] = {"forward",      "backward",  "tp",     "dp",
-                                                   "dp under way", "optimiser", "reading"};
+static const char *const kind_names[SPAN_KINDS] = {
+    "forward", "backward", "tp", "pp", "dp", "dp under way", "optimiser", "reading"};
 
 /* One event per line, each after a comma, except rank 0's first. */
 static void put(FILE *file, const char *before, json_t *event)
@@ -52,9 +52,9 @@ static void put_span(FILE *file, int rank, const Span *span)
                  json_pack("{s:s}", "for", kind));
     put_time(file, rank, SPANS_THREAD, span->begin + span->waited, span->seconds - span->waited,
              kind, span->what,
-             span->sent_tp || span->sent_dp
-                 ? json_pack("{s:I, s:I}", "tp_bytes", (json_int_t)span->sent_tp, "dp_bytes",
-                             (json_int_t)span->sent_dp)
+             span->sent_tp || span->sent_dp || span->sent_pp
+                 ? json_pack("{s:I, s:I, s:I}", "tp_bytes", (json_int_t)span->sent_tp, "dp_bytes",
+                             (json_int_t)span->sent_dp, "pp_bytes", (json_int_t)span->sent_pp)
                  : NULL);
     put(file, ",\n",
         json_pack("{s:s, s:i, s:f, s:s, s:{s:I, s:I, s:I, s:I}}", "ph", "C", "pid", rank, "ts",
@@ -85,7 +85,8 @@ static void put_rank(FILE *file, const Trace *t, int rank)
     static const char *const threads[] = {[STEPS_THREAD] = "steps", [SPANS_THREAD] = "work"};
     const Mesh *mesh = t->mesh;
     char name[64];
-    snprintf(name, sizeof name, "rank %d (tp %d, dp %d)", rank, mesh->tp_rank, mesh->dp_rank);
+    snprintf(name, sizeof name, "rank %d (tp %d, dp %d, pp %d)", rank, mesh->tp_rank, mesh->dp_rank,
+             mesh->pp_rank);
     put(file, rank ? ",\n" : "\n",
         json_pack("{s:s, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "name", "process_name",
                   "args", "name", name));
@@ -97,11 +98,12 @@ static void put_rank(FILE *file, const Trace *t, int rank)
             json_pack("{s:s, s:i, s:i, s:s, s:{s:s}}", "ph", "M", "pid", rank, "tid", thread,
                       "name", "thread_name", "args", "name", threads[thread]));
     put(file, ",\n",
-        json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*}}", "ph", "M", "pid", rank, "name",
-                  "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
+        json_pack("{s:s, s:i, s:s, s:{s:i, s:b, s:b, s:o, s:o*, s:o*}}", "ph", "M", "pid", rank,
+                  "name", "balise_rank", "args", "rank", rank, "waiting_unknown_tp", t->unlike[0],
                   "waiting_unknown_dp", t->unlike[1], "tp_group",
                   members_of(mesh, mesh_tp_group(mesh)), "dp_group",
-                  mesh->dp ? members_of(mesh, mesh->dp) : NULL));
+                  mesh->dp ? members_of(mesh, mesh->dp) : NULL, "pp_group",
+                  mesh->pp ? members_of(mesh, mesh->pp) : NULL));
 }
 
 /* This rank's events, separated by commas. */
@@ -123,10 +125,10 @@ static void put_head(FILE *file, const Trace *t)
     const bool device = *backend_device();
     put(file, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":",
         json_pack(
-            "{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise", "ranks",
-            group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "steps",
-            t->steps, "kernels", backend_description(), "device", device, "clocks",
-            "each rank has a clock of its own, set to 0 as it left one barrier", "times",
+            "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise",
+            "ranks", group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "pp",
+            mesh->pp_degree, "steps", t->steps, "kernels", backend_description(), "device", device,
+            "clocks", "each rank has a clock of its own, set to 0 as it left one barrier", "times",
             device
                 ? "of the host: what is queued for the device counts where the host waits for it, "
                   "and not where it was computed"

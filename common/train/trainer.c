@@ -19,14 +19,16 @@ static Counter plus(Counter a, int sign, Counter b)
 
 static Sent sent_plus(Sent a, int sign, Sent b)
 {
-    return (Sent){plus(a.tp, sign, b.tp), plus(a.dp, sign, b.dp), plus(a.all, sign, b.all)};
+    return (Sent){plus(a.tp, sign, b.tp), plus(a.dp, sign, b.dp), plus(a.pp, sign, b.pp),
+                  plus(a.all, sign, b.all)};
 }
 
 Sent sent_so_far(const Mesh *mesh)
 {
     const Counter world = group_total(mesh->world), tp = group_total(mesh->tp),
-                  dp = group_total(mesh->dp);
-    return (Sent){group_total(mesh_tp_group(mesh)), dp, plus(world, 1, plus(tp, 1, dp))};
+                  dp = group_total(mesh->dp), pp = group_total(mesh->pp);
+    return (Sent){group_total(mesh_tp_group(mesh)), dp, pp,
+                  plus(plus(world, 1, tp), 1, plus(dp, 1, pp))};
 }
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
@@ -58,14 +60,13 @@ static bool look_around(Trainer *t, double loss, Problem *problem)
                        (long long)t->step);
 }
 
-static void report_one(Trainer *t, StepReport *step, int epoch, Metrics metrics, double seconds,
-                       Sent before)
+static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, Sent before)
 {
     step->sent = sent_plus(sent_so_far(&t->mesh), -1, before);
     t->sent = sent_plus(t->sent, 1, step->sent);
     t->step_seconds[t->step - 1] = seconds;
     t->wait_seconds[t->step - 1] = step->wait_seconds;
-    metrics_synchronise(&metrics, &t->mesh);
+    const Metrics metrics = trainer_take_metrics(t);
     t->epoch.loss_sum += metrics.loss_sum;
     t->epoch.correct += metrics.correct;
     t->epoch.count += metrics.count;
@@ -87,14 +88,12 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
     if (t->step == first)
         t->epoch = (Metrics){0};
     while (!t->interrupted && t->step < t->steps && t->step < first + t->steps_an_epoch) {
-        Metrics metrics = {0};
         Sent before = sent_so_far(&t->mesh);
         double begin = clock_now();
-        StepReport step =
-            trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch, &metrics);
+        StepReport step = trainer_step(t, t->sampler.mine + (t->step - first) * t->local_batch);
         t->step++;
         trainer_moved(t);
-        report_one(t, &step, epoch, metrics, clock_now() - begin, before);
+        report_one(t, &step, epoch, clock_now() - begin, before);
         if (t->config->profile)
             waiting_step(&t->mesh);
         if (!look_around(t, step.loss, problem))
@@ -152,6 +151,14 @@ static double median(double *values, int64_t count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+static double sum_of(const double *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum;
+}
+
 static void report_end(Trainer *t)
 {
     struct rusage process;
@@ -165,7 +172,11 @@ static void report_end(Trainer *t)
         .sent = t->sent,
         .step_seconds = median(t->step_seconds + t->first_step, steps),
         .wait_seconds = t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, steps) : -1,
-        .resident_bytes = 1024 * (int64_t)process.ru_maxrss};
+        .resident_bytes = 1024 * (int64_t)process.ru_maxrss,
+        .stage = t->mesh.pp_rank,
+        .blocks = t->stage->part.blocks,
+        .alive = t->stage->most_alive,
+        .idle = t->sent.pp.seconds / sum_of(t->step_seconds + t->first_step, steps)};
     const int ranks = group_size(t->world);
     RankReport *all = calloc((size_t)ranks, sizeof *all);
     MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, group_comm(t->world));
@@ -193,13 +204,10 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
 {
     Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
-    mesh_open(&t.mesh, world, config->tp, 1);
+    mesh_open(&t.mesh, world, config->tp, config->pp);
     bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) &&
-                trainer_open_data(&t, problem);
-    if (good) {
-        trainer_build_model(&t, config);
-        good = checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);
-    }
+                trainer_open_data(&t, problem) && trainer_build_model(&t, config, problem) &&
+                checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);
     if (good)
         map_report(&t.mesh, config->map);
     if (good && config->trace)

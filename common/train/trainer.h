@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
 #include "mesh/mesh.h"
+#include "model/stage.h"
 #include "optim/optim.h"
 #include "train/buckets.h"
 #include "train/report.h"
@@ -25,16 +26,15 @@ typedef struct Trainer {
     const volatile sig_atomic_t *stop; /**< a signal sets it to end the run; the caller's */
     Mesh mesh;                         /**< the grid */
     Pool *pool;                        /**< memory of all this rank's tensors */
-    Tape *tape;                        /**< of a micro-batch */
     Model *model;                      /**< its parameters */
-    Bert *bert;                        /**< its layers; belongs to the model */
-    Optimizer *optimizer;              /**< with its state */
-    GradScaler scaler;                 /**< zeros except in fp16 */
-    ReviewSet *train, *test;           /**< test is NULL without evaluation */
-    Sampler sampler, test_sampler;     /**< of `train` and `test` */
-    Batch *batch;                      /**< of a micro-batch */
-    BucketSet *buckets;                /**< of the model's gradients */
-    Report *report;                    /**< on rank 0 only */
+    Stage *stage; /**< its layers on this rank, and the micro-batch that runs through them */
+    Optimizer *optimizer;          /**< with its state */
+    GradScaler scaler;             /**< zeros except in fp16 */
+    ReviewSet *train, *test;       /**< test is NULL without evaluation */
+    Sampler sampler, test_sampler; /**< of `train` and `test` */
+    Batch *batch;                  /**< of a micro-batch */
+    BucketSet *buckets;            /**< of the model's gradients */
+    Report *report;                /**< on rank 0 only */
     /** rows of the data in use; steps per epoch, in all, and done */
     int64_t rows, steps_an_epoch, steps, step;
     int64_t first_step;  /**< steps done before this run */
@@ -45,8 +45,10 @@ typedef struct Trainer {
     int64_t local_batch; /**< rows per step on this replica */
     /** of each step; wait: the part of the reduction that was not hidden */
     double *step_seconds, *wait_seconds;
-    Sent sent;     /**< in all steps */
-    Metrics epoch; /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
+    Sent sent;       /**< in all steps */
+    int passes;      /**< backward passes of the step so far */
+    Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
+    Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
 } Trainer;
 
 /** What this rank has sent since the groups were made. */
@@ -56,8 +58,15 @@ Sent sent_so_far(const Mesh *mesh);
  *  rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
-/** Makes model, optimiser and tape; the seed determines the initial weights. */
-void trainer_build_model(Trainer *t, TrainConfig *config);
+/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns false with `problem`, on
+ *  every rank, unless the stages run each block once. */
+bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
+
+/** Makes the stage's passes count: the sums of the metrics, and which backward pass is the last one of a step. */
+void trainer_watch_stage(Trainer *t);
+
+/** The sums over all rows since the last call, on every rank. Collective. */
+Metrics trainer_take_metrics(Trainer *t);
 
 /** Opens the report on rank 0 and prints the configuration. Collective. Returns false with
  *  `problem`, on every rank, if the metrics cannot be written. */
@@ -65,8 +74,8 @@ bool trainer_open_report(Trainer *t, Problem *problem);
 
 /** Makes one step on `rows` [local_batch]: forward and backward in micro-batches, reduction,
  *  clipping, optimiser.
- *  @return the report of the step, except epoch and times; `metrics` gets this replica's sums */
-StepReport trainer_step(Trainer *t, const int64_t *rows, Metrics *metrics);
+ *  @return the report of the step, except epoch, times and metrics: trainer_take_metrics() has these */
+StepReport trainer_step(Trainer *t, const int64_t *rows);
 
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
 void trainer_moved(const Trainer *t);

@@ -76,7 +76,7 @@ static void write_pass(void *context, const Stage *stage, int micro, bool backwa
 static Stage *watched_stage(Scenario *run, const BertConfig *config)
 {
     Stage *stage = stage_new(run->model, config, 1);
-    stage->watch = (StageWatch){write_pass, run};
+    stage->watch = (StageWatch){.ran = write_pass, .context = run};
     return stage;
 }
 

@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 
-enum { RANKS = 4, PARAMETERS = 4 };
+enum { RANKS = 4, STAGES = 3, PARAMETERS = 4 };
 
 static char folder[64];
 
@@ -32,16 +32,17 @@ static int64_t part_of(const SavedParameter *p, int state, int dim, Range held, 
 }
 
 /* 5 rows over 3 ranks are 2, 2, 1; 7 over 4: 2, 2, 2, 1; 3 over 4: 1, 1, 1 and none. */
-static CheckpointIndex index_for(int tp, SavedParameter parameters[PARAMETERS])
+static CheckpointIndex index_for(int tp, int pp, SavedParameter parameters[PARAMETERS])
 {
     static char names[PARAMETERS][8] = {"rows", "columns", "cube", "whole"};
-    const SavedParameter made[PARAMETERS] = {{names[0], SHAPE(5, 3), shard(0)},
-                                             {names[1], SHAPE(3, 7), shard(1)},
-                                             {names[2], SHAPE(2, 3, 4), shard(1)},
-                                             {names[3], SHAPE(6), whole()}};
+    const SavedParameter made[PARAMETERS] = {{names[0], SHAPE(5, 3), shard(0), 0},
+                                             {names[1], SHAPE(3, 7), shard(1), 1 % pp},
+                                             {names[2], SHAPE(2, 3, 4), shard(1), 2 % pp},
+                                             {names[3], SHAPE(6), whole(), 2 % pp}};
     memcpy(parameters, made, sizeof made);
     CheckpointIndex index = {.step = 3,
                              .tp = tp,
+                             .pp = pp,
                              .optimizer = "adamw",
                              .optimizer_steps = 3,
                              .count = PARAMETERS,
@@ -53,7 +54,7 @@ static CheckpointIndex index_for(int tp, SavedParameter parameters[PARAMETERS])
     return index;
 }
 
-static void write_rank(const CheckpointIndex *index, int rank)
+static void write_rank(const CheckpointIndex *index, int stage, int rank)
 {
     enum { TENSORS = PARAMETERS * SAVED_STATES };
     SafeTensor tensors[TENSORS] = {0};
@@ -66,7 +67,7 @@ static void write_rank(const CheckpointIndex *index, int rank)
             int dim = cut ? p->placement.dim : 0;
             Range held =
                 cut ? chunk(p->shape.size[dim], rank, index->tp) : (Range){0, p->shape.size[0]};
-            if (!cut && rank)
+            if (p->stage != stage || (!cut && rank))
                 continue;
             part_of(p, state, dim, held, values[count]);
             tensors[count++] =
@@ -74,7 +75,7 @@ static void write_rank(const CheckpointIndex *index, int rank)
                              .shape = shape_with(p->shape, dim, held.end - held.begin)};
         }
     Problem problem;
-    const Path path = shard_path(folder, rank, index->tp);
+    const Path path = shard_path(folder, index, stage, rank);
     const char *const metadata[] = {"step", "3", NULL};
     SafetensorsWriter *writer = safetensors_begin(path.text, tensors, count, metadata, &problem);
     for (int i = 0; i < count; i++) {
@@ -84,13 +85,13 @@ static void write_rank(const CheckpointIndex *index, int rank)
     ck_assert(safetensors_end(writer, &problem));
 }
 
-static void write_all(int tp)
+static void write_all(int tp, int pp)
 {
     Problem problem;
     SavedParameter parameters[PARAMETERS];
-    CheckpointIndex index = index_for(tp, parameters);
-    for (int rank = 0; rank < tp; rank++)
-        write_rank(&index, rank);
+    CheckpointIndex index = index_for(tp, pp, parameters);
+    for (int file = 0; file < tp * pp; file++)
+        write_rank(&index, file / tp, file % tp);
     ck_assert(checkpoint_index_write(&index, folder, &problem));
 }
 
@@ -108,9 +109,9 @@ static void remove_in(const char *name)
 static void end(void)
 {
     remove_in("index.json");
-    for (int tp = 1; tp <= RANKS; tp++)
-        for (int rank = 0; rank < tp; rank++)
-            unlink(shard_path(folder, rank, tp).text);
+    for (int files = 1; files <= RANKS * STAGES; files++)
+        for (int file = 0; file < files; file++)
+            unlink(shard_path(folder, &(CheckpointIndex){.tp = files, .pp = 1}, 0, file).text);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -132,7 +133,7 @@ static void check_read(const SavedModel *saved, const SavedParameter *p, int dim
 START_TEST(every_part_of_every_layout_is_read_from_every_layout)
 {
     Problem problem = {0};
-    write_all(_i);
+    write_all(1 + _i % RANKS, 1 + _i / RANKS);
     SavedModel *saved = saved_model_open(folder, &problem);
     ck_assert_msg(saved, "%s", problem.what);
     for (int i = 0; i < PARAMETERS; i++)
@@ -147,15 +148,17 @@ START_TEST(an_index_is_read_as_it_was_written)
 {
     Problem problem;
     SavedParameter parameters[PARAMETERS];
-    CheckpointIndex written = index_for(3, parameters), read;
+    CheckpointIndex written = index_for(3, 2, parameters), read;
     ck_assert(checkpoint_index_write(&written, folder, &problem));
     ck_assert(checkpoint_index_read(&read, folder, &problem));
     ck_assert(checkpoint_index_fits(&read, &written, folder, &problem));
-    ck_assert(read.step == 3 && read.tp == 3 && read.optimizer_steps == 3 && read.loss_sum == 0.1);
+    ck_assert(read.step == 3 && read.tp == 3 && read.pp == 2 && read.optimizer_steps == 3 &&
+              read.loss_sum == 0.1);
     for (int i = 0; i < PARAMETERS; i++) {
         const SavedParameter *p = checkpoint_index_find(&read, parameters[i].name);
         ck_assert(p && shape_equal(p->shape, parameters[i].shape) &&
-                  placement_equal(p->placement, parameters[i].placement));
+                  placement_equal(p->placement, parameters[i].placement) &&
+                  p->stage == parameters[i].stage);
     }
     for (int i = 0; i < FITTINGS; i++) {
         read.fitting[i]++;
@@ -170,9 +173,9 @@ START_TEST(a_part_too_few_is_refused)
 {
     Problem problem = {0};
     SavedParameter parameters[PARAMETERS];
-    CheckpointIndex index = index_for(3, parameters);
+    CheckpointIndex index = index_for(3, 1, parameters);
     for (int rank = 0; rank < 3; rank++)
-        write_rank(&index, rank);
+        write_rank(&index, 0, rank);
     parameters[0].shape.size[0] = 6;
     ck_assert(checkpoint_index_write(&index, folder, &problem));
     ck_assert_ptr_null(saved_model_open(folder, &problem));
@@ -187,7 +190,8 @@ Suite *suite(void)
     Suite *all = suite_create("checkpoint");
     TCase *cases = tcase_create("parts");
     tcase_add_checked_fixture(cases, begin, end);
-    tcase_add_loop_test(cases, every_part_of_every_layout_is_read_from_every_layout, 1, RANKS + 1);
+    tcase_add_loop_test(cases, every_part_of_every_layout_is_read_from_every_layout, 0,
+                        RANKS * STAGES);
     tcase_add_test(cases, an_index_is_read_as_it_was_written);
     tcase_add_test(cases, a_part_too_few_is_refused);
     suite_add_tcase(all, cases);

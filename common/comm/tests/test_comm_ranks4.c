@@ -289,17 +289,6 @@ START_TEST(before_balise_8_the_world_splits_the_model)
 }
 END_TEST
 
-START_TEST(a_grid_wants_a_degree_that_divides)
-{
-    Problem problem = {0};
-    for (int tp = -1; tp <= 5; tp++) {
-        bool possible = mesh_check(4, tp, &problem);
-        ck_assert_msg(possible == (tp == 1 || tp == 2 || tp == 4), "TP=%d", tp);
-    }
-    ck_assert_ptr_nonnull(strstr(problem.what, "TP=5 does not divide NTASKS=4"));
-}
-END_TEST
-
 Suite *suite(void)
 {
     Suite *suite = suite_create("comm");
@@ -319,7 +308,6 @@ Suite *suite(void)
     tcase_add_test(tcase, sending_counts_and_receiving_does_not);
     tcase_add_loop_test(tcase, the_bytes_of_all_ranks_are_the_formula_of_the_group, 1, 5);
     tcase_add_test(tcase, before_balise_8_the_world_splits_the_model);
-    tcase_add_test(tcase, a_grid_wants_a_degree_that_divides);
     suite_add_tcase(suite, tcase);
     return suite;
 }

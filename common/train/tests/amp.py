@@ -37,7 +37,7 @@ def curves():
         near(losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp), f"tp {tp}, dp {dp} gives the losses of one rank in bf16")
         twice = [losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp) for _ in range(2)]
         check(twice[0] == twice[1], f"two runs in bf16 at tp {tp}, dp {dp} are equal to the last digit")
-    near(losses_of(1, *TWELVE, *BF16, "--accumulate", 3), "three micro-batches a step give the losses of the whole batch in bf16")
+    near(losses_of(1, *TWELVE, *BF16, "--micro", 3), "three micro-batches a step give the losses of the whole batch in bf16")
     threads = [losses_of(1, *TWELVE, *BF16, "--threads", 2) for _ in range(2)]
     check(threads[0] == threads[1], "two runs in bf16 of one rank with two threads are equal to the last digit")
     near(threads[0], "two threads give the losses of one in bf16")

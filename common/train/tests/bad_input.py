@@ -29,9 +29,12 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("8 heads over 3 ranks are refused", ["8 heads", "3 ranks"], 3, "--tp", 3, "--heads", 8, "--hidden-dim", 24)
     refused("a hidden size that the heads do not divide is refused", ["HIDDEN_DIM=100", "HEADS=8"], 1, "--hidden-dim", 100,
             "--heads", 8)
-    refused("TP that does not divide NTASKS is refused", ["TP=2", "NTASKS=3"], 3, "--tp", 2)
+    refused("TP that does not divide NTASKS is refused", ["TP=2", "3 ranks"], 3, "--tp", 2)
+    refused("degrees whose product is not NTASKS are refused", ["4 ranks are not TP=2 times DP=2 times PP=2"], 4, "--tp", 2, "--dp", 2,
+            "--pp", 2, "--layers", 2)
+    refused("fewer blocks than stages are refused", ["PP=3 stages", "LAYERS=2"], 3, "--pp", 3, "--layers", 2)
     refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
-    refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--accumulate", 3)
+    refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--micro", 3)
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
     fifo, huge = os.path.join(folder, "fifo"), file_with(folder, "huge.csv", b"review,label\n")
@@ -92,6 +95,9 @@ no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
 check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,
       "an MPI that is not installed is named", no_mpi.stderr)
+unsplit = subprocess.run(command(2, "--pp", 2, stage=11), cwd=ROOT, capture_output=True, text=True)
+check(unsplit.returncode == 2 and "before balise 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
+      "before balise 12, more than one stage is refused", unsplit.stderr)
 early = subprocess.run(command(2, "--tp", 1, stage=7), cwd=ROOT, capture_output=True, text=True)
 check(early.returncode == 2 and "before balise 9" in early.stderr, "before balise 9, TP smaller than NTASKS is refused",
       early.stderr)

@@ -37,7 +37,7 @@ for tp, dp in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (
     check(tuple(sent) == formula(tp, dp, 12, parameters), f"tp {tp}, dp {dp} sends in a step what the formulas say",
           f"{sent} counted, {formula(tp, dp, 12, parameters)} by formula")
 
-tp_bytes, dp_bytes, parameters, _ = sums(2, 2, 12, "--accumulate", 3)
+tp_bytes, dp_bytes, parameters, _ = sums(2, 2, 12, "--micro", 3)
 check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-batches a step sends no more: one reduction",
       f"{tp_bytes}, {dp_bytes}")
 

@@ -10,14 +10,15 @@ import time
 from checkpoints import SMALL, contents, curve, losses, newest, succeed, tool, train, undivided
 from runs import ROOT, check, command
 
-LAYOUTS = [(1, 1), (2, 2), (4, 4), (1, 1)]
-REPLICAS = [(1, 1), (2, 1), (4, 2), (2, 2)]  # (ranks, tp), some with several replicas
+LAYOUTS = [(1, 1, 1), (2, 2, 1), (4, 4, 1), (1, 1, 1)]  # (ranks, tp, pp)
+REPLICAS = [(1, 1, 1), (2, 1, 1), (4, 2, 1), (2, 2, 1)]  # some with several replicas
+PIPELINES = [(2, 1, 2), (4, 2, 2), (2, 1, 1), (4, 1, 2)]
 
 
 def in_pieces(folder, metrics, layouts, *options):
     """Trains to step 4, 8, ..., each piece at the next layout."""
-    for piece, (ranks, tp) in enumerate(layouts):
-        succeed(ranks, "--tp", tp, "--test", "", *options, "--steps", 4 * (piece + 1), "--save", folder, "--resume", folder,
+    for piece, (ranks, tp, pp) in enumerate(layouts):
+        succeed(ranks, "--tp", tp, "--pp", pp, "--test", "", *options, "--steps", 4 * (piece + 1), "--save", folder, "--resume", folder,
                 "--metrics", metrics)
     return losses(metrics)
 
@@ -100,19 +101,19 @@ def other_layouts(folder):
             return losses(path)
         serial = alone()
         moved = max(apart(serial, alone("--perturb", k)) for k in (1, 2, 3))
-        for layouts in (LAYOUTS, REPLICAS):
-            sentence = f"a run goes on over the layouts {layouts} (ranks, tp) with the losses of one rank ({name})"
-            place = f"{folder}/{name[:3]}-{layouts is REPLICAS}"
+        for number, layouts in enumerate((LAYOUTS, REPLICAS, PIPELINES)):
+            sentence = f"a run goes on over the layouts {layouts} (ranks, tp, pp) with the losses of one rank ({name})"
+            place = f"{folder}/{name[:3]}-{number}"
             parted = in_pieces(place, place + ".jsonl", layouts, *options)
             check(len(parted) == 16 and 0 < moved and apart(serial, parted) <= 8 * moved, sentence,
                   f"{apart(serial, parted):.3g} apart, {8 * moved:.3g} allowed\n{serial}\n{parted}")
 
 
-def same_replicas(folder):
-    sentence = "at two replicas of two ranks a run in two pieces is bit by bit one run"
+def same_grid(folder):
+    sentence = "at two replicas of two stages a run in two pieces is bit by bit one run"
     alone = f"{folder}/replicas.jsonl"
-    succeed(4, "--tp", 2, "--test", "", "--steps", 8, "--metrics", alone)
-    parted = in_pieces(f"{folder}/replicas", f"{folder}/replicas-parted.jsonl", [(4, 2), (4, 2)])
+    succeed(4, "--dp", 2, "--pp", 2, "--test", "", "--steps", 8, "--metrics", alone)
+    parted = in_pieces(f"{folder}/replicas", f"{folder}/replicas-parted.jsonl", [(4, 1, 2), (4, 1, 2)])
     check(parted == losses(alone) and len(parted) == 8, sentence, f"{losses(alone)}\n{parted}")
 
 
@@ -132,7 +133,7 @@ def partial_folders(folder):
     check(sorted(os.listdir(place)) == [".lock", "step-000002", "step-000003"] and before == contents(f"{place}/step-000002"),
           "what a killed run left half-written is removed, and the checkpoint before it is used", str(os.listdir(place)))
     info = tool("info", place).stdout
-    check("step-000003" in info and "[968,64]" in info and "shard(" in info and "2 tensor-parallel ranks" in info,
+    check("step-000003" in info and "[968,64]" in info and "shard(" in info and "tensor parallel 2, pipeline parallel 1: 2 files" in info,
           "checkpoint info lists step, layout, names, shapes and placements", info)
     older = succeed(2, "--tp", 2, "--test", "", "--steps", 3, "--resume", f"{place}/step-000002")
     check("continues after step 2" in older.stdout, "RESUME may name one checkpoint of several", older.stdout)
@@ -175,6 +176,6 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     same_layout(temporary)
     epoch_in_two_pieces(temporary)
     interrupted_while_evaluating(temporary)
-    same_replicas(temporary)
+    same_grid(temporary)
     other_layouts(temporary)
     partial_folders(temporary)

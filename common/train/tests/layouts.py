@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""One model, every layout: the loss of each step and the final weights at every tp x dp equal those
+"""One model, every layout: the loss of each step and the final weights at every tp x dp x pp equal those
 of one rank, up to rounding. How much rounding may change is measured: 8 times the largest
 deviation of serial runs whose initial weights are moved by one unit in the last place."""
+import math
 import tempfile
 
 from layouts_apart import OPTIMISERS, SMALL, at_every_layout, deviation
@@ -14,13 +15,13 @@ ADAMW = OPTIMISERS["AdamW, dropout 0"]
 SMALL = [*SMALL, "--steps", 12]
 whole = losses_of(1, *SMALL, *ADAMW)
 moved = max(deviation(whole, losses_of(1, *SMALL, *ADAMW, "--perturb", k)) for k in (1, 2, 3))
-parts = losses_of(2, *SMALL, *ADAMW, "--tp", 1, "--accumulate", 3)
+parts = losses_of(2, *SMALL, *ADAMW, "--tp", 1, "--micro", 3)
 check(deviation(whole, parts) <= 8 * moved, "three micro-batches a step give the losses of the whole batch",
       f"{deviation(whole, parts)} apart, {8 * moved} allowed")
 
 CLIP = [*ADAMW, "--clip", 0.05]
-norms = [[line["grad_norm"] for line in metrics_of(tp * dp, *SMALL, *CLIP, "--tp", tp) if "step" in line]
-         for tp, dp in ((1, 1), (2, 1), (1, 2), (2, 2))]
+norms = [[line["grad_norm"] for line in metrics_of(tp * dp * pp, *SMALL, *CLIP, "--tp", tp, "--pp", pp) if "step" in line]
+         for tp, dp, pp in ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 3), (2, 1, 2))]
 check(all(abs(a - b) <= 1e-5 * a for other in norms[1:] for a, b in zip(norms[0], other)) and norms[0][0] > 0.05,
       "the norm of the gradient is the same at every layout", str([n[:3] for n in norms]))
 check(deviation(losses_of(1, *SMALL, *CLIP), whole) > 1e-5, "clipping changes what is learnt")
@@ -28,18 +29,19 @@ rates = [line["lr"] for line in metrics_of(1, *SMALL, *ADAMW, "--warmup", 4, "--
 check(rates[:5] == [0.00025, 0.0005, 0.00075, 0.001, 0.001] and abs(rates[8] - 0.0005) < 1e-12 and rates[11] > 0,
       "the rate rises over the warm-up and falls to zero at the end of the decay", str(rates))
 
-for tp, dp in ((2, 1), (2, 2)):
-    again = [losses_of(tp * dp, *SMALL, *ADAMW, "--tp", tp) for _ in range(2)]
-    check(again[0] == again[1], f"two runs at tp {tp}, dp {dp} are equal to the last digit")
+for tp, dp, pp in ((2, 1, 1), (2, 2, 1), (1, 2, 2)):
+    again = [losses_of(tp * dp * pp, *SMALL, *ADAMW, "--tp", tp, "--pp", pp) for _ in range(2)]
+    check(again[0] == again[1], f"two runs at tp {tp}, dp {dp}, pp {pp} are equal to the last digit")
 threads = [losses_of(1, *SMALL, "--threads", n, *OPTIMISERS["AdamW, dropout 0"]) for n in (2, 2)]
 check(threads[0] == threads[1], "two runs of one rank with two threads are equal to the last digit")
 other = losses_of(1, *SMALL, *OPTIMISERS["AdamW, dropout 0"], "--seed", 2)
 check(deviation(again[0], other) > 1e-3, "another seed gives other losses")
 
 EVALUATED = [*SMALL[:-2], "--samples", 64, "--epochs", 1, "--test", "data/reviews/test.csv", "--lr", 1e-3]
-accuracies = {(tp, dp): [line["test_accuracy"] for line in metrics_of(tp * dp, *EVALUATED, "--tp", tp) if "test_accuracy" in line]
-              for tp, dp in ((1, 1), (2, 1), (1, 3), (2, 2))}
-check(len(set(map(tuple, accuracies.values()))) == 1 and len(accuracies[1, 1]) == 1,
+accuracies = {layout: [line["test_accuracy"] for line in metrics_of(math.prod(layout), *EVALUATED, "--tp", layout[0], "--pp", layout[2])
+                       if "test_accuracy" in line]
+              for layout in ((1, 1, 1), (2, 1, 1), (1, 3, 1), (2, 2, 1), (1, 1, 3), (1, 3, 2))}
+check(len(set(map(tuple, accuracies.values()))) == 1 and len(accuracies[1, 1, 1]) == 1,
       "the test accuracy is the same at every layout, replicas that read different numbers of rows included", str(accuracies))
 
 with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:

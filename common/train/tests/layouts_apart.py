@@ -1,11 +1,12 @@
 """Runs one model at every layout, and measures how far two runs are apart."""
+import shutil
 import subprocess
 import tempfile
 
 from runs import BUILD, check, losses_of
 
-LAYOUTS = ((2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (3, 2))
-SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 12, "--seq", 48, "--samples", 256, "--test", "",
+LAYOUTS = ((2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 4, 1), (2, 2, 1), (4, 2, 1), (2, 3, 1), (3, 2, 1), (1, 1, 2), (1, 2, 3), (2, 2, 2), (1, 1, 4))
+SMALL = ["--layers", 4, "--hidden-dim", 48, "--heads", 12, "--batch-size", 12, "--seq", 48, "--samples", 256, "--test", "",
          "--threads", 1]
 TEN_STEPS = [*SMALL, "--steps", 10]
 OPTIMISERS = {
@@ -39,9 +40,10 @@ def at_every_layout(name):
         moved = [(deviation(serial, saved(f"moved-{k}", 1, "--perturb", k)), weights_apart(f"{folder}/serial", f"{folder}/moved-{k}"))
                  for k in (1, 2, 3)]
         loss, weight = (8 * max(column) for column in zip(*moved))
-        for tp, dp in LAYOUTS:
-            losses = saved(f"{tp}-{dp}", tp * dp, "--tp", tp)
-            apart = deviation(serial, losses), weights_apart(f"{folder}/serial", f"{folder}/{tp}-{dp}")
+        for tp, dp, pp in LAYOUTS:
+            losses = saved("parts", tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 3 if pp > 1 else 1)
+            apart = deviation(serial, losses), weights_apart(f"{folder}/serial", f"{folder}/parts")
+            shutil.rmtree(f"{folder}/parts")
             check(len(serial) == len(losses) == 10 and loss > 0 < weight and apart[0] <= loss and apart[1] <= weight,
-                  f"tp {tp}, dp {dp} gives the losses and the weights of one rank ({name})",
+                  f"tp {tp}, dp {dp}, pp {pp} gives the losses and the weights of one rank ({name})",
                   f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")

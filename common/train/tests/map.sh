@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$ROOT" || exit 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-small=(--layers 1 --hidden-dim 24 --heads 2 --batch-size 4 --seq 16 --samples 8 --steps 1 --test "" --threads 1 --map 1)
+small=(--layers 2 --hidden-dim 24 --heads 2 --batch-size 4 --seq 16 --samples 8 --steps 1 --test "" --threads 1 --map 1)
 work=$(mktemp -d "$BUILD/map.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -19,9 +19,10 @@ check() {
 says() { grep -qF -- "$1" "$work/out"; }
 is_silent() { ! grep -q warning "$work/out"; }
 
-common/train/launch.sh 4 solutions 11 "$BUILD/train" --cache "$BUILD/cache" --tp 2 "${small[@]}" > "$work/out" 2>&1
-check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0"
-check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1"
+common/train/launch.sh 8 solutions 12 "$BUILD/train" --cache "$BUILD/cache" --tp 2 --pp 2 "${small[@]}" > "$work/out" 2>&1
+check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0, pp 0"
+check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1, pp 0"
+check "and stages are outermost" says "rank 4: node $(uname -n), tp 0, dp 0, pp 1"
 check "on one node there is nothing to warn of" is_silent
 
 sentence="a tensor-parallel group on several nodes is warned of"

@@ -40,6 +40,12 @@ for tp in (1, 2, 4):
     check(f"at tp={tp} a rank holds as many parameters as predicted, but for the arena's padding", 0 <= held - small.parameters(tp) < 16 * 40,
           (held, small.parameters(tp)))
 
+for pp in (2, 3):
+    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp)
+    held = max(rank["parameters"] for rank in lines[-1]["ranks"])
+    check(f"at pp={pp} the largest stage holds as many parameters as predicted, but for the arena's padding", 0 <= held - small.parameters(1, pp) < 16 * 40,
+          (held, small.parameters(1, pp)))
+
 link = cost.Link(1e-5, 1e9)
 slow = cost.Cluster(1e12, 1e12, 1e11, 1e11, link, link)
 check("one rank exchanges nothing", cost.all_reduce(link, 1, 1e6) == 0 and cost.step(slow, small, 1, 1)["over tp"] == 0
@@ -58,6 +64,15 @@ check("tp divides the products, and leaves the norms whole", abs(4 * split["comp
       and split["element-wise"] > whole["element-wise"] / 4)
 check("replicas divide the batch, not the optimiser", abs(4 * cost.step(slow, small, 1, 4)["compute"] / whole["compute"] - 1) < 1e-9
       and cost.step(slow, small, 1, 4)["optimiser"] == whole["optimiser"])
+piped = cost.step(slow, small, 1, 1, 3, 1)
+check("a batch in one piece takes as long through three stages as on one rank, and crosses four borders",
+      abs(sum(piped[kind] for kind in ("compute", "element-wise", "bubble")) / sum(whole[kind] for kind in ("compute", "element-wise")) - 1) < 1e-9
+      and abs(piped["over pp"] / (4 * (1e-5 + 8 * 16 * 96 * 4 / 1e9)) - 1) < 1e-9, piped)
+piped = cost.step(slow, small, 1, 1, 3, 8)
+check("of p stages and m micro-batches the bubble is (p - 1)/m of the work", abs(piped["bubble"] / (piped["compute"] + piped["element-wise"]) - 2 / 8) < 1e-9, piped)
+check("one stage has no bubble", whole["bubble"] == whole["over pp"] == 0, whole)
+check("the first stage holds the activations of as many micro-batches as there are stages, of one block each",
+      abs(cost.memory(slow, small, 1, 1, 3, 8) - 16 * small.parameters(1, 3) - 4 * (3 / 8 * small.activations(1, 1) / 3 + small.working(1, 1) / 8)) < 1)
 crowded = dataclasses.replace(slow, cores=2)
 check("four ranks on two cores compute half as fast", cost.step(crowded, small, 4, 1)["compute"] == 2 * split["compute"])
 hidden = dataclasses.replace(slow, hides=1.0)

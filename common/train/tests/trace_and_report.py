@@ -14,7 +14,6 @@ import pages
 from runs import BUILD, ROOT, check, run
 
 SMALL = ["--layers", 1, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32, "--samples", 200, "--test", ""]
-EXCHANGES = ("tp", "dp")
 
 
 def traced(folder, ranks, tp, steps, *options, **environment):
@@ -46,7 +45,7 @@ def gaps(trace, rank):
 
 def look_at_spans(trace, metrics, ranks):
     names = [event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M" and event["name"] == "process_name"]
-    check(names == ["rank 0 (tp 0, dp 0)", "rank 1 (tp 1, dp 0)", "rank 2 (tp 0, dp 1)", "rank 3 (tp 1, dp 1)"], "each rank is a process with its place in the mesh", str(names))
+    check(names == ["rank 0 (tp 0, dp 0, pp 0)", "rank 1 (tp 1, dp 0, pp 0)", "rank 2 (tp 0, dp 1, pp 0)", "rank 3 (tp 1, dp 1, pp 0)"], "each rank is a process with its place in the mesh", str(names))
     steps = [[step["name"] for step in of_rank(trace, rank, "step")] for rank in range(ranks)]
     check(all(one == [f"step {n}" for n in range(3, 13)] for one in steps), "ten steps are traced, after the first two, on each rank", str(steps))
     widest = max(abs(gap) for rank in range(ranks) for gap in gaps(trace, rank))
@@ -72,6 +71,20 @@ def look_at_groups(trace, metrics, ranks):
         sent = [sum(span.get("args", {}).get(f"{name}_bytes", 0) for span in of_rank(trace, rank)) for rank in range(ranks)]
         line = sum(line[f"comm_bytes_{name}"] for line in metrics if 3 <= line.get("step", 0) <= 12)
         check(sent[0] == line, f"the bytes over {name} are those of the metrics", f"{sent[0]} {line}")
+
+
+def look_at_stages(trace, metrics):
+    borders, step = (1, 2, 1), 8 * 32 * 32 * 4
+    check(trace["otherData"]["pp"] == 3, "the trace says how many stages there are")
+    told = [event["args"]["pp_group"] for event in trace["traceEvents"] if event["name"] == "balise_rank"]
+    check(told == [[0, 1, 2]] * 3, "the stages of a pipeline are told", str(told))
+    messages = [len(of_rank(trace, rank, "pp")) / len(of_rank(trace, rank, "step")) for rank in range(3)]
+    check(messages == [4 * n for n in borders], "a micro-batch crosses each border twice, and each crossing is a span of both stages", str(messages))
+    sent = [sum(span.get("args", {}).get("pp_bytes", 0) for span in of_rank(trace, rank)) / len(of_rank(trace, rank, "step")) for rank in range(3)]
+    summary = next(line["ranks"] for line in metrics if "ranks" in line)
+    check(sent == [n * step for n in borders] and [row["comm_bytes_pp"] for row in summary] == [6 * n * step for n in borders],
+          "each border carries the activations of the batch, and back their gradients", f"{sent} {summary}")
+    check([row["blocks"] for row in summary] == [[0, 1], [1, 2], [2, 3]] and [row["stage"] for row in summary] == [0, 1, 2], "the metrics say which blocks a stage runs")
 
 
 def look_at_memory(trace, metrics):
@@ -188,6 +201,7 @@ def main(folder):
     look_at_spans(trace, metrics, 4)
     look_at_groups(trace, metrics, 4)
     look_at_memory(trace, metrics)
+    look_at_stages(*traced(folder, 3, 1, 6, "--layers", 3, "--pp", 3, "--micro", 2))
     profiled, _ = traced(folder, 2, 2, 5, "--profile", 1)
     check(len(of_rank(profiled, 0, "step")) == 3 and max(map(abs, gaps(profiled, 0))) < 0.01, "beside PROFILE=1 too")
     short, _ = traced(folder, 1, 1, 2)
@@ -203,11 +217,15 @@ def main(folder):
     path = f"{folder}/page.html"
     check(done.returncode == 0 and done.stdout.rstrip().endswith(f"page      {path}"), "REPORT=1 says where the page is", done.stdout + done.stderr)
     page = look_at_page(path, "the page of a run")
-    check(all(f"rank {rank} (tp 0, dp {rank})" in page.text for rank in range(2)), "the page has the names of the ranks", page.text[:400])
+    check(all(f"rank {rank} (tp 0, dp {rank}, pp 0)" in page.text for rank in range(2)), "the page has the names of the ranks", page.text[:400])
     check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "and the layout and each step's loss")
     looked_at_in_browser(path, 2)
     if pages.BROWSER:
         used_by_hands(path)
+    done = make(folder, "PP=2", "LAYERS=2", "MICRO=2")
+    page = look_at_page(path, "the page of a pipeline")
+    check(done.returncode == 0 and "pipeline parallel 2" in page.text and "waiting for another stage" in page.text and "between the stages (pp)" in page.text,
+          "the page of a pipeline shows what the stages send, and where they wait", page.text[:400])
     done = make(folder, "NTASKS=2", "TP=1", "MEM=1K")
     check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, nor an earlier one", done.stdout + done.stderr)
     check(not os.path.exists(f"{BUILD}/report/trace.json"), "and no trace")
