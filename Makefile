@@ -10,7 +10,7 @@ CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
-# The product of the degrees, unless it is given.
+# NTASKS, unless given, is the product of the degrees.
 DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
 NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 SITE ?= site.mk

@@ -32,7 +32,7 @@ class Model:
         return self.layers, self.hidden, self.heads, self.seq, self.batch
 
     def blocks(self, pp):
-        """Of the largest stage."""
+        """The blocks of the largest stage."""
         return math.ceil(self.layers / pp)
 
     def parameters(self, tp, pp=1):
@@ -143,7 +143,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
     tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.blocks(pp)
     passes = 4 if model.recompute else 3
-    slots = (micro + pp - 1) / micro  # of the pipeline, for each that a stage works in
+    slots = (micro + pp - 1) / micro  # of the pipeline's schedule, per slot in which a stage works
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     share = layers / model.layers
     gemm, attention = (share * work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
@@ -159,7 +159,8 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
     over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
-    # Stages are outermost: where two of them are in one node, so are their messages. Else all ranks of a node share its uplink.
+    # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
+    # otherwise all ranks of a node share its uplink.
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     over_pp = 2 * (micro + pp - 2) * message(border, block / micro) if pp > 1 else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd

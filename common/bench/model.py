@@ -23,7 +23,7 @@ import gpu
 import steps
 from rows import fail, number, table, whole_number
 
-SHOWN = 16  # layouts, the fastest first
+SHOWN = 16  # the number of layouts in the table, the fastest first
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 

@@ -226,7 +226,8 @@ char *saved_name(int state, const char *parameter);
 /** The number of states per parameter in this checkpoint: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors: what tp rank `part` of a stage wrote. */
+/** Returns the path of the file that tp rank `part` of stage `stage` wrote:
+ *  FOLDER/rank-0-of-2.safetensors. */
 Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.

@@ -58,11 +58,12 @@ Sent sent_so_far(const Mesh *mesh);
  *  rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
-/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns false with `problem`, on
- *  every rank, unless the stages run each block once. */
+/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns
+ *  false with `problem`, on every rank, unless the stages run each block exactly once. */
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
 
-/** Makes the stage's passes count: the sums of the metrics, and which backward pass is the last one of a step. */
+/** Makes the stage call back at each pass: to sum the metrics, and to begin the reduction of the
+ *  gradients in the last backward pass of a step. */
 void trainer_watch_stage(Trainer *t);
 
 /** The sums over all rows since the last call, on every rank. Collective. */
@@ -74,7 +75,8 @@ bool trainer_open_report(Trainer *t, Problem *problem);
 
 /** Makes one step on `rows` [local_batch]: forward and backward in micro-batches, reduction,
  *  clipping, optimiser.
- *  @return the report of the step, except epoch, times and metrics: trainer_take_metrics() has these */
+ *  @return the report of the step, without epoch, times and metrics (for the last, see
+ *  trainer_take_metrics()) */
 StepReport trainer_step(Trainer *t, const int64_t *rows);
 
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
