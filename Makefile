@@ -129,8 +129,7 @@ $(ARCHIVES:%=$(BUILD)/%.a):
 $(BUILD)/libbalise.a: $(call float,$(RUNTIME))
 $(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
 
-# The list of a program's objects is a file, because the list may change although no object is newer
-# (make start).
+# The list of a program's objects is a file: it can change without a newer object (make start).
 $(BUILD)/%.list: always
 	mkdir -p $(@D)
 	printf '%s\n' '$(LINKED_OF)' | cmp -s - $@ || printf '%s\n' '$(LINKED_OF)' > $@
@@ -179,8 +178,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm
 
-# REPORT=1 makes a page about the run from its trace and metrics, which are kept if TRACE= and
-# METRICS= name files.
+# REPORT=1 makes a page from the run's trace and metrics. TRACE= and METRICS= keep these as files.
 REPORTED = $(filter-out 0,$(REPORT))
 METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
