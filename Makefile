@@ -10,7 +10,7 @@ CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
-# The product of the degrees, unless it is given.
+# NTASKS, unless given, is the product of the degrees.
 DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
 NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 SITE ?= site.mk
@@ -133,7 +133,7 @@ $(ARCHIVES:%=$(BUILD)/%.a):
 $(BUILD)/libbalise.a: $(call float,$(RUNTIME))
 $(BUILD)/libbalise-double.a: $(call double,$(DOUBLE))
 
-# The list of a program's objects may change without any of them being newer (make start), so it is a file of its own.
+# The list of a program's objects is a file: it can change without a newer object (make start).
 $(BUILD)/%.list: always
 	mkdir -p $(@D)
 	printf '%s\n' '$(LINKED_OF)' | cmp -s - $@ || printf '%s\n' '$(LINKED_OF)' > $@
@@ -145,7 +145,7 @@ include grader/loop/loop.mk
 include grader/gradebook/gradebook.mk
 -include $(wildcard grader/tests.mk)
 
-# What an editor (clangd) needs to know about each file; it looks for this file in build/.
+# The compile commands of each file, for clangd, which looks for this file in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(RUNTIME) $(JUDGE) $(SCENARIOS) $(RUNNER)
 UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-diagnostics-show-caret -fopenmp
@@ -168,7 +168,7 @@ $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl $(or_full)
 
-# Who grades does not wait for grader/stack.py to say what would train.
+# Grading does not wait for grader/stack.py to determine what would train.
 ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
@@ -182,7 +182,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
-# REPORT=1: a page about the run, made from its trace and metrics; these are kept if they are named.
+# REPORT=1 makes a page from the run's trace and metrics. TRACE= and METRICS= keep these as files.
 REPORTED = $(filter-out 0,$(REPORT))
 METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))

@@ -73,7 +73,8 @@ Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backwar
 /** y = x W^T: x [..,in], weight [out,in] -> [..,out]. */
 Tensor *linear(Tensor *x, Tensor *weight);
 
-/** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of zeros. */
+/** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of
+ * zeros. */
 Tensor *lookup(Tensor *ids, Tensor *weight);
 
 /** id - first where first <= id < end, otherwise NO_ID: the ids as row numbers of a table that
@@ -249,23 +250,23 @@ typedef struct Range {
     int64_t begin, end; /**< begin is part of it, end is the first that is not */
 } Range;
 
-/** Given: this rank's part of the model, and the batch. Tokens pass through an embedding, then through all
- * blocks in order, then through a classifier and the loss. The first stage holds the embedding, the last one the
- * classifier, and each stage the blocks of stage_blocks(). `micro` is the number of a micro-batch; it is 0 for a
- * batch in one piece. */
+/** Given: this rank's part of the model, and the batch. Tokens pass through an embedding, then
+ * through all blocks in order, then through a classifier and the loss. The first stage holds the
+ * embedding, the last one the classifier, and each stage the blocks of stage_blocks(). `micro` is
+ * the number of a micro-batch; it is 0 for a batch in one piece. */
 typedef struct Stage Stage;
-Tensor *stage_embed(Stage *stage, int micro); /**< on the first stage: the embedded tokens [B,S,H] */
-/** Runs this stage's blocks, and on the last stage the classifier and the loss: x [B,S,H] -> [B,S,H], or the
- * loss [1]. */
+Tensor *stage_embed(Stage *stage, int micro); /**< first stage only: the embedded tokens [B,S,H] */
+/** Runs this stage's blocks and, on the last stage, the classifier and the loss: x [B,S,H] ->
+ * [B,S,H], or the loss [1]. */
 Tensor *stage_run(Stage *stage, int micro, Tensor *x);
-/** Runs backward from what stage_run() returned; dy is its gradient, or NULL on the last stage, which begins the
- * backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
+/** Runs backward from the result of stage_run(); dy is its gradient, or NULL on the last stage,
+ * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
 /** Sends x [B,S,H] to stage `to`. May return only when that stage has begun to receive it. (In balise 13 you write it.) */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
-/** Receives dy [B,S,H] from stage `from`: the gradient of what this stage has sent it. */
+/** Receives dy [B,S,H] from stage `from`: the gradient of the x that this stage sent to it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */

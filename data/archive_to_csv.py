@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Turns aclImdb_v1.tar.gz into train.csv and test.csv: archive_to_csv.py ARCHIVE FOLDER.
 
-The archive holds a review in each aclImdb/{train,test}/{pos,neg}/ID_STARS.txt; train/unsup has no labels. The rows
-are in the order of ID, a negative one before the positive one with the same ID, so that classes alternate.
+Each aclImdb/{train,test}/{pos,neg}/ID_STARS.txt in the archive is a review; train/unsup has no
+labels. Rows are in the order of ID, a negative one before the positive one with the same ID, so
+that classes alternate.
 """
 
 import csv
@@ -19,7 +20,7 @@ REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
 
 
 def read_reviews(archive):
-    """{"train": {(id, label): text}, "test": ...} in one pass over the compressed stream."""
+    """Reads {"train": {(id, label): text}, "test": ...} in one pass over the compressed stream."""
     reviews = {"train": {}, "test": {}}
     with tarfile.open(archive, "r|gz") as tar:
         for member in tar:
@@ -33,7 +34,7 @@ def read_reviews(archive):
 
 
 def write_csv(path, rows):
-    """Writes a temporary file and renames it, so that an existing file is complete."""
+    """Writes a temporary file and renames it, so that a file that exists is complete."""
     beside = path + ".part"
     with open(beside, "w", encoding="utf-8", newline="") as stream:
         rows = ((text, label) for (_number, label), text in sorted(rows.items()))

@@ -22,7 +22,7 @@ resume() { # url, file
     code=$(curl --fail --location --silent --show-error --retry 3 -C - -w '%{http_code}' -o "$2" "$1")
     case $?:$code in
     0:*) ;;
-    33:* | 36:* | *:416) # what is there cannot be continued: it is longer, or the server gives no ranges
+    33:* | 36:* | *:416) # the partial file is too long, or the server does not support ranges
         rm -f "$2"
         give_up "$(say 'the download cannot be continued')" \
             "$(say 'run it again: it starts from the beginning')" "$1"

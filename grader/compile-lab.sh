@@ -40,7 +40,7 @@ refuse() {
     end_with "refused: $1" "$2"
 }
 
-# What the compiler may take: a lab makes it work for a moment, on a file of some kilobytes.
+# bounded COMMAND...: runs it with a time limit. An honest lab compiles in a moment.
 bounded() {
     timeout -k 5 "${COMPILE_SECONDS:-40}" "$@" < /dev/null
 }
@@ -108,8 +108,8 @@ say_limit() {
     fi
 }
 
-# show_messages: what the compiler said, with the line of the lab that it is about. The compiler shows none: it would take them from
-# any file that a #line names.
+# show_messages: prints the compiler's messages, each with the line of the lab that it is about. The
+# compiler itself must quote no lines, because it would take them from any file that a #line names.
 show_messages() {
     awk -v source="$source" '
         FILENAME == source { line[FNR] = $0; next }
@@ -118,8 +118,9 @@ show_messages() {
         ' "$source" "$object.messages"
 }
 
-# foreign_file: the first file that the compiler or the assembler has read and that is none of: a header for labs, of the system or of
-# MPI, the lab's own folder. It must not come into the lab, nor its lines into the compiler's messages.
+# foreign_file: the first file read by the compiler or the assembler that is neither in the lab's
+# folder nor a header for labs, of the system or of MPI. Neither the lab nor the compiler's messages
+# may contain its lines.
 foreign_file() {
     local folders=("${folders[@]}") rule words files=() paths file folder
     for rule in "$object.read" "$object.assembled"; do
@@ -132,7 +133,7 @@ foreign_file() {
     folders=("${paths[@]:0:${#folders[@]}}")
     paths=("${paths[@]:${#folders[@]}}")
     for file in "${paths[@]:4}"; do
-        # the assembler names the lab without its folder
+        # The assembler names the lab without its folder.
         case $file in "${paths[0]}" | "${paths[1]}" | "${paths[2]}" | "${paths[3]}" | "$PWD/${source##*/}") continue ;; esac
         for folder in "${folders[@]}"; do
             case $file in "$folder"/*) continue 2 ;; esac
@@ -157,20 +158,22 @@ check_files() {
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
-# recorded_calls: what the recorder counts of MPI, as functions or in tables of both forms, COLLECTIVE(Bcast, Ibcast, ...
+# recorded_calls: the MPI functions that the recorder wraps, one by one or as pairs in a macro, such
+# as COLLECTIVE(Bcast, Ibcast, ...
 recorded_calls() {
     sed -nE 's/^int (MPI_\w+)\(.*/\1/p; s/^(COLLECTIVE|SEND)\((\w+), (\w+),.*/MPI_\2\nMPI_\3/p' "$here"/runner/*.c
 }
 
-# allowed_calls: the names of functions that a lab may call, a line each: of MPI, of the kit's headers for labs.
+# allowed_calls: the functions of MPI and of the kit's headers that a lab may call, one per line.
 allowed_calls() {
     recorded_calls | sed 'p; s/^/P/'
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
-# sections, writable code, and symbols: defined exports, undefined ones that a lab may not use, and chosen, functions that are picked
-# when the program starts (ifunc). Of a symbol the number of its section stands in column 7, the name in column 8; of a section the
-# flags before the last three columns.
+# list_object: sets `sections` (and notes writable code), `defined` to the defined exports,
+# `undefined` to the undefined symbols that a lab may not use, and `chosen` to an ifunc, a function
+# that is selected when the program starts. In readelf's output, column 7 of a symbol is the number
+# of its section and column 8 its name; the flags of a section precede the last three columns.
 list_object() {
     local kind name patterns
     sections=() undefined=() defined=' ' chosen=
@@ -199,7 +202,7 @@ list_object() {
         $4 == "IFUNC" { print "chosen" }' - <(readelf -SW --syms "$object.raw"))
 }
 
-# Code that would run before or after the cases, and excessive data.
+# Refuses code that would run before or after the cases, and excessive data.
 check_sections() {
     local name data bss
     for name in "${sections[@]}"; do
@@ -222,7 +225,7 @@ check_sections() {
         "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
 }
 
-# where NAME: the file, and the line where this function is called, or else where its name stands.
+# where NAME: the file, and the line where this function is called, or else where its name occurs.
 where() {
     local section offset line=
     read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
@@ -268,7 +271,7 @@ is_in_c_library() {
     "$CC" -x c -w -o "$object.s" - -lm <<< "char $1(); int main(void) { return $1(); }" 2> /dev/null
 }
 
-# check_call NAME: which a lab may not call.
+# check_call NAME: refuses the lab for calling this function, and says what to call instead.
 check_call() {
     local name=${1:0:200} function place
     place=$(where "$name")
@@ -327,6 +330,6 @@ done
 for name in "${undefined[@]}"; do
     check_call "$name"
 done
-recorded_calls | sed 's/.*/P& &/' > "$object.s" # no way around the recorder
+recorded_calls | sed 's/.*/P& &/' > "$object.s" # redirects PMPI_ calls to the recorder
 objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object"
 rm -f "$object".{s,raw,read,assembled,messages*}

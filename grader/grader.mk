@@ -9,10 +9,11 @@ lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 START_FILES := $(wildcard grader/start/*/*.c)
-# The start files of labs, compiled by float or double: what stands there before the lab.
+# The objects of labs' start files, in single or double precision: they stand in for unsolved labs.
 start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n))))
 
-# Whose labs are in the requested stack, and the rest that grader/stack.py reports about it: asked once, where needed.
+# What grader/stack.py reports about the requested stack, such as whose labs it uses. Runs once,
+# when first needed.
 STACKED = $(call answer,STACKED,grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO)))
 stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
 author_of = $(call stack,author-$(1))
@@ -32,9 +33,10 @@ $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS) $(RUNNER)): | $(B
 
 # ---- a lab's object -------------------------------------------------------------------------------------------------
 
-# Compiled with the student in mind, only its exports visible, its code in a section of its own. Without -no-pie and
-# frame pointers an address does not tell a lab's line. gcc alone moves parts of a function into another section; clang
-# would assemble by itself. What grader/compile-lab.sh shows of a lab's lines is not what the compiler would show.
+# Compiles a lab with few warnings; only its exports are visible, and its code has its own section.
+# Finding a lab's line from an address needs -no-pie and frame pointers. gcc must not move parts of
+# a function into another section, and clang must use the external assembler. The compiler quotes no
+# lines; grader/compile-lab.sh does.
 IS_CLANG = $(call answer,IS_CLANG,$(CC) --version 2>/dev/null | grep -i clang)
 OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics,-fno-reorder-blocks-and-partition \
     -fno-diagnostics-show-caret)
@@ -50,8 +52,9 @@ $(BUILD)/enclose: grader/enclose.c
 COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/lab-calls.txt grader/labs.mk common/balise.h common/balise_mpi.h
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
-# What a student's lab is compiled of, by its contents: a file that comes back may be older than what was built
-# meanwhile, and another of the lab's folder may be included.
+# Checksums of the files of a student's lab, which decide whether to compile it again. Times would
+# not do: a restored file may be older than what was built meanwhile. The lab may include any file
+# of its folder.
 OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
@@ -74,7 +77,7 @@ $(call lab_objects,missing,o): $(LAB_OBJECTS)/missing/%.o:
 
 # ---- a lab's runner -------------------------------------------------------------------------------------------------
 
-# What the judge and a runner must share to understand each other: records, calls, inputs and their order.
+# The sources that judge and runners must share: records, calls, inputs and their order.
 PROTOCOL := $(wildcard $(addprefix grader/,protocol.h calls.h label.h labs/*.[ch]) \
                        common/balise.h common/base/philox.[ch])
 $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
@@ -86,9 +89,11 @@ $(call float,grader/labs/stamp.c) $(call double,grader/labs/stamp.c): $(BUILD)/g
 COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) \
                   $(addprefix kernel_attention_,forward backward)
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
-# gold, from the same package, needs half of ld's time, and a student waits for it after each edit.
+# gold, from the same package, takes half of ld's time. A student waits for the linker after each
+# edit.
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
-# No lab redirects a function of the runner, or has a stack of code (which some objects ask for).
+# relro and now: a lab cannot redirect functions of the runner. noexecstack: no executable stack,
+# which some objects request.
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield
 # A runner has only its lab's scenario.
@@ -115,7 +120,8 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
 
-# Everything but the main program: from it, the gradebook and the hand-in know the labs and their checks.
+# The judge except its main program, for the gradebook and the hand-in too, which need the labs and
+# their checks.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
 # Operations for which mistakes.h has wrong versions.
@@ -135,12 +141,14 @@ $(call double,$(wildcard grader/judge/report/formats/*.c)): CPPFLAGS += $(XML_CF
 AUTHOR = $(if $(SOLUTION),solution,$(if $(filter mine,$(STACK)),mine,student))
 labs_of_part = $(foreach lab,$(LABS),$(if $(filter $(1),$(LAB_$(lab)_PART)),$(lab)))
 GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(call labs_of_part,$(or $(PART),1)))
-# What a lab stands on with STACK=mine, and these labs alone, to say which of them does not pass.
+# With STACK=mine: the student's labs on which the graded labs build. They are also graded by
+# themselves, to report which of them does not pass.
 OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab))))
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners as-handed-out
 runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
-# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the runner does.
+# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the
+# runner does.
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
 as-handed-out:
@@ -160,8 +168,9 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
 	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
 
-# One case: its calls of MPI, ranks as columns; as a page, who holds what, which elements are wrong, who calls what;
-# the number of it that students predict.
+# Commands about one case. trace: its MPI calls, with ranks as columns. report: a page that shows
+# who holds what, which elements are wrong, and the calls. measure: the number that students
+# predict.
 .PHONY: trace report measure
 trace report measure: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 trace:

@@ -1,8 +1,10 @@
-# The labs, for make: a line each. All that the grader knows of one stands in grader/labs/labNN.c.
+# The labs, for make, one line each. grader/labs/labNN.c holds everything else that the grader knows
+# about a lab.
 #
-# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand in,functions that it
-# defines) labs/FOLDER/FILE is what the student edits, solutions/FOLDER/FILE the reference. A start file stands in for
-# what the lab would call of a later lab: the groups of labs 8 and 10, the feed-forward layer that lab 7 replaces.
+# $(call add_lab,NUMBER,FOLDER/FILE,labs whose functions it calls,labs whose start files stand
+# in,functions that it defines). The student edits labs/FOLDER/FILE; solutions/FOLDER/FILE is the
+# reference. Start files stand in for functions of other labs that must be linked: those of labs 8
+# and 10 for the groups, that of lab 5 for the feed-forward layer that lab 7 replaces.
 define lab_record
 LABS += $1
 LAB_$1_FOLDER = $(patsubst %/,%,$(dir $2))

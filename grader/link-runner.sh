@@ -9,7 +9,7 @@ source "${0%/*}/../common/base/say.sh"
 # shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
 source "${0%/*}/../common/base/disk.sh"
 
-# A judge may be starting the runner that was here.
+# Replaces the runner by a rename, because a judge may be starting the old one.
 put() {
     mv -f "$out.new" "$out"
 }
@@ -20,8 +20,8 @@ leave_empty() {
     exit 0
 }
 
-# guarded OBJECT COPY: a lab's calls that would end the runner or take all memory lead to the runner's guard. The line of a
-# message is the student's: code of a reference lab is no lab's code here.
+# guarded OBJECT COPY: redirects calls that would end the runner or take all memory to the runner's
+# guard. Moves a reference lab out of the labs' section, so that messages name the student's lines.
 guarded() {
     local options=() name
     for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup asprintf vasprintf \
@@ -35,12 +35,13 @@ guarded() {
     objcopy "${options[@]}" "$1" "$2"
 }
 
-# Names of what the lab keeps from call to call, whichever layer it is called for: of the variables of a function without its number.
+# variables OBJECT: the names of the lab's static and file-scope variables, which keep their values
+# between calls. The compiler's numbers after the names of function-scope ones are removed.
 variables() {
     nm "$1" | sed -nE '/ [bBdDC] __/d; s/.* [bBdDC] ([^.]*)(\.[0-9]+)?$/\1/p' | sort -u | head -3
 }
 
-# Fields of grader/labs.mk, a lab a line: number, labs that it builds on, functions.
+# labs: fields of grader/labs.mk, one line per lab: number, labs that it builds on, functions.
 labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }

@@ -13,7 +13,7 @@ for object in "$@"; do
         exit 2
     fi
 done
-# Somebody may be running the program that was here before.
+# Replaces the program by a rename, because somebody may be running the old one.
 # shellcheck disable=SC2086 # flags are words
 "$CC" $LDFLAGS "$@" -o "$out.new" $LDLIBS
 mv "$out.new" "$out"

@@ -38,15 +38,15 @@ typedef struct Case {
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     double p;                      /**< of dropout */
     int32_t training;              /**< dropout drops */
-    int32_t integers;    /**< small ones, so that sums are exact; the last rank's are zeros */
+    int32_t integers;    /**< small integers, so that sums are exact; zeros on the last rank */
     int32_t flat;        /**< x is [B,H], without S */
     int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
-    int32_t dy_exponent; /**< what comes into a backward pass, times 2^dy_exponent */
-    int32_t reverse;     /**< backward passes in the order of the forward passes reversed */
+    int32_t dy_exponent; /**< the gradient that enters a backward pass is scaled by 2^dy_exponent */
+    int32_t reverse;     /**< backward passes in the reverse order of the forward passes */
     int32_t delay;       /**< one rank comes late to each pass */
     int32_t more_B;      /**< samples that a layer's second step has more than the first, or -1 */
     int32_t apart;       /**< the ranks of a tp group are not neighbours: {0 2} {1 3} */
-    int32_t idle; /**< in the second step weights of the last rank and its part of sums are 0 */
+    int32_t idle;        /**< in step 2, the last rank's weights and its part of sums are zero */
 } Case;
 
 /** What a rank is doing. */

@@ -1,7 +1,11 @@
 #!/usr/bin/python3
-"""stack.py [STACK [UPTO]]: the labs that one program is made of, as make reads them; a fact a line, NAME=VALUE.
-stack.py tell STACK [UPTO]: the same for people, before a training. stack.py started LAB: has the student begun it? (exit status)
-stack.py missing LAB...: why a lab that stands on these waits. stack.py start LAB: its start file.
+"""Determines which labs a program is made of.
+
+    stack.py [STACK [UPTO]]        prints them for make, as lines NAME=VALUE
+    stack.py tell STACK [UPTO]     prints them for people, before training
+    stack.py started LAB           exit status 0 if the student has started the lab, otherwise 1
+    stack.py missing LAB...        prints why a lab that builds on these waits
+    stack.py start LAB             prints the path of its start file
 
 STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
 to n that defines it, or from before the labs. Without UPTO, the stage is the last one whose labs
@@ -24,7 +28,7 @@ class Lab:
 
 
 def table():
-    """The labs, and what else grader/labs.mk says of stacks: {name: words}."""
+    """Reads grader/labs.mk: {number: lab}, and {name: words} of its other variables."""
     with open(os.path.join(KIT, "grader/labs.mk"), encoding="utf-8") as file:
         text = file.read().replace("\\\n", "")
     labs = [Lab(*row.split(",")) for row in re.findall(r"^..call add_lab,(.*)\)", text, re.M)]
@@ -35,7 +39,7 @@ LABS, TABLE = table()
 
 
 def tokens(path):
-    """A file of C without comments and white space; None where it cannot be read."""
+    """A C file without comments and white space; None if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()
@@ -46,7 +50,8 @@ def tokens(path):
 
 
 def start_file(number):
-    """A file of the kit; a lab without one begins from the student's first lab with the same functions."""
+    """The path of a lab's start file. A lab without one starts from the student's file of the first
+    lab with the same functions."""
     path = os.path.join("grader/start", LABS[number].file)
     first = min(n for n in LABS if LABS[n].exports == LABS[number].exports)
     return path if first == number or os.path.exists(path) else os.path.join("labs", LABS[first].file)
@@ -58,7 +63,8 @@ def is_started(number):
 
 
 def author(number, mine):
-    """Whose lab it is: the student's where it is begun; else the reference, or what came with a handout."""
+    """Whose file is used for a lab: the student's if it is in `mine`; otherwise the reference, or
+    an object that came with the handout."""
     if number in mine:
         return "student"
     if os.path.isdir("solutions"):
@@ -67,7 +73,7 @@ def author(number, mine):
 
 
 def parts_at(stage):
-    """The labs at a stage, and those whose place something else holds."""
+    """The labs used at a stage, and the labs for which something else stands in."""
     labs, others, asked = set(), set(), [int(n) for n in TABLE["TRAINED"]]
     while asked:
         number = asked.pop()
@@ -84,7 +90,7 @@ def parts_at(stage):
 
 
 def place_holder(number):
-    """The object that stands where a lab will: a layer of common/model/serial, or its start file."""
+    """The object that stands in for a lab: a layer of common/model/serial, or its start file."""
     serial = dict(pair.split(":") for pair in TABLE["SERIAL_LAYERS"])
     source = f"common/model/serial/{serial[str(number)]}.c" if str(number) in serial else start_file(number)
     return f"float/{source[:-2]}.o"

@@ -13,8 +13,8 @@ $(GRADING): Makefile $(wildcard grader/*.mk) $(sort $(foreach lab,$(LABS),$(call
 	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(abspath $(BUILD)/enclose)'" \
 	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
 
-# Every wrong answer and every unusual right one, and the solutions over some seeds: a table, the margins, the
-# mutation score.
+# Grades every wrong answer, every unusual right one, and the solutions over some seeds; prints a
+# table, the margins and the mutation score.
 .PHONY: test-grader
 test-grader: $(GRADING)
 	BUILD='$(BUILD)' ROOT='$(CURDIR)' grader/tests/slow_mutants.sh

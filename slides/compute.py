@@ -24,7 +24,7 @@ def grouped(number):
 
 
 def short(number):
-    """Three significant digits, as people say them: 0.535, 4.46, 44.6, 446."""
+    """A number with three significant digits: 0.535, 4.46, 44.6, 446."""
     return f"{number:.{max(0, 2 - max(0, math.floor(math.log10(number))))}f}" if number else "0"
 
 
@@ -54,7 +54,7 @@ def of_preset(name, model):
 
 
 def whole_activations(model):
-    """Numbers kept for the backward pass that tp does not divide: the minimum for any number of ranks."""
+    """Numbers kept for the backward pass that tp does not divide: the minimum over all tp."""
     return model.activations(1 << 40, 1)
 
 
@@ -89,7 +89,8 @@ def of_layouts():
 
 
 def of_clusters():
-    """Published figures from the kit's files, and the kit's prediction for a cluster, which was not measured."""
+    """Published figures, from the kit's files; and the kit's prediction for a cluster, which nobody
+    has measured."""
     published = clusters.read("dgx-2h")[0]["published"]
     found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
              "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}

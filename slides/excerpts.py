@@ -2,7 +2,7 @@
 import os
 import re
 
-# name: file below the folder of start files, what stands first in its lines
+# name: (file below the folder of start files, the first words of each function shown)
 START = {
     "gather.c": ("01-duplication-allreduce/collectives.c",
                  ("Tensor *all_gather_forward", "Tensor *all_gather_backward")),

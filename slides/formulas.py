@@ -35,7 +35,7 @@ def may_send(lab, sizes):
 
 
 def budget(lab, passes, **letters):
-    """How many numbers a lab may send in a pass, over all ranks of its group."""
+    """The most numbers that a lab may send in a pass, over all ranks of its group."""
     return may_send(lab, " ".join(f"{name}={int(value)}" for name, value in letters.items()))[passes == "BACKWARD"]
 
 
@@ -54,7 +54,8 @@ def letters_of(model, tp, dp):
 
 
 def sent_over_tp(model, tp, dp, stage=11):
-    """Bytes of a training step over all ranks, by the budgets of the labs in the model at this stage."""
+    """The bytes that a training step sends over tp, summed over all ranks, by the budgets of the
+    labs in the model at this stage."""
     letters = letters_of(model, tp, dp)
     if stage >= 7:
         block, head = both(7, **letters), both(7, **{**letters, "PART": 1})
@@ -64,7 +65,7 @@ def sent_over_tp(model, tp, dp, stage=11):
 
 
 def sent_over_dp(model, tp, dp):
-    """The same over the replicas: each dp group sums what its ranks hold."""
+    """The bytes that a training step sends over dp: each dp group sums what its ranks hold."""
     return WIDTH * tp * budget(11, "BACKWARD", n=dp, N=model.reduced(tp))
 
 
@@ -73,7 +74,8 @@ def memory(model, tp, dp=1):
 
 
 def equal_at(model):
-    """The number of positions in a batch at which all-tp and all-dp send the same, if dp sums every parameter."""
+    """The number of positions in a batch at which all-tp and all-dp send the same, if dp sums every
+    parameter."""
     letters = {**letters_of(model, 2, 1), "B": 1, "S": 1}
     a_position = (model.layers * both(7, **letters) + both(3, **letters)) / model.hidden
     return 2 * model.parameters(1) / (a_position * model.hidden)

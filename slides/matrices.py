@@ -1,6 +1,6 @@
-"""The small matrices and tables in the figures, computed: the parts of a sum or of a whole add up,
-or join, to the drawn result. A cell's style says who holds it: w everybody, r0 r1 .. a shard of
-that rank, p0 p1 .. that rank's term of a sum."""
+"""Computes the small matrices and tables of the figures, so that drawn terms add up, and drawn
+parts join, to the drawn result. A cell's style says who holds it: w every rank; r0, r1, ... a shard
+of that rank; p0, p1, ... that rank's term of a sum."""
 import math
 import os
 
@@ -52,7 +52,9 @@ def said(x):
 
 
 def drawn(a, style, say=said):
-    """@param style of a cell: a name, or a function of row and column"""
+    """A matrix as TeX macros.
+
+    @param style of a cell: a name, or a function of row and column"""
     cells = "".join(rf"\C{{{i}}}{{{j}}}{{{say(x)}}}{{{style(i, j) if callable(style) else style}}}" for i, row in enumerate(a) for j, x in enumerate(row))
     return rf"\Size{{{len(a)}}}{{{len(a[0])}}}{cells}"
 
@@ -130,7 +132,7 @@ def attention():
 
 
 def collectives():
-    """As in lab 1: a vector of two numbers on each of three ranks."""
+    """The collectives of lab 1, on a vector of two numbers on each of three ranks."""
     given = [[2 * r + 1, 2 * r + 2] for r in range(3)]
     total = [sum(column) for column in zip(*given)]
     joined = [x for row in given for x in row]
@@ -149,7 +151,8 @@ def collectives():
 
 
 def deals():
-    """Which replica reads which row: the order, the replica of each of its rows, and what the replicas read with each tail."""
+    """Which replica reads which row: the order, the replica of each row, and the rows of each
+    replica with each tail."""
     whose = [i % REPLICAS for i in range(len(ORDER))]
     found = {"order": drawn([ORDER], lambda i, j: f"r{whose[j]}"), "whose": drawn([whose], lambda i, j: f"r{whose[j]}")}
     round_up = -(-len(ORDER) // REPLICAS) * REPLICAS
@@ -174,7 +177,8 @@ def split():
 
 
 def pipeline():
-    """One forward, one backward (arXiv:2104.04473, figure 4): a backward pass takes two units of time, a forward pass one."""
+    """The schedule "one forward, one backward" (arXiv:2104.04473, figure 4): a forward pass takes
+    one unit of time, a backward pass two."""
     queues = []
     for s in range(STAGES):
         ahead = STAGES - 1 - s

@@ -17,11 +17,12 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 /** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
-/** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s; S must not exceed positions. */
+/** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s. S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
-/** The mean of -log softmax(logits)[label] over the rows; logits [B,classes], labels INT32 [B] -> [1]. The sum is divided by
- *  `rows_per_step`: B, or more with micro-batches. `losses` receives each row's loss, [B], or is NULL. */
+/** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
+ *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so that this is the mean, or the
+ *  rows of all micro-batches of the step. `losses` [B] receives each row's loss; it may be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */

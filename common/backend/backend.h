@@ -37,10 +37,12 @@ const char *backend_device(void);
 
 /** Checks once, before the first kernel, whether the machine and the environment let the kernels
  *  run at full speed.
- *  @return true if so; false with `problem` (a warning: e.g. OPENBLAS_CORETYPE forces slow kernels) */
+ *  @return true if so; false with `problem` (a warning, for example that OPENBLAS_CORETYPE forces
+ *  slow kernels) */
 bool backend_check(Problem *problem);
 
-/** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run prints. */
+/** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run
+ *  prints. Valid until the next call. */
 const char *backend_description(void);
 
 /** Opens every file and device that kernels will need, for a process that will lose the right to
@@ -119,7 +121,7 @@ typedef enum Precision {
 /** Products with fewer multiply-adds stay in FP32, because rounding their matrices takes longer
  *  than it saves: the three products of a layer of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of
  *  128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Only the size decides, so
- *  that two runs decide alike. The limit applies to FP16 too. */
+ *  that two runs decide alike. FP16 has the same limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */

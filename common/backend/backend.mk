@@ -14,8 +14,8 @@ NCCL = $(if $(OVER_NCCL),$(HAS_NCCL))
 OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
 LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 
-# Every GPU that the toolkit knows has its generation's code, those to come have what the driver compiles.
-# GPU_ARCH=native: this machine's alone, in a quarter of the time.
+# all-major: code for each generation of GPUs that the toolkit knows; the driver compiles for later
+# ones. native: code for this machine's GPU only, which compiles in a quarter of the time.
 GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC_FLAGS = -std=c++17 -g -O3 -arch=$(GPU_ARCH) -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 GPU_SOURCES := $(wildcard common/backend/cuda/*.cu)
@@ -30,7 +30,7 @@ CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Werror
 OF_CXX = -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) -Icommon -MMD -MP
 CXX_FLAGS = -std=gnu++17 -g $(OPTIMISE) $(CXX_WARNINGS) $(SANITIZE) $(OF_CXX) $(BLAS_CFLAGS) -I$(EMULATION)
 
-# Objects for other GPUs are made again.
+# Objects compiled for another GPU_ARCH are rebuilt.
 FOR_GPUS = $(BUILD)/cuda/for-$(GPU_ARCH)
 $(FOR_GPUS):
 	mkdir -p $(@D)
@@ -51,13 +51,15 @@ $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(
 $(BUILD)/libbalise-emulated.a: $(ON_HOST) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES))
 $(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) \
     $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
-# Lazy: if NCCL at run time lacks a function, common/comm/nccl reports that before anybody calls it.
+# Lazy binding: if the NCCL at run time lacks a function, common/comm/nccl reports that before any
+# call of it.
 LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) \
     -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
-# Before anything is graded: is there a GPU? If not, reports that once, instead of once per rank and lab.
+# Checks for a GPU before anything is graded, so that a missing one is reported once, and not once
+# per rank and lab.
 GPU_OPTION = $(if $(filter cuda,$(BACKEND)),--gpu)
 GPU_PROBE = $(if $(filter cuda,$(BACKEND)),there-is-a-gpu)
 $(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c common/tests/stop_at_misuse.c) $(LIBRARY)

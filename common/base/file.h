@@ -1,12 +1,15 @@
 /** @file
- * Is it a file that stands at a path? Devices, FIFOs and folders are none: they have no end, or no contents.
+ * Checks and opens regular files. Devices, FIFOs, sockets and folders are rejected: they have no
+ * end, or no contents.
  */
 #pragma once
 
-/** Why no file can be read from this path or put there, in the reader's language: it has no name, a folder stands there, or a
- *  device, a FIFO or a socket. NULL where there is a file, or nothing yet. */
+/** Returns why no file can be read from this path or written to it, in the reader's language: the
+ *  path has no file name, or names a folder, a device, a FIFO or a socket. Returns NULL if there is
+ *  a regular file, or nothing yet. */
 const char *file_obstacle(const char *path);
 
-/** Opens a file for reading, and waits for nobody.
- *  @return its descriptor, the caller's; or -1 with `reason`, in the reader's language */
+/** Opens a regular file for reading. Never blocks, even on a FIFO.
+ *  @return its descriptor, which the caller closes; or -1 with `reason`, in the reader's
+ *  language */
 int file_open(const char *path, const char **reason);

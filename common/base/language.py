@@ -6,7 +6,7 @@ import sys
 
 
 def sentences():
-    """gettext's; in the locale C none is looked for."""
+    """gettext's translations; none in the locale C."""
     locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     return gettext.translation("balise", os.environ.get("TEXTDOMAINDIR", ""), ["C"] if locale in ("C", "POSIX") else None, fallback=True)
 

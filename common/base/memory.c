@@ -18,7 +18,7 @@ void memory_holds_rounded(int64_t bytes)
     rounded += bytes;
 }
 
-/* Below a MB, shows tenths. */
+/* Shows tenths below 1 MB. */
 static const char *megabytes(int64_t bytes, char text[32])
 {
     const double mb = (double)bytes / 1e6;

@@ -1,6 +1,7 @@
 /** @file
- * Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
- * (SC'11). A number depends on its key and its counter alone, so every layout of ranks draws the same ones.
+ * Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy
+ * as 1, 2, 3" (SC'11). A number depends only on its key and its counter, so every layout of ranks
+ * draws the same numbers.
  */
 #pragma once
 

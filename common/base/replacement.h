@@ -16,8 +16,10 @@ typedef struct Replacement {
     char *path, *beside; /**< the final path, and the temporary one */
 } Replacement;
 
-/** Begins a file for `path`. Where it cannot be made, or what is there is no file, `problem` is set: `hint` as in problem_set(), `what` with a %s for the reason.
- *  @return NULL with `problem`, or what replacement_end() or replacement_drop() frees */
+/** Begins a file for `path`. If it cannot be created, or if `path` names something other than a
+ *  regular file, sets `problem`: `hint` as in problem_set(), `what` with a %s for the reason.
+ *  @return NULL with `problem`; otherwise a record that replacement_end() or replacement_drop()
+ *  frees */
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem);
 
@@ -26,7 +28,8 @@ void replacement_put(Replacement *file, const void *bytes, size_t count);
 
 /** Waits until the file is on disk, renames it, and frees the record. If that or an earlier write
  * has failed, sets `problem` as replacement_begin() does, keeps the old file and removes the
- * temporary one. */
+ * temporary one.
+ *  @return true; or false with `problem` */
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem);
 
 /** Removes the temporary file and frees the record. */

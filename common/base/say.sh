@@ -7,7 +7,8 @@ say() {
     LC_ALL=C.UTF-8 LANGUAGE=${languages:-$asked} gettext "$1" 2> /dev/null || printf '%s' "$1"
 }
 
-# padded COLUMNS TEXT: with blanks behind it, so that it fills as many columns; printf counts bytes, and an accent has two.
+# padded COLUMNS TEXT: prints the text, padded with blanks to this width. printf counts bytes, and
+# an accented letter has two.
 padded() {
     local LC_ALL=C.UTF-8
     printf '%s%*s' "$2" $(($1 > ${#2} ? $1 - ${#2} : 0)) ''
@@ -27,7 +28,8 @@ tell() {
     printf '%s\n' "$(said "$@")"
 }
 
-# complain SENTENCE HINT [WHERE]: prints an error on stderr; give_up, with the same arguments, also ends the script.
+# complain SENTENCE HINT [WHERE]: prints an error on stderr. give_up takes the same arguments and
+# also ends the script.
 complain() {
     printf '%s%s\n' "$(say 'error: ')" "$1"
     [ -z "${3:-}" ] || tell '  at %s' "$3"

@@ -28,12 +28,11 @@ void span_end(const char *what, bool backward);
 /** Moves `seconds` of the time of `from` to `to`. */
 void span_move(const char *from, const char *to, bool backward, double seconds);
 
-/** Is called for each span that ends while the clock runs. Adding a listener twice has no
- *  effect. */
+/** Called for each span that ends while the clock runs; `seconds` is its duration. */
 typedef void SpanListener(const char *what, bool backward, double seconds);
 enum { MAX_SPAN_LISTENERS = 2 }; /**< listeners at a time */
 
-/** Adds a listener. */
+/** Adds a listener. Adding one twice has no effect. */
 void spans_listen(SpanListener *listener);
 
 /** Removes a listener. */

@@ -1,12 +1,13 @@
 """The kit's performance targets."""
 
-# Tokens a second, in those of PyTorch 1.13. Newer ones: more than theirs, in every row.
+# The kit's tokens per second divided by those of PyTorch 1.13. For newer versions, the target is 1
+# in every row.
 RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial": 1.6, "6x256 tp2": 2.4, "6x256 dp2": 2,
           "base serial": 1.15, "base tp2": 1.45, "base dp2": 1.9, "base tp2 bf16": 1.5}
 PER_CENT_OF_PEAK = {"base serial": 85}
 MEGABYTES = {"base tp2": 1200}
 SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one
-# On one H200, bf16 being the arithmetic
+# On one H200, in bf16.
 MFU = {"large-512 one rank bf16": 45}  # per cent
 GPU_TORCH = 1  # PyTorch's time divided by the kit's, eager and compiled
 LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to the model before any lab

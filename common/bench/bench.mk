@@ -1,6 +1,6 @@
 # Measurements of this machine; never a test. Included by the Makefile.
 
-# One model at every layout, as a table; DATA= and VOCAB= as in make train.
+# Trains one model at every layout and prints a table; DATA= and VOCAB= as in make train.
 .PHONY: layouts
 layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
 	$(RELEASE)
@@ -12,10 +12,10 @@ $(BUILD)/bench-kernels$(OF_BACKEND) $(BUILD)/bench-collectives$(OF_BACKEND): $(B
         $$(call float,$$(BENCH_$$*) common/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
-# On GPUs, NCCL's rows are left out if it cannot be linked.
+# On GPUs, the rows for NCCL are left out if it cannot be linked.
 .PHONY: bench bench-programs bench-over-nccl
 BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collectives train)
-# Both by default.
+# Both transports by default.
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 ifeq ($(ON_GPU),)
 bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize
@@ -31,7 +31,7 @@ bench: bench-programs
 	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK) TRANSPORT='$(BENCH_TRANSPORT)' \
 	    common/bench/bench.py $(BUILD)
 
-# Predicts the best layout, on how many ranks, of which machine.
+# Predicts the fastest layout of NTASKS ranks, on this machine or on CLUSTER.
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(RELEASE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make bench: measures kernels, collectives, training steps, the tokenizer, and the time from an edit
-to a verdict, on this machine.
+"""make bench: measures kernels, collectives, training steps, the tokenizer, and the time from an
+edit to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
@@ -36,19 +36,22 @@ def machine_lines(rounds):
 
 
 def kernel_lines(program, *sizes):
-    """What bench-kernels prints: name, hidden, shortest and median time in us, rate and its unit."""
+    """The output of bench-kernels: name, hidden, shortest and median time in us, rate and unit."""
     found = (re.match(r"(\S.*?)\s+(\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+) (GFLOP/s|GB/s)$", line)
              for line in said(program, 1, *sizes).splitlines())
     return [match.groups() for match in found if match]
 
 
 def most_of(lines):
-    """The highest rates of one core: of its arithmetic, and of memory by the larger table, which fits no cache."""
+    """{unit: the highest rate of one core}: of arithmetic, and of memory. The memory's rate is that
+    of the larger table, which fits no cache."""
     return {unit: float([line for line in lines if line[0].startswith(name)][-1][4]) for name, unit in (("peak", "GFLOP/s"), ("memory", "GB/s"))}
 
 
 def show_kernels(title, lines, most):
-    """One row each. @param most the highest rate, by name and unit"""
+    """Prints a table with a row per kernel.
+
+    @param most the highest rate, by name and unit"""
     def share(name, rate, unit):
         return f"{100 * float(rate) / most(name, unit):.0f} %" if most(name, unit) else "?"
 
@@ -89,7 +92,7 @@ def kernels_on_gpu(bench):
 
 
 def collectives_on_gpu(bench):
-    """Over MPI, two ranks, which may share a GPU; over NCCL one, and as many as there are GPUs."""
+    """Measures two ranks over MPI, which may share a GPU; over NCCL, one rank, and one per GPU."""
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
         if layout in bench.layouts:
@@ -113,7 +116,8 @@ def training_steps(build, work, rounds, pythons, cases):
 
 
 def tokenizer(build, work, rounds):
-    """The kit's tokenizer on the reviews, read from a file; and Hugging Face's, if the tests have installed it."""
+    """Measures the kit's tokenizer on the reviews, read from a file; and Hugging Face's, if the
+    tests have installed it."""
     with open("data/reviews/train.csv", encoding="utf-8") as file:
         texts = [line.strip() for line in file] * 20
     path, size = os.path.join(work, "texts"), sum(len(text.encode()) + 1 for text in texts) / 1e6
@@ -191,7 +195,10 @@ def asked_for(amp, amps):
 
 
 def those_that_run(why_not, amps):
-    """Without those in which this machine does not train, unless nothing else was asked for. @param why_not of an arithmetic, or nothing"""
+    """The AMP settings in which this machine trains. If a single one was requested and does not
+    train, ends with an error.
+
+    @param why_not returns why an AMP setting does not train, or an empty text"""
     found = {amp: why_not(amp) if amp != "off" else "" for amp in amps}
     if len(amps) == 1 and found[amps[0]]:
         fail(f"AMP={amps[0]} does not run here: {found[amps[0]]}", "make doctor says what is missing; AMP=off")
@@ -210,7 +217,9 @@ def begin(rounds, pythons, **more):
 
 
 def sections_of(bench, build, work, rounds, pythons, part, cases):
-    """{section: what measures it, prints tables and returns rows}. `bench`: of a GPU, or None."""
+    """{section: a function that measures it, prints tables and returns rows}.
+
+    @param bench a gpu.Bench, or None"""
     if bench:
         return {"kernels": lambda: kernels_on_gpu(bench),
                 "collectives": lambda: collectives_on_gpu(bench),

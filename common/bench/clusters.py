@@ -8,14 +8,18 @@ import cost
 from rows import fail, number, table
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
-# The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden, heads. A replica takes 8 rows.
+# The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden,
+# heads. Each replica takes 8 rows.
 MEGATRON = (("1.2 G parameters", 1, 40, 1536, 16), ("2.5 G parameters", 2, 54, 1920, 20), ("4.2 G parameters", 4, 64, 2304, 24),
             ("8.3 G parameters", 8, 72, 3072, 32))
 ROWS, SEQ, VOCABULARY, REPLICAS = 8, 1024, 51200, 64
 
 
 def checked(described, kind, given=()):
-    """A part of a file: numbers that make sense, all that is needed, and nothing else. @param given elsewhere in it"""
+    """Returns a section of a file if it has every required field, with a valid number, and no other
+    field; otherwise raises ValueError.
+
+    @param given the fields of `kind` that other sections define"""
     fields = {one.name: one for one in dataclasses.fields(kind) if one.name not in given}
     for name, value in described.items():
         if name not in fields:
@@ -31,13 +35,16 @@ def checked(described, kind, given=()):
 
 
 def published_of(published):
-    """{(name, replicas): per cent of linear}, and with it the headline: GPUs at best, PFLOP/s, per cent."""
+    """{(name, replicas): per cent of linear scaling}; and the headline: TFLOP/s of one GPU, PFLOP/s
+    of all, per cent of linear scaling."""
     found = {(sizes[0], dp): 0 + published["weak_scaling"][sizes[0]][published["replicas"].index(dp)] for sizes in MEGATRON for dp in (1, REPLICAS)}
     return found, (0 + published["one_gpu_tflops"], 0 + published["pflops"], 0 + published["linear"])
 
 
 def read(name):
-    """The contents of the file, and the Cluster. @param name of a file, or of one that comes with the kit"""
+    """Returns the contents of a cluster's file, and its Cluster; ends the program if it is invalid.
+
+    @param name a .json file, or the name of a cluster that comes with the kit"""
     path = name if name.endswith(".json") else f"{FOLDER}/{name}.json"
     try:
         with open(path, encoding="utf-8") as file:
@@ -73,13 +80,15 @@ def show_assumptions(described, cluster):
 
 
 def model_of(sizes, published, dp):
-    """A language model, as in the paper, or for the kit a classifier of the same layers."""
+    """The paper's language model if `published`; otherwise the kit's classifier with the same
+    layers."""
     _, _, layers, hidden, heads = sizes
     return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, recompute=published, classifies=not published, leaves_out=False)
 
 
 def weak_scaling(described, cluster):
-    """(name, tp, dp, step by kind, operations a second and rank, per cent of linear, bytes), each model alone and in replicas."""
+    """Yields (name, tp, dp, seconds of a step by kind, operations per second and rank, per cent of
+    linear scaling, bytes per rank) for each model, alone and in replicas."""
     published = "published" in described
     one = cost.rate(cluster, model_of(MEGATRON[0], published, 1), 1, 1)
     for dp in (1, REPLICAS):

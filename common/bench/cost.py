@@ -1,10 +1,11 @@
 """Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
 communication.
 
-Times follow from rates; those of collectives from a latency and a bandwidth per link, as a ring or
-as a tree, whichever is faster (Thakur, Rabenseifner, Gropp 2005). All counts are for one step of
-one rank, in a pipeline that of the slowest stage; numbers are `Cluster.width` bytes wide. A pipeline
-runs one forward and one backward pass a micro-batch, 1F1B (Narayanan et al. 2021, section 2.2).
+Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
+from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
+step of one rank, in a pipeline of a rank of the slowest stage; numbers are `Cluster.width` bytes
+wide. A pipeline runs one forward and one backward pass per micro-batch, in the order 1F1B
+(Narayanan et al. 2021, section 2.2).
 """
 import math
 from dataclasses import dataclass, field
@@ -19,15 +20,19 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: bool = False  # the backward pass recomputes activations
-    classifies: bool = False  # by the first position: the last block's other ones have no gradient, nor have rows not looked up.
-    # Else every position is multiplied by the whole table, as a language model is
-    leaves_out: bool = True  # what has no gradient is not multiplied, nor summed over replicas: on the processor, not on a GPU
+    # True: a classifier of the first position. The other positions of the last block have no
+    # gradient, nor have table rows that are not looked up. False: a language model, which
+    # multiplies every position by the whole table.
+    classifies: bool = False
+    # What has no gradient is neither multiplied nor summed over the replicas. True on the CPU,
+    # False on a GPU.
+    leaves_out: bool = True
 
     def sizes(self):
         return self.layers, self.hidden, self.heads, self.seq, self.batch
 
     def blocks(self, pp):
-        """Of the largest stage."""
+        """The blocks of the largest stage."""
         return math.ceil(self.layers / pp)
 
     def parameters(self, tp, pp=1):
@@ -39,37 +44,43 @@ class Model:
         return max(table / tp + self.layers // pp * block, head / tp + self.blocks(pp) * block)  # the first and the last stage
 
     def reduced(self, tp, pp=1):
-        """Of these, what replicas sum: of the table the rows that some of them have used, where these are less than half."""
+        """The parameters whose gradients the replicas sum. Of the table, only the rows that some
+        replica has used, if these are less than half."""
         used = min(self.batch * self.seq, self.vocabulary)
         left_out = self.vocabulary - used if self.classifies and self.leaves_out and 2 * used < self.vocabulary else 0
         return self.parameters(tp, pp) - left_out * self.hidden / tp
 
     def products(self, passes):
-        """The multiplications per token: of linear layers, in weights of hidden * hidden; of attention, in forward blocks."""
+        """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
+        of attention, as a number of forward passes of a block."""
         if not (self.classifies and self.leaves_out):
             return passes * 12 * self.layers, passes * self.layers
-        full = 1 + passes * (self.layers - 1)  # in the last block, backward: those of keys and values
+        full = 1 + passes * (self.layers - 1)  # last block: forward, plus 4 for keys and values
         return 12 * full + 4, full
 
     def work(self):
-        """Floating-point operations of a step, of products and of attention, those of a recomputation included; a backward pass costs two
-        forward passes. As Narayanan et al. 2021, equation 2, where all is multiplied."""
+        """Floating-point operations of a step, recomputation included: of linear layers, and of
+        attention. A backward pass costs two forward passes. If nothing is left out, equals equation
+        2 of Narayanan et al. 2021."""
         tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products(4 if self.recompute else 3)
-        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # is not recomputed
+        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
     def activations(self, tp, dp, pp=1):
-        """Numbers kept for the backward pass: of a block the two sums, whole, and q, k, v, the attention's output and
-        two numbers of each row of scores, and the inner layer before GELU, with a bit a number that dropout keeps, split; norms and what follows GELU are computed again."""
+        """Numbers kept for the backward pass. Each block keeps its two residual sums, whole. Split
+        over tp, it keeps q, k, v, the output of attention, two numbers per row of scores, and the
+        inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
+        recomputed."""
         tokens = self.batch / dp * self.seq
         if self.recompute:
             return tokens * self.hidden * self.blocks(pp)
         return tokens * self.blocks(pp) * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
 
     def working(self, tp, dp):
-        """Numbers that are there beside when the forward pass leaves the last block, which gives back what it has made only then: two
-        norms, and of both layers what comes out, whole, before and after the sum over the ranks, which on one rank are one; the inner layer
-        after GELU, split; and what the first block is given."""
+        """Numbers held in addition when the forward pass leaves the last block, because a block
+        releases its own only at its end: two norms; the outputs of both layers, whole, before and
+        after the all-reduce (on one rank, these are the same); the inner layer after GELU, split;
+        and the input of the first block."""
         return self.batch / dp * self.seq * ((7 if tp > 1 else 5) * self.hidden + 4 * self.hidden / tp)
 
 
@@ -81,7 +92,8 @@ class Link:
 
 @dataclass
 class Cluster:
-    """Rates of a rank; `near` joins the ranks of a node, `far` nodes, with its bandwidth for all ranks of a node together."""
+    """Rates of a rank. `near` links the ranks of a node; `far` links nodes, and all ranks of a node
+    share its bandwidth."""
 
     gemm: float  # floating-point operations per second
     attention: float
@@ -110,7 +122,7 @@ def all_reduce(link, ranks, size):
 
 
 def all_gather(link, ranks, size):
-    """`size` is that of the whole."""
+    """`size` is that of the gathered tensor."""
     return (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
 
 
@@ -119,7 +131,8 @@ def message(link, size):
 
 
 def over_replicas(cluster, tp, dp, size):
-    """First within a node, then among nodes; all groups of a node share its uplink."""
+    """An all-reduce over the replicas: first within a node, then among nodes. All groups of a node
+    share its uplink."""
     inside = max(1, min(dp, cluster.node // tp))
     outside = math.ceil(dp / inside)
     share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
@@ -127,24 +140,27 @@ def over_replicas(cluster, tp, dp, size):
 
 
 def step(cluster, model, tp, dp, pp=1, micro=1):
-    """Seconds, by kind."""
+    """The seconds of a step, by kind of work."""
     tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.blocks(pp)
     passes = 4 if model.recompute else 3
-    slots = (micro + pp - 1) / micro  # of the pipeline, for each that a stage works in
+    slots = (micro + pp - 1) / micro  # of the pipeline's schedule, per slot in which a stage works
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     share = layers / model.layers
     gemm, attention = (share * work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
-    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers read or written per token.
+    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers
+    # read or written per token.
     whole, split = 24 * hidden, 20 * hidden / tp
     stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
     optimiser = 2 * cluster.state * model.parameters(tp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * hidden * cluster.width
     sums = 6 if model.recompute else 4
-    # The kit gathers its embedding's result; a language model's embedding is split by vocabulary, and so is its head: a sum each.
+    # The kit gathers the result of its embedding. A language model splits its embedding and its
+    # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
     over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
-    # Stages are outermost: where two of them are in one node, so are their messages. Else all ranks of a node share its uplink.
+    # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
+    # otherwise all ranks of a node share its uplink.
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     over_pp = 2 * (micro + pp - 2) * message(border, block / micro) if pp > 1 else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
@@ -155,8 +171,9 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
 
 
 def memory(cluster, model, tp, dp, pp=1, micro=1):
-    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last block's work space. The first
-    stage holds the activations of as many micro-batches as there are stages."""
+    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last
+    block's work space. The first stage holds the activations of as many micro-batches as there are
+    stages."""
     alive = min(micro, pp) / micro
     return cluster.state * model.parameters(tp, pp) + cluster.width * (alive * model.activations(tp, dp, pp) + model.working(tp, dp) / micro)
 
@@ -167,7 +184,7 @@ def rate(cluster, model, tp, dp):
 
 
 def layouts(ranks, model):
-    """(tp, dp, pp): every tp that divides the ranks and the heads, every number of stages that each have a block, with a batch that
-    the replicas can split."""
+    """The (tp, dp, pp) of these ranks, such that tp divides the heads, dp divides the batch, and
+    each of the pp stages has a block."""
     return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, ranks // pp + 1)
             if ranks % (tp * pp) == 0 and model.heads % tp == 0 and model.batch % (ranks // (tp * pp)) == 0]

@@ -18,16 +18,17 @@ from rows import Row, fail, number, show, table
 
 AMPS = ("off", "tf32", "bf16", "fp16")
 STEPS = 12
-IN_A_ROW = 10  # calls of a kernel in a row (common/backend/bench/bench_main.c)
+IN_A_ROW = 10  # consecutive calls of a kernel (common/backend/bench/bench_main.c)
 MODELS = {"base-512": (12, 768, 12, 512, 32), "large-512": (24, 1024, 16, 512, 16)}
 # name: ranks, tp, whose labs, up to which, program
 LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "before the labs": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
            "tp2": (2, 2, "solutions", 11, "train-{}"), "dp2": (2, 1, "solutions", 11, "train-{}"),
            "one rank nccl": (1, 1, "solutions", 11, "train-{}-nccl"), "tp2 nccl": (2, 2, "solutions", 11, "train-{}-nccl"),
            "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
-SHARED = "bf16"  # what all layouts but one rank are measured in
+SHARED = "bf16"  # the AMP setting in which all layouts except one rank are measured
 
-# TFLOP/s of dense products: fp32, tf32, 16 bits; from NVIDIA's data sheets, where those with sparsity are twice as high.
+# TFLOP/s of dense products in fp32, tf32 and 16 bits, from NVIDIA's data sheets, which also list
+# figures with sparsity, twice as high.
 PEAKS = {"H200": (67, 494.5, 989), "H100 PCIe": (51, 378, 756), "H100 NVL": (60, 417.5, 835.5), "H100": (67, 494.5, 989), "GH200": (67, 494.5, 989),
          "B200": (75, 1125, 2250), "A100": (19.5, 156, 312), "L40S": (91.6, 183, 362), "L4": (30.3, 60, 121), "4090": (82.6, 82.6, 165)}
 
@@ -43,7 +44,7 @@ class Case:
 
 
 def models(text, count):
-    """{name: layers, hidden, heads, sequence, batch, steps} of MODELS="layers hidden heads seq batch; ..." and STEPS."""
+    """{name: (layers, hidden, heads, sequence, batch, steps)}, from MODELS= and STEPS=."""
     if count and (not count.isdigit() or int(count) <= steps.WARM_UP):
         fail(f"STEPS cannot be '{count}'", f"it is how many steps a run makes, of which the first {steps.WARM_UP} are not counted: STEPS={STEPS}")
     sizes = MODELS
@@ -56,7 +57,9 @@ def models(text, count):
 
 
 def peak(description, given):
-    """{AMP: TFLOP/s}, or nothing for a GPU that is not known. @param description is what build/kernels-... prints"""
+    """{AMP: TFLOP/s}; empty for an unknown GPU.
+
+    @param description the output of build/kernels-..."""
     if given:
         try:
             figures = tuple(map(float, given.split()))
@@ -71,7 +74,7 @@ def peak(description, given):
 
 
 def count_of():
-    """The number of GPUs for ranks; at least one, or the run would not have begun."""
+    """The number of GPUs for ranks. At least one, because the run has begun."""
     if os.environ.get("EMULATED_GPUS"):
         return int(os.environ["EMULATED_GPUS"])
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -79,7 +82,9 @@ def count_of():
 
 
 class Bench:
-    """What to measure on which GPU. @param transport "mpi", "nccl" or, for both, nothing"""
+    """What to measure on which GPU.
+
+    @param transport "mpi", "nccl", or an empty text for both"""
 
     def __init__(self, build, work, backend, transport, given):
         self.build, self.work, self.backend = build, work, backend
@@ -102,7 +107,7 @@ class Bench:
         return f"{self.build}/{LAYOUTS[layout][4].format(self.backend)}"
 
     def cases(self, part, amps):
-        """{name: Case} with all words of one of the parts between commas in its name."""
+        """{name: Case} of the cases whose name has all words of one comma-separated part."""
         alone = "one rank" if "one rank" in self.layouts else "one rank nccl"
         every = [Case(model, layout, amp) for model in self.models for amp in amps for layout in self.layouts
                  if layout == alone or amp == (SHARED if SHARED in amps else amps[0])]
@@ -112,7 +117,9 @@ class Bench:
         return found
 
     def run(self, case, before=()):
-        """@param before words of a command that runs it"""
+        """Runs a case; returns the seconds of each step and a rank's peak bytes.
+
+        @param before the words of a command that runs the launcher"""
         ranks, tp, stack, stage, _ = LAYOUTS[case.layout]
         lines = steps.train(self.build, self.work, ranks, tp, 1, self.models[case.model], *steps.data_in(self.work), "--amp", case.amp,
                             program=self.program(case.layout), stack=(stack, stage), before=before)
@@ -124,7 +131,8 @@ class Bench:
         return steps.why_no(self.build, self.work, amp, self.program(layout), LAYOUTS[layout][2:4])
 
     def measure(self, rounds, pythons, cases):
-        """{name: {who: [run, ...]}}, everything in turns; who is "kit", or a PyTorch, compiled or not."""
+        """{name: {who: [run, ...]}}, where who is "kit" or a version of PyTorch, eager or compiled.
+        The runs alternate."""
         found = {name: {"kit": []} for name in cases}
         for turn in range(rounds):
             for name, case in cases.items():
@@ -185,7 +193,8 @@ class Bench:
             table("targets of the step on a GPU", ["", "measured", "target", ""], lines)
 
     def show_idle(self, cases):
-        """The part of a step in which neither kernels nor copies run, if Nsight Systems is installed."""
+        """The part of a step in which neither kernels nor copies run, if Nsight Systems is
+        installed."""
         alone = {name: case for name, case in cases.items() if case.layout == "one rank"}
         cases = {name: case for name, case in alone.items() if case.amp == SHARED} or alone
         if not cases:

@@ -27,12 +27,12 @@ def run(build, work, model):
 
 
 def calibrated(model, profile):
-    """One rank, with the rates at the model in the middle."""
+    """A cluster of one rank, with the rates measured at the model BASE."""
     return cost.Cluster(**steps.rates(model, profile), near=cost.ALONE, far=cost.ALONE)
 
 
 def slope(points, values):
-    """The exponent with which a value grows between neighbours; none for the first."""
+    """The exponent of a value's growth from each point to the next; empty for the first point."""
     return [""] + [f"{math.log(values[i] / values[i - 1]) / math.log(points[i] / points[i - 1]):.2f}" for i in range(1, len(points))]
 
 
@@ -73,7 +73,7 @@ def show(work, axis, middle, runs):
 
 
 def plot(work, axis, lines):
-    """Two pictures side by side, as SVG; stores the numbers beside them."""
+    """Draws two plots side by side as SVG, and stores their numbers in a file beside it."""
     data, picture = f"{work}/growth-{axis}.dat", f"{work}/growth-{axis}.svg"
     with open(data, "w", encoding="utf-8") as file:
         file.write(f"# {axis}, ms at best, median, on paper, MB of tensors, on paper\n")

@@ -7,13 +7,14 @@ from rows import fail
 
 
 def nsys():
-    """The words before a command to record; the file follows them. None without nsys."""
+    """The words of a recording command, to be followed by the file and the command to record. None
+    without nsys."""
     program = shutil.which("nsys")
     return [program, "profile", "--trace=cuda", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", "-o"] if program else None
 
 
 def busy(spans, begin):
-    """How long at least one of the spans (begin, end) covers the time after `begin`."""
+    """The time after `begin` during which at least one of the spans (first, last) lasts."""
     covered, reached = 0, begin
     for first, last in sorted(spans):
         covered += max(0, last - max(first, reached))
@@ -22,7 +23,8 @@ def busy(spans, begin):
 
 
 def spans_in(text):
-    """(begin, end) in ns of each kernel and copy in a trace as comma-separated values, behind whatever nsys says before."""
+    """[(begin, end), ...] in ns of the kernels and copies in nsys's CSV, which may follow other
+    output."""
     lines = text.splitlines()
     head = next((i for i, line in enumerate(lines) if line.replace('"', "").startswith("Start (ns)")), None)
     if head is None:
@@ -32,7 +34,7 @@ def spans_in(text):
 
 
 def share(program, record, seconds):
-    """The percentage of a run's last `seconds` in which no kernel ran."""
+    """The percentage of a run's last `seconds` in which neither a kernel nor a copy ran."""
     done = subprocess.run([program, "stats", "--report", "cuda_gpu_trace", "--format", "csv", "--force-export=true", "--output", "-", record],
                           capture_output=True, text=True, check=False)
     spans = spans_in(done.stdout)

@@ -23,7 +23,7 @@ import gpu
 import steps
 from rows import fail, number, table, whole_number
 
-SHOWN = 16  # layouts, the fastest first
+SHOWN = 16  # the number of layouts in the table, the fastest first
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 
@@ -58,7 +58,8 @@ def program(build, name):
 
 
 def micro_batches(model, dp, pp):
-    """MICRO or, in a pipeline, the most that divide a replica's rows, up to four for each stage."""
+    """MICRO, if set. Else, the largest number that divides a replica's rows: up to four per stage
+    in a pipeline, 1 without one."""
     rows, asked = model.batch // dp, whole_number("MICRO", 1) if os.environ.get("MICRO") else 0
     return asked or max(m for m in range(1, 4 * pp + 1 if pp > 1 else 2) if rows % m == 0)
 
@@ -68,8 +69,8 @@ def named(tp, dp, pp, micro):
 
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
-    """What steps.measured() gives. On a GPU, where a kernel goes on after its call, of two runs:
-    profiled, each call waits for its kernel."""
+    """Measures as steps.measured() does. On a GPU, takes the profile from a second run, because
+    profiling makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
     more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic(), "--pp", pp, "--micro", micro)
@@ -84,14 +85,15 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
 
 
 def rates_here(build, work, model, copies=1):
-    """The rates of a rank beside others of its kind: cores share caches, memory and power."""
+    """The rates of a rank while `copies` ranks compute: cores share caches, memory and power."""
     with ThreadPoolExecutor() as pool:
         runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
     return steps.rates(model, runs[0]["profile"])
 
 
 def link_here(build):
-    """Latency and bandwidth from all-reduces of 4 KiB and 2 MiB over two ranks: t = 2 latency + size / bandwidth."""
+    """The link's latency and bandwidth, from all-reduces of 4 KiB and 2 MiB over two ranks:
+    t = 2 latency + size / bandwidth."""
     times = steps.collectives(program(build, "bench-collectives"), 2, 2 << 20)
     small, large = (1e-6 * statistics.median(times["all_reduce", size])
                     for size in (4 << 10, 2 << 20))
@@ -99,7 +101,8 @@ def link_here(build):
 
 
 def this_machine(build, work, model):
-    """{ranks that compute at a time: Cluster}. GPUs share nothing that slows them down, but ranks may share a GPU."""
+    """{ranks that compute at a time: Cluster}. GPUs do not slow each other down, but ranks may
+    share a GPU."""
     cores = gpu.count_of() if on_gpu() else os.cpu_count()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
@@ -160,7 +163,7 @@ def show_layouts(model, ranks, cluster_for):
 
 
 def with_compute_of_here(build, work, model, cluster):
-    """The cluster's links and memory, with the rates of the GPU here."""
+    """The cluster with its own links and memory, and with the rates of this machine's GPU."""
     steps.prepare(work)
     found = rates_here(build, work, model)
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")

@@ -18,7 +18,9 @@ def said_last(done):
 
 
 def version_of(python, first=""):
-    """The version of this Python's PyTorch, or None; and the error. `first`: what it must be able to do."""
+    """The version of this Python's PyTorch, or None; and the error.
+
+    @param first a statement that must succeed before the version is printed"""
     try:
         done = subprocess.run([python, "-c", f"import torch; {first} print(torch.__version__)"], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -27,7 +29,8 @@ def version_of(python, first=""):
 
 
 def install(folder):
-    """Returns the error, or nothing. pip shows its progress."""
+    """Installs PyTorch into an environment; returns the error, or an empty text. On a terminal, pip
+    shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy"]
     # pytorch.org offers it without CUDA, at a tenth of the size.
@@ -43,7 +46,8 @@ def install(folder):
 
 
 def newest(build):
-    """The Python of an environment with the PyTorch that was newest when it was made; and the error."""
+    """The Python of an environment with the newest PyTorch at the time of its installation; and the
+    error."""
     folder = f"{build}/venv-torch"
     if not os.path.exists(f"{folder}/complete"):
         print(f"PyTorch   the newest is being installed in {folder}, once: 0.2 GB to download, or 3 GB where pytorch.org "
@@ -55,7 +59,9 @@ def newest(build):
 
 
 def find(build, given):
-    """{version: its Python}, at least one. `given` are the Pythons of TORCH=."""
+    """{version: its Python}, at least one; otherwise ends with an error.
+
+    @param given the Pythons of TORCH="""
     found = {}
     for python in given:
         version, trouble = version_of(python)
@@ -96,7 +102,7 @@ def find_on_gpu(given):
 def step(python, sizes, layout, amp, vocabulary, where="cpu"):
     """The output of torch_twin.py for one run."""
     ranks, tp, threads = layout
-    # PyTorch's fastest settings: memory is kept, threads do not spin.
+    # The settings with which PyTorch is fastest: it keeps memory, and threads do not spin.
     tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
                  MALLOC_TRIM_THRESHOLD_=str(16 << 30))
     command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp, where]

@@ -8,8 +8,10 @@ import sys
 
 
 class Row:
-    """One figure, measured several times. `lower`: the less the better. `blur`: by which part of itself each value may be off,
-    whatever the others say."""
+    """One figure, measured several times.
+
+    @param lower whether lower values are better
+    @param blur the relative error of each value, even if all values agree"""
 
     def __init__(self, section, name, unit, values, lower=True, blur=0.0, **notes):
         self.section, self.name, self.unit, self.values, self.lower, self.blur, self.notes = section, name, unit, values, lower, blur, notes
@@ -30,7 +32,8 @@ def fail(text, hint):
 
 
 def whole_number(name, default, what="a number from 1 on"):
-    """The number of rounds, from the environment."""
+    """A positive whole number from the environment variable `name`; ends with an error if it is not
+    one."""
     text = os.environ.get(name) or str(default)
     if not text.isdigit() or int(text) < 1:
         fail(f"{name} cannot be '{text}'", f"it is {what}: {name}={default}")
@@ -38,7 +41,9 @@ def whole_number(name, default, what="a number from 1 on"):
 
 
 def said(*command, what=None, **more):
-    """A command's output. @param what its name for the error, which ends the program"""
+    """A command's output. Ends the program if the command fails.
+
+    @param what the command's name in the error"""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
@@ -55,7 +60,7 @@ def number(value):
 
 
 def table(title, heads, lines):
-    """The first column is text, the others are numbers."""
+    """Prints a table: its first column is text, the others are numbers."""
     widths = [max(len(str(line[i])) for line in [heads, *lines]) for i in range(len(heads))]
     print(f"\n{title}")
     for line in [heads, *lines]:
@@ -65,13 +70,13 @@ def table(title, heads, lines):
 
 
 def show(title, rows, *notes):
-    """A table of rows with the same unit: the best, the median, and the named notes."""
+    """Prints a table of rows: the unit, the best and the median value, and the named notes."""
     table(title, ["", "unit", "best", "median", *notes],
           [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
 
 
 def must_be_writable(path):
-    """Reports errors before minutes of work."""
+    """Ends with an error if `path` cannot be written, before minutes of work."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         cannot_write(path, "it is a folder")
@@ -112,7 +117,8 @@ def load(path):
 
 
 def compare(path, machine, rows):
-    """Compares with an earlier run. Two figures differ if their ranges do not overlap; otherwise the difference is noise."""
+    """Compares with an earlier run. Two figures differ if their ranges do not overlap; otherwise
+    the difference is noise."""
     other, before = load(path)
     lines = []
     for row in rows:

@@ -50,15 +50,16 @@ def backend():
 
 
 def prepare(work):
-    """The environment of a run on this machine."""
+    """Prepares runs on this machine: their environment and their data."""
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     write_data(work)
 
 
 def write_data(work):
-    """A vocabulary of BERT's size: the words of the kit's reviews, and entries that are in no text. Reviews of more words than SEQ
-    ever is here, so that nothing is padding: the kit does no attention on padding, and PyTorch's script has none."""
+    """Writes a vocabulary of BERT's size: the words of the kit's reviews, and entries that occur in
+    no text. Also writes reviews that are longer than any SEQ here, so that there is no padding: the
+    kit skips padding in attention, and PyTorch's script has none."""
     os.makedirs(work, exist_ok=True)
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:
         words = file.read().split("\n")[:-1]
@@ -76,9 +77,10 @@ def data_in(work):
 
 
 def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), environment=None):
-    """One run of build/train, or of another program; its metrics, a dictionary a line.
-    @param stack whose labs, up to which
-    @param before words of a command that runs it"""
+    """Runs build/train or another program; returns its metrics, a dictionary per line.
+
+    @param stack whose labs, and the last of them
+    @param before the words of a command that runs the launcher"""
     layers, hidden, heads, seq, batch, count = sizes
     metrics, program = os.path.join(work, "run.jsonl"), program or f"{build}/train"
     command = [*before, "common/train/launch.sh", ranks, *stack, program, "--cache", f"{build}/cache", "--tp", tp,
@@ -90,8 +92,8 @@ def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL
 
 
 def measured(lines):
-    """What is measured of a run, out of its metrics: seconds of each step, bytes of a rank at most,
-    and where rank 0's time goes."""
+    """A run's figures, from its metrics: the seconds of each step, the most bytes of a rank, and
+    where rank 0's time goes."""
     ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
             "resident_bytes": max(rank["resident_bytes"] for rank in ranks),
@@ -100,7 +102,7 @@ def measured(lines):
 
 
 def collectives(program, ranks, *most):
-    """{(name, bytes): microseconds of each call} of what bench-collectives prints."""
+    """{(name, bytes): microseconds of each sample}, from the output of bench-collectives."""
     yields = ["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []
     lines = said(*LAUNCH, "-n", ranks, *yields, program, *most).splitlines()
     return {(name, int(size)): [float(sample) for sample in samples]
@@ -122,7 +124,7 @@ def spent_in(profile):
 
 
 def rates(model, profile):
-    """The rates of one rank, for a cost.Cluster, from the times of its operations."""
+    """The rates of one rank, as arguments for a cost.Cluster, from the times of its operations."""
     seconds = {kind: max(1e-9, ms / 1e3) for kind, ms in spent_in(profile).items()}
     counted, (linear, attention) = cost.step(cost.UNIT, model, 1, 1), model.work()
     return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
@@ -131,7 +133,7 @@ def rates(model, profile):
 
 
 def why_no(build, work, amp, program=None, stack=ALL_LABS):
-    """Returns nothing if a run with this AMP trains; otherwise the program's error."""
+    """Returns an empty text if a run with this AMP trains; otherwise the program's error."""
     command = ["common/train/launch.sh", "1", *stack, program or f"{build}/train", "--cache", f"{build}/cache", "--test", "", "--layers", "1",
                "--hidden-dim", "8", "--heads", "1", "--seq", "8", "--steps", "1", "--amp", amp, *data_in(work)]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
@@ -150,14 +152,15 @@ def names():
 
 
 def called(words):
-    """The rows whose names contain all these words; but a layout named in full, such as "2x128 serial", selects only its own rows."""
+    """The rows whose names contain all these words. A layout named in full, such as "2x128 serial",
+    selects only its own rows."""
     layout = " ".join(word for word in words.split() if word not in AMPS)
     return {name for name, case in names().items() if set(words.split()) <= set(name.split()) and
             (layout not in names() or layout == f"{case[0]} {case[1]}")}
 
 
 def wanted(part, amps=AMPS):
-    """The rows that `part`, or one of its comma-separated parts, selects: {name: (model, layout, AMP)}."""
+    """{name: (model, layout, AMP)} of the rows that one of the comma-separated parts selects."""
     chosen = set().union(*(called(words) for words in part.split(",")))
     found = {name: case for name, case in names().items() if name in chosen and case[2] in amps}
     if not found:
@@ -167,9 +170,10 @@ def wanted(part, amps=AMPS):
 
 
 def measure(build, work, rounds, pythons, cases):
-    """{name: {who: [run, ...]}}; who is "kit", or a PyTorch's version.
+    """{name: {who: [run, ...]}}, where who is "kit" or a version of PyTorch. The runs alternate.
+
     @param pythons by version
-    @param cases what wanted() has found"""
+    @param cases the result of wanted()"""
     found = {name: {who: [] for who in ("kit", *pythons)} for name in cases}
     for turn in range(rounds):
         for name, (model, layout, amp) in cases.items():
@@ -190,15 +194,19 @@ def megabytes(runs, key="resident_bytes"):
 
 
 def useful_of(sizes):
-    """Floating-point operations that a step needs, 2 a multiply-add; the table is looked up. Backward takes twice what forward does,
-    but in the last block, where the first position of a text alone has a gradient: there keys and values alone have products."""
+    """The floating-point operations that a step needs, two per multiply-add; looking up table rows
+    needs none. The backward pass takes twice as many as the forward pass, except in the last block.
+    There, only the first position of a text has a gradient, so only keys and values need
+    products."""
     layers, hidden, _, seq, batch, _ = sizes
     block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, per token
     return batch * seq * (block * (1 + 3 * (layers - 1)) + 8 * hidden ** 2)
 
 
 def share_of_peak(row, peak):
-    """Per cent. @param peak GFLOP/s of a core in single precision"""
+    """The share of the peak in per cent.
+
+    @param peak GFLOP/s of a core in single precision"""
     model, layout, _ = names()[row.name]
     ranks, _, threads = LAYOUTS[layout]
     return 100 * useful_of(MODELS[model]) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
@@ -224,7 +232,9 @@ def against_torch(row, runs, version):
 
 
 def show_aims(rows, found, peak):
-    """The targets that need no PyTorch, for the measured rows. @param rows by name"""
+    """Shows the measured rows beside the targets that need no PyTorch.
+
+    @param rows by name"""
     lines = [[f"{name}, share of the peak, %", f"{share_of_peak(rows[name], peak):.0f}", *aims.least(share_of_peak(rows[name], peak), aim)]
              for name, aim in aims.PER_CENT_OF_PEAK.items() if name in rows]
     for name, aim in aims.SPEED_UP.items():
@@ -239,7 +249,7 @@ def show_aims(rows, found, peak):
 
 
 def show_steps(found, peak):
-    """Prints the tables; returns what to store: times and memory, the kit's and PyTorch's."""
+    """Prints the tables; returns the rows to store: times and memory of the kit and of PyTorch."""
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
     show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s",
          "of the peak", "peak MB a rank", "of tensors")
@@ -255,7 +265,8 @@ def show_steps(found, peak):
 
 
 def show_profiles(found):
-    """Where rank 0's time goes in the fastest run, by category; and the part of the reduction that was not hidden."""
+    """Shows where rank 0's time goes in the fastest run, by category, and the part of the reduction
+    that was not hidden."""
     lines = []
     for name, runs in found.items():
         profile = min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]

@@ -1,15 +1,17 @@
-"""Compares what a step sends, summed over the ranks, with the formula of lab 11; and measures the
-memory of a rank."""
+"""Compares the bytes that a step sends, summed over the ranks, with the formula of lab 11; and
+measures the memory of a rank."""
 from rows import Row, table
 from steps import train
 
-# tp, dp, global batch. The last has the rows a replica of tp=2 alone: as much memory, so nothing is held twice for the replicas.
+# tp, dp, global batch. In the last, a replica has as many rows as tp=2 alone: it should need as
+# much memory, because nothing is held for other replicas.
 LAYOUTS = [(1, 1, 12), (2, 1, 12), (4, 1, 12), (1, 2, 12), (1, 4, 12), (2, 2, 12), (4, 2, 12), (2, 3, 12), (2, 2, 24)]
 LAYERS, HIDDEN, SEQ, CLASSES = 2, 128, 64, 2
 
 
 def formula(tp, dp, batch, held):
-    """Bytes over tp and over dp. An all-reduce of N numbers sends 2(n-1)N over its n ranks, a gather (n-1)N."""
+    """The bytes sent over tp and over dp. Over n ranks, an all-reduce of N numbers sends 2(n-1)N, a
+    gather (n-1)N."""
     numbers = batch * SEQ * HIDDEN
     over_tp = 4 * (tp - 1) * ((4 * LAYERS * 2 + 1) * numbers + 2 * batch * (CLASSES + HIDDEN))
     return over_tp, 4 * 2 * (dp - 1) * held / dp

@@ -2,11 +2,14 @@
  * Checkpoints on disk, for training and for build/checkpoint. This room knows neither MPI nor
  * models.
  *
- *     SAVE/step-000120/index.json                what was saved, and how it is split (CheckpointIndex)
- *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's m/NAME,
- *                                                v/NAME; of rank 0 alone also what is whole on every rank.
- *                                                With stages, rank is stage·tp + tp rank, of 2 is of pp·tp
- *         /.step-000130.partial/                 one that is being written, or was when the run was killed
+ *     SAVE/step-000120/index.json                what was saved, and how it is split
+ *                                                (CheckpointIndex)
+ *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's
+ *                                                m/NAME and v/NAME; only in rank 0's file, also the
+ *                                                tensors that are whole on every rank. With stages,
+ *                                                the first number is stage·tp + tp rank, the second
+ *                                                pp·tp
+ *         /.step-000130.partial/                 being written, or left by a run that was killed
  *         /.lock                                 held by the run that saves here
  */
 #pragma once
@@ -35,10 +38,10 @@ Checksum checksum_of(const void *bytes, size_t count);
  *     N bytes    JSON: {"__metadata__": {"key": "text", "xxh3:name": "0123456789abcdef", ...},
  *                       "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...},
  *                padded with blanks so that the data begin at a multiple of 8
- *     the rest   the tensors' numbers, row by row, little-endian, one tensor after the other without gaps
+ *     the rest   the tensors' numbers, row by row, little-endian, without gaps between tensors
  *
- * Numbers are those of `real` (F32; F64 in double precision). Little-endian machines only. The checksum of a tensor
- * is that of its bytes; a file of another program, or of an older kit, has none. */
+ * Numbers are of type `real` (F32; F64 in double precision). Little-endian machines only. The
+ * checksum of a tensor covers its bytes; files of other programs or older kits have none. */
 typedef struct SafeTensor {
     const char *name; /**< "weight/blocks.0.norm.weight" */
     Shape shape;      /**< of the tensor in this file */
@@ -51,18 +54,19 @@ typedef struct SafetensorsWriter SafetensorsWriter;
 /** Begins a file for `path` and writes the header. `tensors` [count] are in the order in which
  *  safetensors_put() will write them; `metadata` is key, text, key, text, ..., NULL.
  *  @return NULL with `problem` if the file cannot be created; otherwise a writer that
- *  safetensors_end frees */
+ *  safetensors_end() or safetensors_drop() frees */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
                                      const char *const *metadata, Problem *problem);
 
-/** Appends all numbers of the next tensor. What goes wrong is said by safetensors_end. */
+/** Appends all numbers [count] of the next tensor. safetensors_end() reports errors. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
-/** Renames the file once it is on disk, and frees the writer. If this or an earlier write has
- *  failed, the old file stays. */
+/** Renames the file once it is on disk, and frees the writer.
+ *  @return true; or false with `problem` if this or an earlier write failed: the old file then
+ *  stays */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);
 
-/** Ends it without a trace, and frees the writer. */
+/** Removes the unfinished file and frees the writer. */
 void safetensors_drop(SafetensorsWriter *writer);
 
 /* ---- safetensors.c: reading ---------------------------------------------------------------------------- */
@@ -78,10 +82,11 @@ typedef struct Safetensors {
     bool has_checksums;    /**< then each of its tensors has one */
 } Safetensors;
 
-/** Opens a file and checks its header against the format and the file's size: a file that was cut short,
- * tensors that overlap or lie outside, other types of numbers, names that come twice, tensors of which only some have a
- * checksum are a problem.
- *  @return NULL with `problem`; otherwise the caller's, to be freed with safetensors_close */
+/** Opens a file and checks its header against the format and the file's size. Rejects truncated
+ *  files, tensors that overlap or lie outside the file, other types of numbers, duplicate names,
+ *  and files in which only some tensors have a checksum.
+ *  @return NULL with `problem`; otherwise a record that the caller frees with
+ *  safetensors_close() */
 Safetensors *safetensors_open(const char *path, Problem *problem);
 /** Closes the file and frees everything that belongs to it. */
 void safetensors_close(Safetensors *file);
@@ -92,15 +97,15 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 /** The text of this key in __metadata__, or NULL. */
 const char *safetensors_metadata(const Safetensors *file, const char *key);
 
-/** Reads the numbers of a tensor of this file; `values` has room for all of them. Numbers that do not match their checksum
- *  are a problem. */
+/** Reads the numbers of a tensor of this file; `values` has room for all of them.
+ *  @return true; or false with `problem` if reading fails or the checksum does not match */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem);
 
 /** A shape as JSON, [2,3]; the caller owns it. */
 struct json_t *shape_to_json(Shape shape);
-/** Reads a shape. @return the number of elements, or -1 if it is not a shape or too large for a
- *  file */
+/** Reads a shape into *shape. @return the number of elements, or -1 if it is not a shape or too
+ *  large for a file */
 int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
 
 /* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
@@ -152,8 +157,9 @@ Checksum checkpoint_index_checksum(const CheckpointIndex *index);
 /** Writes FOLDER/index.json. When it returns true, the file is on disk. */
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);
 
-/** Fills `index`; on success to be freed with checkpoint_index_clear. One that does not match its checksum is a problem; an
- * older kit has written none. */
+/** Fills `index` from FOLDER/index.json; the caller frees its contents with
+ *  checkpoint_index_clear(). A file of an older kit has no checksum.
+ *  @return true; or false with `problem` if the file is invalid or does not match its checksum */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
 /** Frees what the index holds, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
@@ -185,7 +191,8 @@ int64_t checkpoint_newest(const char *folder, int64_t limit);
 /** The newest checkpoint in FOLDER, FOLDER itself if it is one, or an empty path. */
 Path checkpoint_find(const char *folder);
 
-/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty path. */
+/** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty
+ *  path. */
 Path checkpoint_before(const char *checkpoint);
 
 /** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes what a
@@ -193,11 +200,11 @@ Path checkpoint_before(const char *checkpoint);
  *  @return the lock, to be closed at the end of the run; NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 
-/** Creates the empty partial folder of this step. */
+/** Creates the empty partial folder of this step. Returns false with `problem` on failure. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Renames the partial folder of this step, then removes all complete ones except the newest
- *  two. */
+/** Renames the partial folder of this step, then removes all complete ones except the newest two.
+ *  Returns false with `problem` on failure. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
 /** Removes the partial folder of this step, if it exists. */
@@ -222,7 +229,8 @@ char *saved_name(int state, const char *parameter);
 /** The number of states per parameter in this checkpoint: 1 or 3. */
 int saved_states(const CheckpointIndex *index);
 
-/** FOLDER/rank-0-of-2.safetensors: what tp rank `part` of a stage wrote. */
+/** Returns the path of the file that tp rank `part` of stage `stage` wrote:
+ *  FOLDER/rank-0-of-2.safetensors. */
 Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
@@ -232,12 +240,14 @@ SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);
 
-/** Do all numbers match their checksums? Otherwise false with `problem`, as in saved_model_open(). Reads all files. */
+/** Do all numbers match their checksums? Otherwise returns false with `problem`, as in
+ *  saved_model_open(). Reads all files. */
 bool saved_model_is_intact(const SavedModel *saved, Problem *problem);
-/** Has every file checksums? Those of older kits have none. */
+/** Does every file have checksums? Files of older kits have none. */
 bool saved_model_has_checksums(const SavedModel *saved);
 
-/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row. Numbers that do not match their
- * checksum are a problem, as in saved_model_open(). */
+/** Reads the part `held` along `dim` of a parameter's state into `values`, row by row.
+ *  @return true; or false with `problem`, as in saved_model_open(), if reading fails or a checksum
+ *  does not match */
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *parameter, int dim,
                       Range held, real *values, Problem *problem);

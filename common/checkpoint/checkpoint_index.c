@@ -29,7 +29,7 @@ static const struct {
     [FIT_SEED] = {"sampler", "seed", "SEED"},
 };
 
-/* Of all that an index says but the checksum itself. */
+/* The index's checksum covers everything in it except itself. */
 static const char checksum_key[] = "xxh3";
 static Checksum checksum_of_index(const json_t *all)
 {

@@ -1,6 +1,6 @@
-/* build/checkpoint: what a checkpoint holds, and is it intact (info), its weights undivided in one file (merge), and how far two are apart
-   (compare). Runs
-   without MPI. Exit status: 0, or 2 on bad input. */
+/* build/checkpoint: shows what a checkpoint holds and checks it (info), writes its full weights to
+ * one file (merge), and measures how far two checkpoints are apart (compare). Runs without MPI.
+ * Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* Required by tensor.h; here no lab is linked that could misuse a function. */
+/* Required by the tensor room; no lab that could misuse a function is linked here. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);

@@ -164,7 +164,7 @@ static bool numbers_are_intact(const SavedModel *saved, Problem *problem)
     return good;
 }
 
-/* Somebody who has just lost a checkpoint shall know that it was not the only one. */
+/* Names an older, intact checkpoint in the hint, if there is one. */
 static void hint_at_older(const char *folder, Problem *problem)
 {
     Problem ignored;

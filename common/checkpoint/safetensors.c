@@ -14,7 +14,7 @@
 /* The header's key that is not a tensor, and the format's name for `real`. */
 #define METADATA "__metadata__"
 #define DTYPE    (sizeof(real) == 4 ? "F32" : "F64")
-/* Before a tensor's name: the key of its checksum among the metadata. */
+/* The key of a tensor's checksum in the metadata is this prefix and the tensor's name. */
 #define CHECKSUM "xxh3:"
 
 Checksum checksum_of(const void *bytes, size_t count)
@@ -25,7 +25,7 @@ Checksum checksum_of(const void *bytes, size_t count)
     return sum;
 }
 
-/* The key of a tensor's checksum, the caller's. */
+/* The key of a tensor's checksum; the caller frees it. */
 static char *checksum_key(const char *name)
 {
     char *key;
@@ -36,11 +36,11 @@ static char *checksum_key(const char *name)
 
 /* ---- writing ---- */
 
-/* The header is written twice: its checksums are known at the end. */
+/* The header is written twice, because its checksums are known only at the end. */
 struct SafetensorsWriter {
     Replacement *file;
     json_t *header;
-    void *next; /* entry of the header: the tensor whose numbers come next */
+    void *next; /* the header's entry of the tensor whose numbers come next */
 };
 
 json_t *shape_to_json(Shape shape)
@@ -58,7 +58,7 @@ static void set_checksum(json_t *header, const char *name, Checksum checksum)
     free(key);
 }
 
-/* The caller's. Names stand in the order of the data. */
+/* Returns a new header with the names in the order of the data; the caller releases it. */
 static json_t *header_of(const SafeTensor *tensors, int count, const char *const *metadata)
 {
     json_t *header = json_object(), *texts = json_object();
@@ -66,7 +66,7 @@ static json_t *header_of(const SafeTensor *tensors, int count, const char *const
         json_object_set_new(texts, metadata[0], json_string(metadata[1]));
     json_object_set_new(header, METADATA, texts);
     for (int i = 0; i < count; i++)
-        set_checksum(header, tensors[i].name, checksum_of(NULL, 0)); /* as long as any other */
+        set_checksum(header, tensors[i].name, checksum_of(NULL, 0)); /* a placeholder */
     int64_t begin = 0;
     for (int i = 0; i < count; i++) {
         int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);
@@ -243,7 +243,7 @@ static int by_place(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* Consecutive, without gaps, to the end of the file. */
+/* Checks that the tensors are consecutive, without gaps, and end with the file. */
 static bool check_places(const Safetensors *file, Problem *problem)
 {
     int64_t end = 0, there = file->size - file->data;
@@ -268,7 +268,7 @@ static const char *checksum_in(const Safetensors *file, const char *name)
     return text;
 }
 
-/* All tensors have a checksum, or none has. */
+/* Checks that either all tensors have a checksum or none has. */
 static bool check_checksums(Safetensors *file, Problem *problem)
 {
     const char *key, *lacks = NULL;

@@ -26,7 +26,7 @@ typedef struct Transport {
     CommRequest *(*send_start)(Group *group, const real *x, int64_t count, int to);
     void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
-    void (*leave)(Group *group);        /**< releases what joining has acquired */
+    void (*leave)(Group *group);        /**< releases what transport_join() acquired */
 } Transport;
 
 /** A group of ranks with one MPI communicator. Belongs to the group that it was split from. */

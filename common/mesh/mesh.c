@@ -30,8 +30,8 @@ static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
                    fields[i].name);
 }
 
-/* Stages are far apart: consecutive ranks split a layer, then come the replicas, then the stages. So what balises 8 and 10 see as
- * their world is one stage. */
+/* Consecutive ranks split a layer, consecutive replicas form a stage. Balises 8 and 10 see one
+ * stage as their world. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
 {
     *mesh = (Mesh){.world = world, .tp_degree = 1, .dp_degree = 1, .pp_degree = pp};

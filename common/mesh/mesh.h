@@ -1,13 +1,14 @@
 /** @file
- * The grid of ranks: tp ranks split a layer, dp replicas of the model share the data, pp stages share the blocks of a
- * replica. Balises 8 and 10 make the groups of a stage.
+ * The grid of ranks: tp ranks split a layer, dp replicas of the model share the data, pp stages
+ * share the blocks of a replica. Balises 8 and 10 make the tp and dp groups within a stage.
  */
 #pragma once
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world`, whose groups balises 8 and 10 make within each of `pp` stages; they belong to `world`. Collective.
- *  `tp` times `pp` must divide the size of the world; before balise 8, `tp` is the size of a stage. */
+/** Fills `mesh` for `world`, split into `pp` stages. Calls balises 8 and 10, which make the tp and
+ *  dp groups of each stage. All groups belong to `world`. Collective. `tp` times `pp` must divide
+ *  the size of the world; before balise 8, `tp` is the size of a stage. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp);
 
 /** The ranks that split one model: the world before balise 8. */

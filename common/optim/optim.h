@@ -25,7 +25,7 @@ void clip_gradients(Model *model, double norm, double most);
 typedef struct Schedule {
     double rate;    /**< after the warm-up */
     int64_t warmup; /**< steps of linear increase from rate/warmup; 0 for none */
-    int64_t decay;  /**< the step at whose end the rate is 0; 0 for no decay */
+    int64_t decay;  /**< the rate is 0 from this step (counted from 0) on; 0 for no decay */
 } Schedule;
 
 /** The learning rate of `step`, counted from 0. */
@@ -58,7 +58,7 @@ typedef struct Optimizer {
 } Optimizer;
 
 /** Makes an optimiser for all parameters; its state comes from the model's pool. The model must
- *  outlive it. */
+ *  outlive it. The caller frees it with optimizer_free(). */
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);

@@ -12,7 +12,7 @@ const isOnAll = (block, ranks) => ranks > 1 && block.ranks.length === ranks;
 const sheetOf = (sheet, id, ranks) => {
     const room = Math.min(document.documentElement.clientWidth - 70, 340), cell = Math.min(14, room / Math.max(sheet.columns, 1), Math.max(190 / Math.max(sheet.rows, 1), 0.5));
     const width = Math.max(sheet.columns * cell, 4), height = Math.max(sheet.rows * cell, cell < 4 ? 10 : cell), across = width / Math.max(sheet.columns, 1), down = height / Math.max(sheet.rows, 1);
-    const behind = 5 * Math.max(0, sheet.stack - 1); // an addend: those of the other ranks lie behind it
+    const behind = 5 * Math.max(0, sheet.stack - 1); // for the other terms of a partial sum
     const wrong = sheet.runs.reduce((sum, [, length]) => sum + length, 0);
     const svg = make("svg", {width: width + 2 + behind, height: height + 2 + behind, viewBox: `-1 ${-1 - behind} ${width + 2 + behind} ${height + 2 + behind}`, role: "img",
         "aria-label": say("{0}: {1} by {2}", sheet.title, sheet.rows, sheet.columns) + (wrong ? say(", {0} wrong", wrong) : "")});
@@ -26,7 +26,7 @@ const sheetOf = (sheet, id, ranks) => {
         }
     let squares = "";
     for (let [begin, length] of sheet.runs)
-        while (length > 0) { // a run goes on in the next row
+        while (length > 0) { // a run may continue in the next row
             const row = Math.floor(begin / sheet.columns), column = begin % sheet.columns, part = Math.min(length, sheet.columns - column);
             squares += `M${(column * across).toFixed(2)} ${(row * down).toFixed(2)}h${Math.max(part * across, 1.5).toFixed(2)}v${Math.max(down, 1.5).toFixed(2)}H${(column * across).toFixed(2)}Z`;
             begin += part;
@@ -55,7 +55,8 @@ const sheetOf = (sheet, id, ranks) => {
 const blocks = data => {
     const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
     const copied = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [copies()] : [];
-    // Ranks that hold the same form one block, in the first rank's colour; the others have none, unless they hold something else elsewhere.
+    // Ranks that hold the same part share one block, in the colour of the first of them. A rank is
+    // in the legend only if some block has its colour.
     const holders = data.matrices.flat(2).flatMap(sheet => sheet.blocks).filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
     const kinds = rankKinds(data.ranks).flatMap((kind, r) => {
         const texts = new Set(holders.filter(block => block.ranks[0] === r).map(block => ranksText(block.ranks)));

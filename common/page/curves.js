@@ -33,7 +33,7 @@ const memory = (section, data) => {
         const seen = row.points.slice(Math.max(0, (from < 0 ? row.points.length : from) - 1), to < 0 ? row.points.length : to + 1), base = seen.map(() => 0);
         data.kinds.forEach((kind, k) => {
             let upper = "", lower = [];
-            seen.forEach((p, i) => { // what was held since the operation before
+            seen.forEach((p, i) => { // the memory held since the previous operation
                 const begin = x(clamp(i ? seen[i - 1][0] : view[0], ...view)).toFixed(1), end = x(clamp(p[0], ...view)).toFixed(1), top = y(base[i] + p[k + 1]).toFixed(1);
                 upper += `${i ? "L" : "M"}${begin} ${top}L${end} ${top}`;
                 lower.push(`L${end} ${y(base[i]).toFixed(1)}L${begin} ${y(base[i]).toFixed(1)}`);
@@ -58,7 +58,7 @@ const loss = (holder, data) => () => {
         const around = points.slice(Math.max(0, i - reach), i + reach + 1);
         return [p[0], around.reduce((sum, q) => sum + q[1], 0) / around.length];
     });
-    const side = clamp(300 / points.length, 3, 6); // few points are the corners of the line, and are to be seen beside it
+    const side = clamp(300 / points.length, 3, 6); // few points are drawn larger
     for (const [s, v] of points) f.svg.append(make("rect", {class: "point", x: x(s) - side / 2, y: y(v) - side / 2, width: side, height: side, fill: "var(--sky)"}));
     f.svg.append(make("path", {class: "curve", d: mean.map(([s, v], i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join(""), fill: "none", stroke: "var(--blue)", "stroke-width": 2}));
     for (const [s, v] of data.evaluations)

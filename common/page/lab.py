@@ -13,7 +13,8 @@ KINDS = {"collective": [_("collective"), "orange", "rising"], "message": [_("mes
          "stuck": [_("call that did not return"), "yellow", "dots"]}
 ENDINGS = {"complete": _("The case ran to completion."), "refused": _("The case ended with an error."), "crashed": _("A rank crashed."), "hung": _("The ranks wait for something that never comes."),
            "looped": _("A rank computes for ever."), "stopped": _("The case was stopped."), "not run": _("The case was not run.")}
-# For a dimension of a matrix, of a vector, or of a tensor with more than two: split along it, a part of it, an empty part.
+# Texts for a dimension of a matrix, of a vector, or of a tensor with more dimensions: split along
+# it, a part of it, an empty part.
 ROWS = _("split by rows"), _("rows {begin} to {last}"), _("none of the rows")
 COLUMNS = _("split by columns"), _("columns {begin} to {last}"), _("none of the columns")
 ELEMENTS = _("split by elements"), _("elements {begin} to {last}"), _("none of the elements")
@@ -21,7 +22,8 @@ OF_MORE = _("split by elements of dimension {dim}"), _("elements of dimension {d
 
 
 def rectangles_of(part):
-    """The rectangle of a part begin..end along one dimension; rows of a tensor with more dimensions are all but the last."""
+    """The rectangles of a part begin..end along one dimension. In a tensor with more than two
+    dimensions, all dimensions except the last count as rows."""
     sizes, dim, begin, end = part["undivided"] or [1], part["dim"], part["begin"], part["end"]
     rows, columns = prod(sizes[:-1]), sizes[-1]
     if part["placement"] != "shard":
@@ -121,7 +123,7 @@ def lacking_text(one):
 
 
 def counts_text(members):
-    """For several matrices: how many are wrong, not reached, right."""
+    """Text for several matrices: how many are wrong, not reached, right."""
     wrong, lacking = sum(bool(state_text(one)) for one in members), sum(bool(lacking_text(one) and not state_text(one)) for one in members)
     words = ['<span class="bad">✗ ' + _("{n} of {all} with errors").format(n=wrong, all=len(members)) + "</span>"] if wrong else []
     if lacking:
@@ -155,7 +157,7 @@ def matrices_text(found):
     for number, one in numbered:
         groups.setdefault(_("Initial parameters and how they are distributed") if one["kind"] == "parameter" else capitalised(_(one["check"])), []).append((number, one))
     for title, members in groups.items():
-        members.sort(key=lambda member: not state_text(member[1])) # what is wrong comes first, else in the order of the case
+        members.sort(key=lambda member: not state_text(member[1])) # wrong ones come first; otherwise in the order of the case
         bad = [one for _, one in members if state_text(one)]
         words, marked = counts_text([one for _, one in members]), bool(bad)
         if members[0][1]["kind"] == "parameter" and any(check["name"] == "sharding" and check["status"] == "wrong" for check in found["checks"]):
@@ -171,7 +173,7 @@ def timeline_of(found):
         return None
     zero, end = min(call["begin"] for call in calls), max(max(call["begin"], call["end"]) for call in calls)
     if any(call["kind"] == "stuck" for call in calls):
-        end += max((end - zero) // 8, 1000) # they go on, for as long as the judge has looked
+        end += max((end - zero) // 8, 1000) # stuck calls end after the others
     used, names, rows = [kind for kind in KINDS if any(call["kind"] == kind for call in calls)], {}, []
     for number, rank in enumerate(found["ranks"]):
         spans = []

@@ -25,7 +25,8 @@ def is_page(path):
 
 
 def make_room(path):
-    """Before the run: can the page be written? Removes an earlier page, so that none remains after a failed run; keeps anything else."""
+    """Call this before the run: ends with an error if the page cannot be written. Removes an
+    earlier page, so that none remains after a failed run; never removes any other file."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
@@ -48,7 +49,8 @@ def refuse_to_write(path, error):
 
 
 def words_of(scripts):
-    """The scripts' messages, marked as say("SENTENCE", ...), in the reader's language if that is not English."""
+    """{sentence: its translation} of the scripts' messages, marked as say("SENTENCE", ...); empty
+    in English."""
     return {sentence: _(sentence) for sentence in re.findall(r'\bsay\("([^"]+)"', scripts) if _(sentence) != sentence}
 
 
@@ -80,7 +82,9 @@ def paragraph(text, kind=""):
 
 
 def table(caption, head, rows, texts=()):
-    """Cells are texts; the first names the row. `texts`: columns that hold words."""
+    """A table as HTML. Cells are texts; the first cell names the row.
+
+    @param texts the columns that hold words"""
     kind = [' class="text"' if i in texts or i == 0 else "" for i in range(len(head))]
     lines = ['<div class="scrolls" tabindex="0"><table class="list">', f"<caption>{escape(caption)}</caption>",
              "<thead><tr>" + "".join(f'<th scope="col"{k}>{escape(h)}</th>' for h, k in zip(head, kind)) + "</tr></thead><tbody>"]
@@ -97,7 +101,8 @@ def size_text(amount):
 
 
 def matrix(caption, amounts):
-    """Who sends to whom: amounts[from][to] in bytes, each with a bar relative to the largest."""
+    """A table as HTML of who sends to whom: amounts[from][to] in bytes, each with a bar relative to
+    the largest."""
     most = max(map(max, amounts)) or 1
     ranks, corner, to_rank, rank = range(len(amounts)), _("from, to rank"), _("to {rank}"), _("rank {rank}")
     lines = ['<div class="scrolls" tabindex="0"><table class="matrix-of-ranks">', f"<caption>{escape(caption)}</caption>",

@@ -127,7 +127,7 @@ const timeline = (figure, data, onView) => {
     const zoom = (factor, around = (view[0] + view[1]) / 2) => to(around - (around - view[0]) * factor, around + (view[1] - around) * factor);
     const pan = share => to(view[0] + share * (view[1] - view[0]), view[1] + share * (view[1] - view[0]));
     const goTo = i => { mark = clamp(i, 0, data.marks.length - 1); to(data.marks[mark][0], data.marks[mark][1]); };
-    const along = direction => { // from span to span of a row, without a mouse
+    const along = direction => { // the keyboard moves from span to span of a row
         const row = data.rows.find(r => r.spans.includes(hovered)) || data.rows[0], at = row.spans.indexOf(hovered);
         const seen = at >= 0 ? at + direction : row.spans.findIndex(s => s[0] + s[1] > view[0]), span = row.spans[clamp(seen, 0, row.spans.length - 1)];
         tell(span);
@@ -147,7 +147,7 @@ const timeline = (figure, data, onView) => {
         event.preventDefault();
         actions[event.key]();
     });
-    canvas.addEventListener("wheel", event => { // of a page that scrolls: only where it was clicked into, or with Ctrl
+    canvas.addEventListener("wheel", event => { // only after a click, or with Ctrl: the page scrolls too
         if (document.activeElement !== canvas && !event.ctrlKey) return;
         event.preventDefault();
         if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(event.deltaX / width());

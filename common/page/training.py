@@ -90,8 +90,9 @@ def timeline_of(ranks):
 
 
 def sent_over(ranks, group):
-    """From whom to whom, in bytes a step. A collective says how much a rank's share is, not to whom: it is given to the others of the group alike;
-    what a stage sends, to its neighbours alike."""
+    """Who sends to whom, in bytes per step. A collective records a rank's share, but not to whom it
+    goes, so the share is divided equally among the other ranks of the group; what a stage sends,
+    among its neighbours."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
         members = rank.groups[group]

@@ -8,7 +8,7 @@ import shlex
 import shutil
 
 import gnuplot
-from language import TRANSLATION, _, give_up # which gnuplot has found
+from language import TRANSLATION, _, give_up # found through the path that gnuplot.py extends
 
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
 NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds a step"), "tokens_per_s": _("tokens a second"),
@@ -17,7 +17,7 @@ MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
 
 
 def read(path):
-    """The steps of a run, and its evaluations, each with the step before it."""
+    """Reads a run's metrics: its steps, and its evaluations, each with the step before it."""
     steps, evaluations = [], []
     if os.path.exists(path) and not os.path.isfile(path):
         give_up(_("{path} is not a file").format(path=path), _("make train METRICS=run.jsonl writes one"))
@@ -54,7 +54,7 @@ def block(name, points):
 
 
 def curves_of(runs, field, terminal):
-    """gnuplot's data and its plot of one field."""
+    """gnuplot's data and plot commands for one field."""
     data, parts = "", []
     for i, (title, (steps, evaluations)) in enumerate(runs.items()):
         points = [(step["step"], step[field]) for step in steps if is_number(step["step"]) and is_number(step.get(field))]
@@ -83,7 +83,7 @@ def program_of(runs, fields, terminal):
 
 
 def titles_of(paths):
-    """The file names, with as much of their paths as distinguishes them."""
+    """The files' base names if these are distinct; otherwise their paths."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in paths]
     return short if len(set(short)) == len(short) else paths
 

@@ -8,7 +8,8 @@ $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/po/%.po
 	mkdir -p $(@D)
 	msgfmt --check-format $< -o $@
 
-# What is said where: the grader, the student's loop, and the runtime's errors.
+# The sources whose messages are translated: the grader, the student's commands, and the runtime's
+# errors.
 SAID_IN_C = $(sort $(filter-out $(wildcard common/tests/* common/*/tests/* common/*/bench/*), \
               $(wildcard common/*/*.[ch] common/*/*/*.[ch] common/*/*/*.cu $(addprefix grader/,judge/*.c judge/*/*.c \
               judge/report/formats/*.c labs/*.[ch] runner/*.c gradebook/*.c))))
@@ -18,8 +19,9 @@ SAID_IN_PAGES = $(wildcard common/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard $(addsuffix /*.sh, \
                   grader grader/handout data $(addprefix common/,base train slurm setup))))
 GATHER = xgettext --from-code=UTF-8 --no-location
-# The purposes of packages and their modules on clusters; the scripts that print them translate them.
-# What was run on a GPU (doctor_gpu.sh), and messages of the pages' scripts.
+# Messages outside those sources: the purposes of packages and their modules on clusters, which the
+# scripts that print them translate; what was run on a GPU (doctor_gpu.sh); the messages of the
+# pages' scripts.
 $(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_PAGES)
 	mkdir -p $(@D)
 	sed -nE 's/^[a-z]+\?? +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | \

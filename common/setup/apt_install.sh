@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if necessary)
+# apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if
+# necessary)
 #
 # Each package is a name or name/alternative/...: the first that apt knows is installed. Fetches
 # package lists only if a required package is unknown or there are no lists. Optional packages never
@@ -87,11 +88,11 @@ install_optional() {
     done
 }
 
-# Packages that bring services would start them without this file; the kit itself starts what it needs.
+# Without this file, packages would start their services; the kit itself starts what it needs.
 leave_services_alone() {
     local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
     [[ ! -e $policy && -w ${policy%/*} ]] || return 0
-    # shellcheck disable=SC2064 # the name of now
+    # shellcheck disable=SC2064 # expands the current names
     trap "rm -f '$log' '$policy'" EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod +x "$policy"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), EMPTY (those of them without a value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
-# check.sh --unknown NAME...: which of these names is no setting.
+# check.sh: before a make command begins, prints in one line what prevents it, or nothing. The
+# Makefile passes variables: GOALS, SET (the names on the command line), EMPTY (those without a
+# value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# check.sh --unknown NAME...: prints those of these names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 source common/base/say.sh
 
-# make speaks before it makes anything, its sentences' catalogues too.
+# These messages are printed before make has built the catalogues, so they are built here.
 make_catalogues() {
     local file folder
     case ${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} in
@@ -20,7 +21,7 @@ make_catalogues() {
     done 2> /dev/null
 }
 
-# stop SENTENCE HINT: make's $(error) is one line.
+# stop SENTENCE HINT: prints both as one line, because make's $(error) takes one, and exits.
 stop() {
     printf '%s. %s%s' "$1" "$(say 'HINT: ')" "$2"
     exit
@@ -53,7 +54,8 @@ check_handout() {
     done
 }
 
-# Commands that work before anything is installed must not be refused; for all others, one sentence is better than a compiler's first error.
+# Commands that work on a bare machine must not be refused; for all others, one sentence is better
+# than the compiler's first error.
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
@@ -72,7 +74,8 @@ check_machine() {
         "$(say 'unset TMPDIR, or create that folder')"
 }
 
-# A setting is what the help lists and what a makefile reads: NAME=, $(NAME), ${NAME}, $(if NAME ...
+# Prints the names that are not settings. A setting is listed in the help or read in a makefile, as
+# NAME=, $(NAME), ${NAME}, $(if NAME ...
 unknown_settings() {
     local name files
     shopt -s nullglob
@@ -80,7 +83,7 @@ unknown_settings() {
     for name; do
         case $name in
         *[a-z]*) echo "$name" && continue ;;
-        # settings of tests, of the environment, of site.mk
+        # settings of tests, of the environment and of site.mk
         BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
             continue
             ;;
@@ -106,7 +109,8 @@ check_names() {
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
-# Without its value a setting of the training would silently be its default. TEST= is one: no test set.
+# Rejects settings of the training without a value, which would silently take their default. TEST=
+# is allowed: it means no test set.
 check_empty() {
     local name
     goal train sbatch || return
@@ -175,6 +179,6 @@ check_machine
 check_stack
 check_backend
 check_cluster
-# The first time takes a while.
+# The first build takes a while.
 [[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

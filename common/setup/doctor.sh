@@ -14,7 +14,7 @@ source "$setup_folder/doctor_slurm.sh"
 source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
-problems=() # what stands in the way of the labs
+problems=() # what prevents doing the labs here
 
 use_colour() {
     if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
@@ -69,7 +69,7 @@ except importlib.metadata.PackageNotFoundError:
     print(platform.python_version())' "$1" 2>/dev/null || true
 }
 
-# The package manager's version of things that do not report their own.
+# packaged_version PACKAGE: the package manager's version, for programs that do not report one.
 packaged_version() {
     local text
     type -P dpkg-query >/dev/null || return 0
@@ -77,7 +77,7 @@ packaged_version() {
     first_number "${text#*:}"
 }
 
-# version_of INDEX: according to its first probe.
+# version_of INDEX: the version that the package's first probe reports.
 version_of() {
     local first=${probe[$1]%%,*} version=''
     local name=${first#*:}
@@ -136,14 +136,14 @@ main() {
     local folder
     use_colour
     folder=$(mktemp -d "${TMPDIR:-/tmp}/balise-doctor.XXXXXX")
-    # shellcheck disable=SC2064 # the name of now
+    # shellcheck disable=SC2064 # expands the current name
     trap "rm -rf '$folder'" EXIT
     read_packages core test docs
     probe_all
     printf '%s\n' "$(say 'Needed for the labs')"
     dependency_table core
     check_mpi "$folder"
-    if [[ -d $setup_folder/tests ]]; then # no part of what students are handed out
+    if [[ -d $setup_folder/tests ]]; then # not in the handout
         printf '\n%s\n' "$(say 'For make test (the labs work without)')"
         dependency_table test
         printf '\n%s\n' "$(say 'For the slides and the reference pages (optional)')"

@@ -8,20 +8,23 @@ nvcc_path() {
     if [[ -n $nvcc ]]; then readlink -f "$nvcc"; fi
 }
 
-# What nvidia-smi says, or nothing: a driver without a device prints an error. Under WSL2 it is on no PATH.
+# ask_driver OPTIONS...: the output of nvidia-smi; nothing if it fails, as with a driver without a
+# device. Under WSL2, nvidia-smi is not on the PATH.
 ask_driver() {
     local smi
     smi=$(type -P nvidia-smi || compgen -G '/usr/lib/wsl/lib/nvidia-smi' || true)
     if [[ -n $smi ]]; then timeout 10 "$smi" "$@" 2>/dev/null || true; fi
 }
 
-# list_gpus: a line per GPU that the driver knows: index, uuid, name, MiB in total, MiB free, driver, separated by ", ".
+# list_gpus: a line per GPU that the driver knows: index, uuid, name, MiB in total, MiB free and
+# driver, separated by ", ".
 list_gpus() {
     ask_driver --query-gpu=index,uuid,name,memory.total,memory.free,driver_version --format=csv,noheader,nounits |
         grep -E '^[0-9]+, [^,]+, ' || true
 }
 
-# visible_gpus LINES: those of them that CUDA_VISIBLE_DEVICES shows, in its order. As for CUDA, what follows a name of no GPU is hidden.
+# visible_gpus LINES: the lines of GPUs that CUDA_VISIBLE_DEVICES shows, in its order. As in CUDA, a
+# name that matches no GPU hides everything after it.
 visible_gpus() {
     local names name line
     if [[ -z ${CUDA_VISIBLE_DEVICES+set} ]]; then
@@ -65,7 +68,7 @@ toolkit_rows() {
     nccl_row "${nvcc%/bin/nvcc}"
 }
 
-# From the header with which the kit is built; the library may differ.
+# The version is that of the header with which the kit is built; the library may differ.
 nccl_row() {
     local header folder=$1 version='' library
     for header in ${folder:+"$folder/include/nccl.h"} /usr/include/nccl.h; do
@@ -95,7 +98,7 @@ cuda_aware_row() {
     fi
 }
 
-# gpu_text NAME MIB FREE
+# gpu_text NAME MIB FREE: describes a GPU in a few words.
 gpu_text() {
     local name=${1#NVIDIA }
     said '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
@@ -153,7 +156,7 @@ link_row() {
     esac
 }
 
-# The first paragraph of RESULTS.md; the README says the same.
+# The first paragraph of RESULTS.md, which common/backend/README.md repeats.
 gpu_status() {
     awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "${setup_folder:?}/../backend/cuda/RESULTS.md" | tr '\n' ' ' | sed 's/ *$//'
 }
@@ -172,5 +175,5 @@ gpu_table() {
     else
         row plain GPU "$(say 'none')" "$(say 'BACKEND=cpu needs none')"
     fi
-    [[ ! -r $setup_folder/../backend/cuda/RESULTS.md ]] || under "$(say "$(gpu_status)")" # handed out, it is not there
+    [[ ! -r $setup_folder/../backend/cuda/RESULTS.md ]] || under "$(say "$(gpu_status)")" # not in the handout
 }

@@ -9,7 +9,8 @@ meminfo() {
     awk -v name="$1:" '$1 == name { print $2 }' /proc/meminfo
 }
 
-# A container may have less than its host.
+# The memory limit of the container in KiB, which may be below the host's memory; nothing if there
+# is none.
 memory_limit() {
     local limit
     limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || true)
@@ -39,7 +40,7 @@ machine_table() {
     system_rows
 }
 
-# Without such instructions, oneDNN emulates bf16 or does without.
+# Without these instructions, oneDNN emulates bf16 or does not support it.
 bf16_row() {
     local found
     found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)
@@ -61,7 +62,8 @@ shared_memory_row() {
     fi
 }
 
-# What grader/judge/launch/sandbox.c needs from the system: namespaces, and mounts that can be made read-only recursively.
+# Checks what grader/judge/launch/sandbox.c needs from the system: namespaces, and mounts that can
+# be made read-only recursively.
 sandbox_row() {
     local kernel
     kernel=$(uname -r)

@@ -20,7 +20,8 @@ check_slurm() {
     check_srun "$1"
 }
 
-# Starts two ranks on nodes, if some are free within ten seconds. The nodes see the kit's folder, but not /tmp.
+# Starts two ranks on nodes, if some are free within ten seconds. The program is in the kit's
+# folder, because nodes do not see this machine's /tmp.
 check_srun() {
     local program=$setup_folder/../../build/doctor-hello.$$ status=0
     if ! srun --mpi=list 2>&1 | grep -qw pmix; then

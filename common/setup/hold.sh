@@ -6,7 +6,8 @@ set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 [ -w "$build" ] || exit 0
-# A make within a make that holds it. One that has ended holds no file, though it may be in the table of processes.
+# A make within a make that holds the lock. A holder that has ended has no open files, even if it is
+# still in the process table.
 if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     echo "$BUILD_HOLDER"
     exit

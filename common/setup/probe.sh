@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Reads `packages` and finds out what this machine has of them. Sourced by setup.sh and doctor.sh.
+# Reads `packages` and finds out which of them this machine has. Sourced by setup.sh and doctor.sh.
 
 setup_folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-# One entry a line of `packages` that was asked for. Bash hands back no arrays, so these are the answer.
+# read_packages fills these arrays, one entry per requested line of `packages`, because a Bash
+# function cannot return an array.
 group=() package=() probe=() purpose=() cluster=()
 declare -A optional # package -> 1
 declare -A found    # single probe -> 1
@@ -23,8 +24,8 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# is_there KIND NAME: does that single probe hold? mpicc knows where mpi.h is. A module of Python is
-# found without importing it: torch alone takes seconds.
+# is_there KIND NAME: does this single probe succeed? mpicc knows where mpi.h is. A Python module is
+# found without importing it, because importing torch takes seconds.
 is_there() {
     case $1 in
     cmd) type -P "$2" ;;
@@ -75,7 +76,8 @@ missing() {
     done
 }
 
-# cluster_line INDEX...: one `module load` line for these, each module once; nothing if no module provides them.
+# cluster_line INDEX...: one `module load` line for these packages, with each module once; nothing
+# if no module provides them.
 cluster_line() {
     local i module line=''
     for i; do

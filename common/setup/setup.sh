@@ -34,8 +34,8 @@ check_groups() {
     done
 }
 
-# How packages can be installed here: root, sudo (without a password), ask (sudo on a terminal, once), no-root or no-apt.
-# For an optional package alone, sudo is not asked.
+# Prints how packages can be installed here: root, sudo (without a password), ask (sudo on a
+# terminal, once), no-root or no-apt. For optional packages alone, sudo never asks for a password.
 way_to_install() {
     if ! type -P apt-get >/dev/null; then
         echo no-apt
@@ -121,7 +121,7 @@ main() {
     ((${#required[@]} + ${#wanted[@]})) || return 0
     way=$(way_to_install)
     if [[ $way != no-* ]]; then
-        install_missing "$way" || true # what counts is what is there afterwards
+        install_missing "$way" || true # find_missing decides
         find_missing
     fi
     say_optional

@@ -10,7 +10,7 @@ check_slurm() {
         give_up "$(said 'Slurm does not answer: %s' "$(tail -n 1 <<< "$answer")")" "$(say 'is its controller up? sinfo shows it')"
 }
 
-# The name becomes that of a file and of a job.
+# NAME names a file and a job.
 check_name() {
     local other
     # shellcheck disable=SC2153 # JOB_NAME is submit.sh's

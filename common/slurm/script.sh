@@ -5,7 +5,8 @@ option() {
     [ -z "$2" ] || printf '#SBATCH --%s=%s\n' "$1" "$(words "$2" | cut -c 2-)"
 }
 
-# What both kinds of job begin with; $1 says what wrote it, $2... are lines of their own.
+# write_head AUTHOR OPTIONS...: writes the start of both kinds of job. AUTHOR is the command that
+# writes the script; each option gets a #SBATCH line.
 write_head() {
     local line word
     printf '#!/bin/bash\n# Written by %s; sbatch %s submits it as it is.\n' "$1" "${SCRIPT#"$ROOT"/}"
@@ -79,7 +80,8 @@ binding() {
     if scontrol show config | grep -q '^TaskPlugin .*\(affinity\|cgroup\)'; then printf ' --cpu-bind=cores'; fi
 }
 
-# With srun if Slurm supports PMIx, which Open MPI understands; otherwise with Open MPI's mpirun, which asks Slurm for the nodes.
+# start_command TASKS: uses srun if Slurm supports PMIx, which Open MPI understands; otherwise Open
+# MPI's mpirun, which asks Slurm for the nodes.
 start_command() {
     # shellcheck disable=SC2153 # JOB_CPUS is submit.sh's
     if [ "$JOB_START" = srun ]; then
@@ -102,7 +104,7 @@ status=$?
 END
 }
 
-# The rest depends on whether the same job can resume from what it saved.
+# Writes the end of the script, which depends on whether the job can resume from what it saved.
 write_end() {
     if [ -n "$1" ]; then
         cat << END
@@ -155,7 +157,7 @@ write_train() {
     write_end "$again"
 }
 
-# write_grade COMMAND...: one process, which itself starts the ranks on its node.
+# write_grade COMMAND...: the job is one process, which starts the ranks on its node itself.
 write_grade() {
     write_head "make grade ON=slurm" --nodes=1 --ntasks=1 --cpus-per-task="$JOB_CPUS" --no-requeue
     write_site

@@ -1,15 +1,16 @@
-# What this cluster needs, for make sbatch, make grade ON=slurm and make doctor. Copy it to site.mk beside the
-# Makefile (git leaves that file alone) and change it; the command line goes before it.
+# Settings of this cluster, for make sbatch, make grade ON=slurm and make doctor. Copy this file to
+# site.mk beside the Makefile (git ignores that file) and change it. Settings on the command line
+# override it.
 
-# Where jobs go when nothing else is said.
+# Defaults for jobs.
 PARTITION = cpu
 ACCOUNT = ada@cpu
 TIME = 1:00:00
 # QOS = ... , CONSTRAINT = ...
-# Cores of a rank.
+# Cores per rank.
 CPUS = 4
 
-# Loaded at the head of each script: those that the kit was built with.
+# Modules that each script loads first: those with which the kit was built.
 MODULES = gcc/12 openmpi/4.1 openblas
 
 # Additional #SBATCH options, separated by blanks.
@@ -20,5 +21,5 @@ define SETUP
 export OMPI_MCA_btl_tcp_if_include=ib0
 endef
 
-# How to start ranks, if the default of make sbatch does not work here: srun or mpirun.
+# How to start ranks, srun or mpirun, if the default of make sbatch does not work here.
 # START = mpirun

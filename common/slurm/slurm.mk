@@ -3,7 +3,7 @@
 # environment, where NAME and TIME have other meanings.
 -include $(SITE)
 
-# Where scripts and what jobs print lie.
+# The folder of the scripts and of the jobs' output.
 SLURM_FOLDER = $(BUILD)/slurm
 ON_SLURM = common/slurm/submit.sh
 said = $(if $(filter environment,$(origin $(1))),,$(value $(1)))

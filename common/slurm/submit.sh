@@ -21,7 +21,8 @@ for word in NAME PARTITION ACCOUNT TIME QOS CONSTRAINT GPUS NODES CPUS START TAS
 done
 SITE_MODULES=${SITE_MODULES:-} SITE_SETUP=${SITE_SETUP:-} SITE_SBATCH=${SITE_SBATCH:-}
 
-# How to start ranks: a launcher that supports PMIx is best, because it counts and ends them itself.
+# Chooses how to start ranks: srun if it supports PMIx, because it then counts and ends the ranks
+# itself.
 choose_start() {
     case $JOB_START in
     srun | mpirun) ;;
@@ -30,7 +31,8 @@ choose_start() {
     esac
 }
 
-# NODES and ranks per node, from what is given; each rank uses one GPU, so GPUS per node is its number of ranks.
+# Determines NODES and the ranks per node from the given settings. Each rank uses one GPU, so GPUS
+# is the number of ranks per node.
 choose_layout() {
     local tasks=$1
     if [[ $PROGRAM == *-cuda* ]] && [ -z "$JOB_GPUS" ]; then
@@ -96,7 +98,8 @@ train() {
     PROGRAM=$program
     choose_layout "$tasks"
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
-    # A copy, so that the job runs what was built when it was submitted, even if sources change while it waits.
+    # A copy, so that the job runs what was built when it was submitted, even if sources change
+    # while it waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
     cp -- "$program" "$PROGRAM.$$"
     mv -f -- "$PROGRAM.$$" "$PROGRAM"

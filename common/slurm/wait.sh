@@ -4,7 +4,7 @@
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 
-# Over and over in one place on a terminal, else a line where it has changed.
+# Shows a status: on a terminal, overwrites the last one; otherwise prints a line when it changes.
 show_status() {
     [ "$1" != "$status_line" ] || return 0
     status_line=$1
@@ -20,7 +20,8 @@ leave_status() {
     status_line=''
 }
 
-# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the job.
+# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the
+# job.
 ask_slurm() {
     local answer
     if answer=$(scontrol show job --oneliner "$job" 2>&1); then
@@ -72,7 +73,7 @@ shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Reasons that waiting does not change.
+# Is this a reason that waiting does not change?
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \
@@ -107,7 +108,7 @@ show_output() {
     shown=$size
 }
 
-# A folder that only this machine sees: the job could not write its output there.
+# Reports that the job's node does not see the folder, so the job could not write its output there.
 never_began() {
     give_up "$(said 'node %s does not see %s: the job could not write its output there' "$(field BatchHost)" "$(field WorkDir)")" \
         "$(say 'keep the kit in a folder that all nodes share')"
@@ -169,7 +170,7 @@ wait_for_job() {
     job=$1
     trap on_interrupt INT
     trap 'leave 143' TERM HUP
-    set +e # Ctrl-C ends what this script has just called, too
+    set +e # Ctrl-C also ends the command that this script is running
     ask_slurm
     show_files
     while :; do
@@ -192,7 +193,7 @@ wait_for_job() {
     trap '' INT
     set -e
     [ "$shown" != 0 ] || [ "$(field JobState)" = CANCELLED ] || show_status "$(said 'job %s  ran on %s' "$job" "$(field NodeList)")"
-    sleep 1 # what nodes write comes over a network
+    sleep 1 # the nodes' output arrives over a network
     show_output
     leave_status
     [ -e "$output" ] || [ "$(field JobState)" = CANCELLED ] || never_began

@@ -35,13 +35,14 @@ typedef struct PoolUse {
 
 /** Makes an empty pool. The caller frees it with pool_free().
  *  @param limit bytes, 0 for none
- *  @param watched somebody looks at all numbers (grading, tests): the host reaches every buffer, and each that is handed out is
- *         filled with NaN, so that unset memory is seen, and stands between guards */
+ *  @param watched for grading and tests: the host can access every buffer; each buffer that is
+ *         handed out is filled with NaN, which reveals reads of unset memory, and lies between
+ *         guards, which reveal writes outside it */
 Pool *pool_new(int64_t limit, bool watched);
 /** Frees the pool and its free buffers. No buffer of it may be in use. */
 void pool_free(Pool *pool);
-/** Returns the size in bytes of a watched pool's buffer before or after which something was
- *  written, or 0. */
+/** Returns the size in bytes of a watched buffer with a damaged guard: something was written before
+ *  or after it. Returns 0 if there is none. */
 int64_t pool_damaged(Pool *pool);
 /** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
 PoolUse pool_use(const Pool *pool);

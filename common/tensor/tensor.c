@@ -63,7 +63,7 @@ const char *placement_text(Placement placement, char text[32])
     return text;
 }
 
-/* A lab that takes x for its numbers overwrites this record. */
+/* Is this a valid record? A lab that writes to the Tensor instead of its numbers overwrites it. */
 static bool is_intact(const Tensor *x)
 {
     const int kind = (int)x->placement.kind;

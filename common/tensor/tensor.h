@@ -46,7 +46,7 @@ struct Tensor {
     int64_t undivided;           /**< of a parameter's shard: the full size along placement.dim */
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
-    bool kept;           /**< a gradient, read by a backward pass, or changed in place */
+    bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
     int uses; /**< of a parameter: recorded operations that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum that group_all_reduce_start() started */
     void *summing;           /**< the line that started a sum not waited for yet, or NULL */
@@ -96,5 +96,6 @@ static inline int32_t *ints(const Tensor *x)
     return x->data;
 }
 
-/** Part `part`, from 0, of `parts` parts of 0..size-1, as torch.chunk cuts: ceil(size/parts) each, the last short or empty. */
+/** The range of part `part` (from 0) of 0..size-1 in `parts` parts, like torch.chunk: each has
+ *  ceil(size / parts) elements, but the last ones may be shorter or empty. */
 Range chunk(int64_t size, int part, int parts);

@@ -1,6 +1,6 @@
-/* The main function of every test program: runs the suite of its file, and prints a line a test (the Test
- * Anything Protocol), which run.sh reads. Of several ranks the first prints all, the others what failed
- * there. */
+/* The main function of every test program: runs the suite of its file, and prints a line per test
+ * (the Test Anything Protocol), which run.sh reads. With several ranks, rank 0 prints all lines,
+ * the others only their failures. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -13,14 +13,14 @@ import sys
 import tempfile
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
-for variable in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # what is made here is made as by hand
+for variable in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # make runs here as if typed by hand
     os.environ.pop(variable, None)
 CLEAN = {name: value for name, value in os.environ.items() if not re.match(r"LANG|LC_", name)}
 os.chdir(ROOT)
 
 
 def check(sentence, wrong):
-    """`wrong` lists what contradicts the sentence."""
+    """A test. `wrong` lists what contradicts the sentence."""
     print(("not ok - " if wrong else "ok - ") + sentence)
     for line in wrong[:20]:
         print("    " + str(line))
@@ -39,7 +39,7 @@ def unquoted(literals):
 
 
 def messages(po):
-    """{sentence: its translation} of a .po file; what is fuzzy or obsolete is none."""
+    """{sentence: its translation} of a .po file, without fuzzy and obsolete entries."""
     found = {}
     for entry in text_of(po).split("\n\n"):
         match = re.search(r'^msgid ((?:".*"\n?)+)(?:msgid_plural ((?:".*"\n?)+))?', entry, re.M)
@@ -63,24 +63,25 @@ def sentences_are_translated():
     return said
 
 
-# Read by programs, or the names of things: options, files, commands of make and of gdb; what a picture's page reads as JSON.
+# Texts that programs read, or names: options, files, commands of make and gdb, JSON for pages.
 NO_SENTENCE = re.compile(r"^(--|#|/|make [a-z]+ LAB=|set \w+ off|shell )|\.c$|^not looked at$")
 
 
 def literals_of(path):
-    """What stands in quotes, adjacent pieces joined, with the words before it."""
+    """The string literals of a C file, adjacent ones joined, each with the code before it."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text_of(path), flags=re.S)
     for match in re.finditer(r'((?:"(?:[^"\\\n]|\\.)*"[ \t\n]*(?:PRI[dux]\d+[ \t\n]*)?)+)', code):
         yield code[max(0, match.start() - 60):match.start()], match[1], code.count("\n", 0, match.start()) + 1
 
 
-# Keys: compared, or the name of an entry.
+# Calls and operators whose strings are keys: compared, or the name of an entry.
 COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|strstr|strspn|strcspn|strchr|fopen|getenv|json_\w+|popen|system|execl\w*)\s*\(|"
                       r"snprintf\(name|char start\[\] =)[^;]*$")
 
 
 def nothing_is_unmarked(said):
-    """A text with blanks between words, in the grader's sources, is a sentence that the catalogue knows, or compared with something."""
+    """Each text of several words in the grader's sources is in the catalogue, unless it is compared
+    with something."""
     unmarked = []
     for path in sorted(glob.glob("grader/judge/*.c")):
         for before, literal, line in literals_of(path):
@@ -95,12 +96,12 @@ def nothing_is_unmarked(said):
 
 
 def is_sentence(text):
-    """Words with blanks between them: no name of a thing, no code."""
+    """Is this several words with blanks between them, not a name or code?"""
     text = re.sub(r"<[^<>]*>|%[-+ #0-9.*]*[hlzjt]*[a-zA-Z]|\$?\{[^{}]*\}|\$\w+|\$\(\w+\)|\\\w", "%", text)
     return len(re.findall(r"(?<![%\w.=/<-])[a-z]{2,}(?= [a-z%'(])", text)) >= 1 and not CODE.search(text)
 
 
-# Commands that are shown as such; styles, and gnuplot's words.
+# Commands that are shown unchanged; styles; gnuplot's words.
 CODE = re.compile(r'^(make [a-z]+ LAB=|[0-9]+px |use strict$|(svg|pngcairo) size )|noenhanced|linecolor|linewidth|pointsize|^[%"\s]*(set|module|#) | # ')
 
 
@@ -115,7 +116,8 @@ SPEAKING = re.compile(r"""\b(?:echo|printf|fail|give_up|complain|hint|under|row(
 
 
 def no_script_is_unmarked(said):
-    """What a shell script prints in quotes is say's, said's or tell's; and what these have in quotes is in the catalogue."""
+    """Shell scripts print quoted text only through say, said and tell, whose texts are in the
+    catalogue."""
     unmarked, unknown = [], []
     scripts = [pattern for pattern in ("grader/*.sh", "grader/handout/changed.sh", "common/base/*.sh", "common/train/*.sh", "common/slurm/*.sh", "common/setup/*.sh", "data/*.sh")]
     for path, number, line in (found for pattern in scripts for found in lines_of(pattern)):
@@ -136,7 +138,7 @@ def no_script_is_unmarked(said):
 
 
 def no_makefile_speaks(_):
-    """Sentences of make are said by scripts."""
+    """Makefiles print no sentences themselves; scripts do."""
     speaking = [f"{path}:{number}: {line.strip()[:120]}"
                 for pattern in ("Makefile", "grader/*.mk", "grader/*/*.mk", "common/*/*.mk") for path, number, line in lines_of(pattern)
                 if not line.startswith("#") and (re.search(r"\$\((error|warning|info) (?!\$\((IN_THE_WAY|BUILD_HOLDER)\))", line) or any(
@@ -145,7 +147,8 @@ def no_makefile_speaks(_):
 
 
 def no_python_is_unmarked(said):
-    """Outside of _(), a text with words is none that anybody reads; inside, it is in the catalogue, which knows nothing of what stands in an f-string."""
+    """In Python, nobody reads a text of words outside _(); a text inside _() is in the catalogue
+    and is not an f-string."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
@@ -177,7 +180,8 @@ def no_page_is_unmarked(said):
 # ---- what the labs' texts say
 
 def outline(path):
-    """What a translation keeps: headings by level, tables by their columns, code by its commands, links."""
+    """What a translation must keep: the levels of headings, the columns of tables, the commands in
+    code, links."""
     kept, code = [], False
     for line in text_of(path).splitlines():
         if line.startswith("```"):
@@ -214,7 +218,7 @@ def texts_are_translated():
 # ---- what comes out
 
 def graded(folder, lab="LAB=2", **environment):
-    """make grade's words, and the verdict as JSON."""
+    """Runs make grade; returns its output, and the verdict as JSON."""
     done = subprocess.run(["make", "--silent", "grade", lab, "SOLUTION=1", "SEED=3", "FORMAT=json", f"OUT={folder}/verdict.json"], capture_output=True,
                           text=True, encoding="utf-8", env={**CLEAN, **environment})
     verdict = f"{folder}/verdict.json"
@@ -277,7 +281,7 @@ def doctor_comes_out():
     lines = said_by_make("doctor", LANG="fr_FR.UTF-8").splitlines()
     check("the doctor speaks French", [] if "Nécessaire aux balises" in lines else lines)
     check("the doctor's French table fits 80 columns", [line for line in lines if len(line) > 80])
-    rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41 and line[26] == " "] # a longer name moves its row
+    rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41 and line[26] == " "] # a longer name shifts its row
     check("and its columns begin one below the other, whatever their accents", [line for line in rows if line[40] != " " or line[41] == " "])
 
 

@@ -21,24 +21,24 @@ set -uo pipefail
 speed=${1:-fast} name=${2:-}
 : "${ROOT:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}" "${BUILD:=$ROOT/build}"
 export ROOT BUILD
-[[ $speed == gpu ]] || unset BACKEND # tests say which one they want
+[[ $speed == gpu ]] || unset BACKEND # each test chooses its own
 cd -- "$ROOT" || exit 2
 logs=$BUILD/tests/log
-# Far more than a test needs, on a machine that does other work too.
+# A time limit per test in seconds: far more than any test needs, even on a busy machine.
 if [[ $speed == slow ]]; then limit=3600; else limit=1800; fi
 export CK_TIMEOUT_MULTIPLIER=4
 
-# The environment may force slow kernels, which is no business of a test; waiting threads must not take the other's core.
+# The environment may force slow kernels, which tests must not inherit.
 unset OPENBLAS_CORETYPE
 export OMP_WAIT_POLICY=passive
-# Sentences in English, whatever the language of who runs this; a test of another language says so itself.
+# Messages in English, whatever the user's language; a test of another language sets it itself.
 unset LANGUAGE LC_ALL LC_MESSAGES
 export LANG=C.UTF-8
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# A request for more memory than there is comes back with NULL, as it does without sanitizers.
+# A request for more memory than exists returns NULL, as it does without sanitizers.
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-# Ranks that wait leave the core to the test beside them.
+# Waiting ranks leave the core to the test that runs beside them.
 export OMPI_MCA_mpi_yield_when_idle=1
 
 tools='memcheck racecheck initcheck synccheck' first_launches=400
@@ -59,7 +59,7 @@ is_slow() {
     [[ ${1##*/} =~ ^(test_)?slow_ ]]
 }
 
-# One line a test: how it is run, and its path.
+# list_tests: one line per test: how it is run, and its path.
 list_tests() {
     local path
     if [[ $speed == gpu ]]; then
@@ -72,7 +72,7 @@ list_tests() {
             [[ $speed == slow ]] || continue
         elif [[ $speed == slow ]]; then
             [[ $path != common/backend/tests/test_*.c ]] || echo "sanitized ${path%.c}"
-            [[ $path != */test_*.c ]] || list_on_gpu emulated "$path" -sanitized # the way that takes longest
+            [[ $path != */test_*.c ]] || list_on_gpu emulated "$path" -sanitized # the slowest way
             continue
         fi
         case $path in
@@ -83,14 +83,14 @@ list_tests() {
             ;;
         *.sh | *.py)
             [[ ! -x $path ]] || echo "script $path"
-            # what the programs of the kit do with bad input above all
+            # above all, tests of bad input to the kit's programs
             [[ $path != common/data/tests/test_* && $path != common/train/tests/bad_input* ]] || echo "sanitized-script $path"
             ;;
         esac
     done
 }
 
-# list_on_gpu BACKEND PATH [-sanitized]: how a program is run there.
+# list_on_gpu BACKEND PATH [-sanitized]: lists the ways to run a test program on this backend.
 list_on_gpu() {
     local on
     for on in "$1" "$1-nccl"; do
@@ -117,7 +117,7 @@ list_gpu_tests() {
     done
 }
 
-# under_sanitizer TOOL PROGRAM: ends with 9 where the tool finds something.
+# under_sanitizer TOOL PROGRAM: the exit status is 9 if the tool finds something.
 under_sanitizer() {
     type -P compute-sanitizer > /dev/null || {
         echo "skip - what $1 finds in kernels: there is no compute-sanitizer"
@@ -126,14 +126,16 @@ under_sanitizer() {
     CK_FORK=no timeout -k 5 "$limit" compute-sanitizer --tool "$1" --error-exitcode 9 --launch-count "$first_launches" "$2"
 }
 
-# In a shell of its own: what one kind of test has in its environment is not the next one's.
+# launch KIND PATH: runs a test in a subshell, so that its environment does not affect later tests.
 launch() (
     local program=$BUILD/tests/$2 ranks mpi
-    # An mpirun that ends removes the folder in which another may just begin: each test has one of its own, whoever its ranks are.
+    # Each test has its own session folder, open to any user: an mpirun that ends removes the shared
+    # default, which another mpirun may be starting to use.
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
     export OMPI_MCA_orte_tmpdir_base=$mpi
     trap 'rm -rf "$mpi"' EXIT
-    # Most tests read at once what kernels wrote, but those of the kernels themselves on a real GPU; NCCL wants a GPU for each rank.
+    # Most tests read results without waiting, except those of the kernels on a real GPU. NCCL needs
+    # one GPU per rank.
     case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
     [[ $1/$2 != cuda*/common/backend/* ]] || export CUDA_LAUNCH_BLOCKING=0
     case $1 in
@@ -142,7 +144,7 @@ launch() (
         return
         ;;
     sanitized-script)
-        # A program that ends on an error gives nothing back.
+        # A program that ends with an error frees nothing, so leaks do not count.
         BUILD=$BUILD/sanitized ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 "$limit" "./$2"
         return
         ;;
@@ -160,14 +162,15 @@ launch() (
         export CK_FORK=no
         ;;
     sanitized)
-        # One process for all tests of a program, so that leaks are looked for once.
+        # All tests of a program run in one process, so that leaks are detected once.
         program=$BUILD/sanitized/tests/$2
         export CK_FORK=no
         ;;
     esac
     if [[ $2 =~ _ranks([0-9])$ ]]; then
         ranks=${BASH_REMATCH[1]}
-        # Check must not fork where MPI runs. Leaks of Open MPI are known by their callers, which takes slow unwinding.
+        # Check must not fork where MPI runs. The suppressions of Open MPI's leaks match callers,
+        # which requires slow unwinding.
         CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 \
             LSAN_OPTIONS=suppressions=$ROOT/common/tests/leaks.supp:print_suppressions=0 \
             timeout -k 5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader \
@@ -177,7 +180,8 @@ launch() (
     fi
 )
 
-# run_test KIND PATH: its output goes to a log, its numbers to a file beside: passed, failed, skipped, status, seconds, CPU seconds.
+# run_test KIND PATH: runs a test. Its output goes to a log; a file beside the log gets the numbers:
+# passed, failed, skipped, status, seconds, CPU seconds.
 run_test() {
     local log=$logs/$1/$2.log status failed plan TIMEFORMAT='%R %U %S'
     mkdir -p "${log%/*}"
@@ -190,7 +194,7 @@ run_test() {
         plan=$((passed + failed + skipped))
     else
         plan=$(sed -n 's/^1\.\.\([1-9][0-9]*\)$/\1/p' "$log")
-        passed=$((passed - skipped)) # Check says ok of a test that said skip and returned
+        passed=$((passed - skipped)) # Check prints "ok" for a test that printed "skip" and returned
     fi
     ((failed)) || { ((status == 0)) && ((${plan:-0} != 0 && ${plan:-0} == passed + skipped)); } || failed=-1
     echo "$passed $failed $skipped $status $(awk 'END { printf "%.1f %.1f", $1, $2 + $3 }' "$log.times")" >"$log.part" &&
@@ -209,7 +213,8 @@ print_details() {
 }
 
 total_passed=0 total_failed=0 total_skipped=0 failures='' flaky='' flaky_tests=0 failed_once=() times=()
-# report KIND PATH [again]: prints how a test went. A first failure counts nothing: the test runs again.
+# report KIND PATH [again]: prints a test's result. A first failure does not count: the test runs
+# again.
 report() {
     local passed failed skipped status seconds cpu mark=✓ title=$2 lines
     read -r passed failed skipped status seconds cpu <"$logs/$1/$2.log.result"
@@ -246,13 +251,14 @@ report() {
     fi
 }
 
-# Tests that need a tenth to a third of a core: they run one after another, beside the two that need a whole one.
+# Tests that need a tenth to a third of a core: they run one after another, beside the two that need
+# a whole one.
 mostly_wait=(
     common/train/tests/slow_slurm_{train,grade,refused,doctor}.py common/train/tests/slow_emulated_gpu_lacks.py
     grader/tests/slow_gradebook.sh
 )
 
-# Two at a time, and those that mostly wait; each is reported when it has ended.
+# Runs two tests at a time, plus those that mostly wait; reports each when it has ended.
 run_side_by_side() {
     local running=() waiting=() test
     for test; do
@@ -272,7 +278,8 @@ run_side_by_side() {
     while ((${#running[@]} + ${#waiting[@]})); do finish_any; done
 }
 
-# Waits until some test has ended, and takes those that have out of the arrays running and waiting.
+# Waits until some test has ended; reports the ended ones and removes them from the arrays `running`
+# and `waiting`.
 finish_any() {
     local status=0
     wait -n || status=$?
@@ -295,7 +302,7 @@ report_ended() {
     among=("${left[@]}")
 }
 
-# Nobody is left to wait for, and these never said how they went: they were killed together with who watched them.
+# Reports tests that left no result: they were killed together with the subshell that ran them.
 left_alone() {
     local test result
     for test in "${running[@]}" "${waiting[@]}"; do
@@ -304,7 +311,7 @@ left_alone() {
     done
 }
 
-# The first output of a test that failed stays beside the second as *.log.1.
+# Runs a failed test again. Its first output stays beside the second as *.log.1.
 run_again() {
     local log=$logs/$1/$2.log
     mv "$log" "$log.1"
@@ -313,7 +320,8 @@ run_again() {
     report "$1" "$2" again
 }
 
-# The longest tests, the longest first (CONTRIBUTING.md has their seconds). They start before all others, so that no core idles at the end.
+# The longest tests, longest first (CONTRIBUTING.md lists their seconds). They start before all
+# others, so that no core is idle at the end.
 longest_first=(
     grader/tests/slow_mutants.sh common/train/tests/slow_slurm_train.py grader/tests/slow_attacks.sh common/setup/tests/slow_docs.sh
     common/setup/tests/slow_bare_machine.sh common/backend/tests/slow_cuda_toolkit.sh common/backend/tests/slow_gpu_report.sh

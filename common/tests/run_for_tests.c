@@ -1,4 +1,4 @@
-/* What a test expects to end the program, and a child that runs it. */
+/* The run_... functions for tests: an expected misuse returns to the test, any other fails it. */
 #include "tests/run_for_tests.h"
 
 Expectation expectation;

@@ -1,6 +1,6 @@
 /** @file
- * What a misuse does in a test: nothing that a test did not ask for. A test that expects one says so; any
- * other misuse or note fails the test with its message.
+ * What a misuse does in a test: an expected one returns to the test; any other misuse or note fails
+ * the test with its message.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ typedef struct Expectation {
 
 extern Expectation expectation;
 
-/** Fails unless `call` is refused with a message that has each of the words that follow, and with a hint. */
+/** Fails unless `call` is rejected with a hint and a message that contains each of the words. */
 #define ASSERT_MISUSE(call, ...)                                                                   \
     do {                                                                                           \
         expectation.misuse = true;                                                                 \
@@ -45,7 +45,7 @@ extern Expectation expectation;
         ck_assert_int_eq(expectation.todo, (balise));                                              \
     } while (0)
 
-/** Fails unless the message has each of `words`, and there is a hint. */
+/** Fails unless the message contains each of `words` and there is a hint. */
 static inline void assert_says(const Problem *problem, const char *const *words)
 {
     for (; *words; words++)
@@ -54,14 +54,15 @@ static inline void assert_says(const Problem *problem, const char *const *words)
     ck_assert_msg(strlen(problem->hint) > 10, "'%s' has no hint", problem->what);
 }
 
-/** In this test notes are counted instead of failing it; forgets earlier ones. */
+/** From now on, notes are counted and do not fail the test; resets the count. */
 static inline void expect_notes(void)
 {
     expectation.notes = true;
     expectation.noted = 0;
 }
 
-/** For the begin of a test: without processes of their own the tests before it have left theirs. */
+/** Call this at the start of a test: without a process of its own, it would inherit the
+ *  expectations of the test before. */
 static inline void expect_nothing(void)
 {
     expectation.notes = expectation.misuse = false;

@@ -26,7 +26,7 @@ fake() {
     chmod +x "$path"
 }
 flaky='[ "$again" ] && echo "ok - holds now" || { echo "not ok - holds"; echo "    a reason"; exit 1; }'
-# runs: all fakes; the words in $work/said, the status in $status.
+# runs: runs all fakes; writes the output to $work/said, sets $status.
 runs() {
     rm -f "$work"/*.ran
     mkdir -p "$work/kit/build/tests"

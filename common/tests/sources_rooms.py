@@ -47,7 +47,7 @@ ROOMS = (
     ("grader/gradebook", "handing in, and grading a class"),
 )
 RANK = {room: i for i, (room, _) in enumerate(ROOMS)}
-RANK["common"] = RANK["common/base"]  # balise.h speaks of TODOs, which base ends a run at
+RANK["common"] = RANK["common/base"]  # balise.h declares todo(), which base implements
 FOLDERS = ("common", "grader")
 NO_ROOMS = ("tests", "bench", "start", "mutants", "accepts")
 

@@ -1,4 +1,4 @@
-/* What a misuse does in a program of the tests that is no Check program: it ends it. */
+/* The run_... functions for small programs: a misuse ends the program. */
 #include <stdlib.h>
 
 #include "base/run.h"

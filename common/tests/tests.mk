@@ -1,7 +1,8 @@
-# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (their main is check_main.c):
-# in single precision with the cpu backend; *_double.c in double precision with the reference backend; *_ranksN.c on N
-# ranks. Whatever they call of the kit beyond libbalise.a comes out of an archive: the serial layers and the start
-# files of labs. Scripts in these folders are tests too. run.sh runs them all. Included by the Makefile.
+# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (check_main.c
+# has their main function), in single precision with the cpu backend; *_double.c in double precision
+# with the reference backend; *_ranksN.c on N ranks. Functions that are not in libbalise.a come from
+# an archive of the serial layers and the labs' start files. Scripts in these folders are tests too.
+# run.sh runs them all. Included by the Makefile.
 
 CHECK_CFLAGS = $(call answer,CHECK_CFLAGS,pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(call answer,CHECK_LIBS,pkg-config --libs check 2>/dev/null || echo -lcheck)
@@ -11,10 +12,11 @@ TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES
 TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FILES)))
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
-# Open MPI unloads its parts at the end, and LeakSanitizer then cannot tell whose the memory was.
+# Open MPI unloads its plugins at the end; LeakSanitizer then cannot attribute their memory.
 TEST_MAIN = common/tests/check_main.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
-# The two archives need each other: the model calls the layers of labs, and these call the functions of balise.h.
+# The two archives need each other: the model calls the layers of labs, and these call the functions
+# of balise.h.
 link_test = $(CC) $(LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
 $(TESTS_FLOAT) $(TESTS_DOUBLE): CPPFLAGS += $(CHECK_CFLAGS)
 
@@ -28,8 +30,8 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 	mkdir -p $(@D)
 	$(link_test) $(CHECK_LIBS) -lm
 
-# The same programs on the emulated GPU: whatever calls kernels, but what asks for the cpu backend's library or for
-# rows of zeros, and what takes long.
+# The same programs on the emulated GPU: those that call kernels, except those that need the cpu
+# backend's library or its skipping of zero rows, and those that take long.
 CALLS_KERNELS = $(filter $(addsuffix /%,$(addprefix common/,backend autograd model train comm)),$(TEST_FILES)) \
                 common/tensor/tests/test_pool.c
 NOT_ON_GPU = $(foreach name,products_large backend_check tables stall table_rows_ranks2 waiting_ranks2,%/test_$(name).c)
@@ -38,7 +40,7 @@ tests_on = $(patsubst %.c,$(BUILD)/tests/$(1)/%,$(2))
 TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
 TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
 
-# And what exchanges numbers, through NCCL.
+# The programs that exchange numbers also run over NCCL.
 RUN_OVER_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
 TESTS_NCCL := $(call tests_on,emulated-nccl,$(RUN_OVER_NCCL))
 define test_on_rule
@@ -52,7 +54,7 @@ $(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER
 
 LAYERS_FLOAT = $(call float,$(SERIAL) solutions/$(call lab_file,1)) $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
-# What the judge knows of calls and of streams needs nothing else of it.
+# The judge's files about calls and streams, which need nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
         report/call_table)
@@ -62,14 +64,15 @@ TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 $(BUILD)/libtest.a: $(LAYERS_FLOAT) $(call float,common/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
 $(BUILD)/libtest-double.a: $(LAYERS_DOUBLE) $(call double,$(CALLS) common/tests/run_for_tests.c)
 
-# The reference backend beside the cpu backend: its kernel_x are called reference_x (see common/backend/tests/twin.h).
+# The reference backend beside the cpu backend: its kernel_x is renamed to reference_x (see
+# common/backend/tests/twin.h).
 $(BUILD)/twin/%.o: $(BUILD)/double/%.o
 	mkdir -p $(@D)
 	nm --defined-only $(call double,$(REFERENCES)) | sed -n 's/.* T kernel_\(.*\)/kernel_\1 reference_\1/p' > $@.names
 	objcopy --redefine-syms=$@.names $< $@
 $(TWINS): $(call double,$(REFERENCES))
 
-# What PyTorch is compared with: common/model/tests/torch_model.py runs these.
+# The programs that common/model/tests/torch_model.py compares with PyTorch.
 DUMP = common/model/tests/dump_model_main.c common/tests/stop_at_misuse.c
 $(BUILD)/tests/dump-model-float: $(call float,$(DUMP)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
 $(BUILD)/tests/dump-model-double: $(call double,$(DUMP)) $(BUILD)/libtest-double.a $(BUILD)/libbalise-double.a
@@ -79,20 +82,21 @@ $(DUMP_MODEL):
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
-# As make grade SAN=1 compiles, so that its test has the kit ready.
+# The flags of make grade SAN=1, so that its test finds the kit already built.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 SANITIZE='$(SANITIZERS)'
-# Two at a time, where nothing else is said.
+# Two jobs at a time, unless -j says otherwise.
 MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
 
-# make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. In steps: what setup installs has
-# to be seen by the make that uses it. On the emulated GPU sanitizers are for make test-slow.
+# make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. Runs a second
+# make, which sees what setup has installed. On the emulated GPU, only make test-slow runs
+# sanitizers.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test $(if $*,docs slurm)
 	$(MAKE) run-tests$(if $(ON_GPU),-on-gpu,$(if $*,-slow,-fast))
 
-# What make test-slow does with a real Slurm, alone.
+# The tests of make test-slow that need a real Slurm.
 .PHONY: test-slurm
 test-slurm:
 	common/setup/setup.sh core test slurm
@@ -100,7 +104,7 @@ test-slurm:
 	$(RELEASE)
 	$(RUN_TESTS) slow common/train/tests/slow_slurm
 
-# What the emulation itself promises.
+# The test of the emulation itself.
 EMULATION_TEST = $(BUILD)/tests/emulated/emulation
 $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,common/tests/stop_at_misuse.c) \
                    $(BUILD)/libbalise-emulated.a
@@ -110,7 +114,7 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
-# What several tests call make for is made before: they run beside each other.
+# Builds first what several tests would call make for, because tests run side by side.
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
 	$(MAKE2) BACKEND=emulated $(BUILD)/train-emulated
@@ -122,8 +126,8 @@ run-tests-fast run-tests-slow: run-tests-%:
 	$(RELEASE)
 	OVER_NCCL='$(RUN_OVER_NCCL)' $(RUN_TESTS) $* '$(TESTS)'
 
-# What a GPU can run: kernels, memory, exchanges through MPI and NCCL, grading, mutants, training. First: is there
-# one?
+# The tests that a GPU can run: kernels, memory, exchanges over MPI and NCCL, grading, mutants,
+# training. First checks that there is a GPU.
 PROGRAMS_ON_GPU = $(TESTS_$(if $(filter cuda,$(BACKEND)),CUDA,EMULATED))
 run-tests-on-gpu:
 	$(MAKE2) $(BUILD)/kernels-$(BACKEND)
@@ -138,7 +142,7 @@ run-tests-on-gpu:
 	$(RELEASE)
 	BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' $(RUN_TESTS) gpu '$(TESTS)'
 
-# Everything that is compiled, for a compiler that shall find nothing to warn of.
+# All compiled sources, for the test that another compiler gives no warnings.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
 objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(SCENARIOS)) \
@@ -146,6 +150,6 @@ objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $
          $(LAYERS_FLOAT) $(LAYERS_DOUBLE) $(call float,$(foreach lab,$(LABS),solutions/$(call lab_file,$(lab)))) \
          $(TESTS_FLOAT:$(BUILD)/tests/%=$(BUILD)/float/%.o) $(TESTS_DOUBLE:$(BUILD)/tests/%=$(BUILD)/double/%.o)
 
-# The checks of the sources alone.
+# Runs only the checks of the sources.
 lint:
 	$(RUN_TESTS) fast common/tests/sources_

@@ -32,7 +32,7 @@ typedef struct TrainConfig {
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
     int map;       /**< print where each rank runs */
     int profile;   /**< print where the time goes */
-    int micro;     /**< micro-batches per step */
+    int micro;     /**< micro-batches per replica and step */
     /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;
@@ -48,8 +48,8 @@ typedef struct TrainConfig {
  * invalid value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Computes the degrees that were left out. Do ranks, model and batch fit together, and can the metrics be written?
- *  Otherwise returns false with `problem`. */
+/** Computes the degrees that were left out; then checks that ranks, model and batch fit together,
+ *  and that the metrics can be written. Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be

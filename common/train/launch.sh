@@ -2,7 +2,7 @@
 # launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts the training program on NTASKS ranks.
 # Ctrl-C asks the ranks to end after the current step; a second one ends them at once.
 set -euo pipefail
-# A make that is killed must not leave the ranks behind: this script then stops them as Ctrl-C does.
+# If make is killed, this script gets SIGTERM and stops the ranks as on Ctrl-C.
 dies_with_parent=()
 ! command -v setpriv > /dev/null || dies_with_parent=(setpriv --pdeathsig TERM)
 if [ -z "${LAUNCHED:-}" ] && [ "${#dies_with_parent[@]}" -gt 0 ]; then
@@ -15,9 +15,9 @@ shift 4
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
-"$program" "$@" --dry 1 --ranks "$ranks" || exit # one process sees what does not fit before many start
+"$program" "$@" --dry 1 --ranks "$ranks" || exit # one process checks the options first
 
-cores=$(env -u OMP_NUM_THREADS nproc) # those that this process may use
+cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 bind=(--bind-to none)
 [ "$ranks" -le "$cores" ] || bind+=(--mca mpi_yield_when_idle 1)
 threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
@@ -26,14 +26,18 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
 [ ! -t 1 ] || export BALISE_PROGRESS=1
 
-# For nonblocking sums, Open MPI's own choice takes two to four times as long as a blocking sum; this one takes as long.
+# For nonblocking sums, Open MPI's default algorithm takes two to four times as long as a blocking
+# sum; this one takes as long as a blocking sum.
 bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for nodes.
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for
+# nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
-# mpirun removes the folder of all its runs when it is empty; a run that starts at that moment would lose it.
+# Each run has its own session folder: mpirun removes the shared default when it is empty, and a run
+# that is just starting would lose it.
 session=$(mktemp -d)
-# What the ranks share goes with the run, however they end; 8 MB a rank, in memory where there is room.
+# The files that the ranks share (8 MB per rank) are in /dev/shm if there is room. The trap removes
+# them, however the ranks end.
 shared=
 trap 'rm -rf "$session" "$shared"' EXIT
 free=$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 { print int($4 / 1024) }')
@@ -64,13 +68,14 @@ exec 3>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last `wait`.
+# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last
+# `wait`.
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done
 wait "$job" && status=0 || status=$?
 wait "$filter" || true
-# 15: somebody has asked for it.
+# Signal 15 was requested, so it is not reported.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     complain "$(said 'rank %s was ended by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
         "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"

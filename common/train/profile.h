@@ -23,10 +23,10 @@
 /** The part of the reduction that remained after the backward pass. */
 #define REDUCTION_NOT_HIDDEN N_("gradient reduction, not hidden")
 
-/** Computes how long this rank waited in each of `count` exchanges of the group, which took
- *  `seconds`. Collective.
- *  @return false if the ranks made different numbers of exchanges, as a student's code may: nothing
- *  is known then */
+/** Computes how long this rank waited in each of `count` exchanges of the group: `seconds` [count]
+ *  are their durations on this rank, `waited` [count] the seconds of waiting in them. Collective.
+ *  @return false if the ranks made different numbers of exchanges, as a student's code may; then
+ *  `waited` is not set */
 bool waiting_of(Group *group, const double *seconds, int count, double *waited);
 
 /** Forgets all counts and starts listening to exchanges. */

@@ -4,7 +4,8 @@
 
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 
-# check_ranks NTASKS STACK STAGE OPTIONS...: ends with an error where this stage of the labs cannot train so.
+# check_ranks NTASKS STACK STAGE OPTIONS...: ends with an error if this stage of the labs cannot
+# train on these ranks.
 check_ranks() {
     local ranks=$1 stack=$2 stage=$3 tp=1 pp=1
     shift 3

@@ -60,7 +60,8 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
 /** Ends the progress bar, closes the metrics file and frees the report. */
 void report_close(Report *report);
 
-/** Prints the configuration: sizes, parameters, layout, data, backend. `held` are the most parameters that a rank holds. */
+/** Prints the configuration: sizes, parameters, layout, data, backend. `held` is the number of
+ *  parameters on the rank that holds the most. */
 void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
                           int64_t test_rows, int64_t steps);
 
@@ -78,9 +79,11 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
  *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** Prints the final tables, one row per rank (one of them only where there are several stages), and writes the metrics file's last line. */
+/** Prints the final tables, with one row per rank, and writes the metrics file's last line. The
+ *  table of stages is printed only if there are several. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,
- * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing. */
+ * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
+ * Returns false with `problem` if the file cannot be replaced. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

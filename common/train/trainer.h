@@ -59,32 +59,37 @@ Sent sent_so_far(const Mesh *mesh);
  *  rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
-/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns false with `problem`, on
- *  every rank, unless the stages run each block once. */
+/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns
+ *  false with `problem`, on every rank, unless the stages run each block exactly once. */
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
 
-/** Makes the stage's passes count: the sums of the metrics, and which backward pass is the last one of a step. */
+/** Makes the stage call back at each pass: to sum the metrics, and to begin the reduction of the
+ *  gradients in the last backward pass of a step. */
 void trainer_watch_stage(Trainer *t);
 
 /** The sums over all rows since the last call, on every rank. Collective. */
 Metrics trainer_take_metrics(Trainer *t);
 
-/** Opens the report on rank 0 and prints the configuration. Collective. */
+/** Opens the report on rank 0 and prints the configuration. Collective. Returns false with
+ *  `problem`, on every rank, if the metrics cannot be written. */
 bool trainer_open_report(Trainer *t, Problem *problem);
 
 /** Makes one step on `rows` [local_batch]: forward and backward in micro-batches, reduction,
  *  clipping, optimiser.
- *  @return the report of the step, except epoch, times and metrics: trainer_take_metrics() has these */
+ *  @return the report of the step, without epoch, times and metrics (for the last, see
+ *  trainer_take_metrics()) */
 StepReport trainer_step(Trainer *t, const int64_t *rows);
 
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
-/** The hint for a run whose numbers are no longer finite, which names the last checkpoint: `text` with room for [HINT_SIZE]. */
+/** Writes the hint for a run whose numbers are no longer finite, which names the last checkpoint,
+ *  to `text` [HINT_SIZE]. @return text */
 const char *hint_on_divergence(const Trainer *t, char *text);
 enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, its end included */
 
-/** The sums over all test rows, each once; incomplete where t->interrupted is set. Collective. */
+/** Evaluates: the sums over all test rows, each once; incomplete if t->interrupted is set.
+ *  Collective. */
 Metrics trainer_evaluate(Trainer *t);
 
 /** Frees everything that was opened, however far that came. */
@@ -128,8 +133,8 @@ bool checkpoint_resume(Trainer *t, Problem *problem);
 /** Prints where the run begins and where it saves. Rank 0 only. */
 void checkpoint_describe(const Trainer *t);
 
-/** Saves the state after the step that was just done, if EVERY or the end of the run (`last`) asks for it. What is not
- * finite is a problem, and the checkpoints before stay. */
+/** Saves the state after the step just done, if EVERY or the end of the run (`last`) requires it.
+ *  Fails, and keeps earlier checkpoints, if a number is not finite. */
 bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
 /* ---- stall.c: reports a run that makes no progress ----------------------------------------------------- */

@@ -15,7 +15,7 @@ check() { # sentence, expected, actual
     fi
 }
 
-make_archive() { # the reviews are numbered so that an order by name would be another one
+make_archive() { # the numbers of the reviews sort differently as names
     (
         cd "$folder" && mkdir -p aclImdb/train/unsup
         for split in train test; do
@@ -67,7 +67,7 @@ mv "$folder/away" "$folder/archive.tar.gz"
 rm -r "$out/imdb"
 mkdir "$out/imdb"
 head -c 300 "$folder/archive.tar.gz" >"$out/imdb/aclImdb_v1.tar.gz.part"
-# Were the first bytes fetched again, these would be mended and the sum right.
+# If the first bytes were fetched again, this damage would be repaired and the checksum would match.
 printf X | dd of="$out/imdb/aclImdb_v1.tar.gz.part" bs=1 seek=100 conv=notrunc 2>/dev/null
 download
 check "a download that broke off goes on where it stopped" "2 1" "$status $(grep -c checksum "$folder/log")"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The committed reviews are what data/generate.py writes, and the committed vocabulary spells them all.
+# The committed reviews are those that data/generate.py writes, and the committed vocabulary can
+# spell all of them.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -36,14 +36,14 @@ typedef struct Unit {
 /** What one student handed in. */
 typedef struct Submission {
     char *entry;                  /**< its name in the folder */
-    char student[4 * NAME_BYTES]; /**< the name in its manifest, or else made of `entry` */
-    char created[32];         /**< when it was packed, as its manifest says; empty: it does not */
-    char remark[REMARK_SIZE]; /**< for the table: sentences, or empty */
+    char student[4 * NAME_BYTES]; /**< the name in its manifest, or else one derived from `entry` */
+    char created[32];             /**< when it was packed, according to its manifest; or empty */
+    char remark[REMARK_SIZE];     /**< for the table: sentences, or empty */
     char predictions[PREDICTIONS_SIZE]; /**< those of its manifest */
     int unit[MOST_LABS];                /**< -1: the lab was not handed in */
     bool refused;                       /**< nothing in it could be read */
     int pending;                        /**< units that have not ended */
-    int points, of;                     /**< earned, and what there was to earn */
+    int points, of;                     /**< points earned, and the most that can be earned */
 } Submission;
 
 /** One run of make gradebook. */
@@ -100,7 +100,7 @@ void list_submissions(Book *book);
 /** Reads each submission, in a process of its own with limits. */
 void take_in(Book *book);
 
-/** The path of a submission's source for a lab. */
+/** Writes the path of a submission's source for a lab to `place`. */
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE]);
 
 /** Makes the units, and finds verdicts that exist already. */

@@ -101,7 +101,7 @@ static Book options_of(int argc, char **argv)
     return book;
 }
 
-/* Found out before the first submission runs, not after the last. */
+/* Checks for a sandbox before the first submission runs, not after the last. */
 static void look_for_sandbox(const Book *book)
 {
     char why[256];

@@ -2,8 +2,8 @@
 
 BOOK_LIBS = -larchive -ljansson -lxml2 -lxxhash -lcsv -lutf8proc $(MPI_LIBS) -lm
 BOOK_SOURCES := $(wildcard grader/gradebook/*.c)
-# Whose labs and functions: a handout that is older than its instructor's points, start files or header is told from
-# the one of today.
+# The kit's version contains a checksum of points, start files and headers, so that the gradebook
+# recognises hand-ins made with an older handout.
 $(BUILD)/generated/kit_version.h: $(wildcard grader/labs/lab[0-9]*.c) grader/labs.mk common/balise.h \
         common/balise_mpi.h $(START_FILES)
 	mkdir -p $(@D)
@@ -16,7 +16,7 @@ $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(BOOK
 $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
 	$(link_judge) $(BOOK_LIBS) $(or_full)
 
-# All that a verdict depends on beside the student's file.
+# Checksums of everything that a verdict depends on except the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh \
         grader/enclose.c grader/lab-calls.txt grader/link-runner.sh \
         grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \

@@ -13,8 +13,8 @@
 #define MANIFEST_NAME "manifest.json"
 
 enum {
-    CHECKSUM_SIZE = 33,      /**< bytes of a checksum as text, its end included */
-    NAME_BYTES = 128,        /**< of a student's name, its end included */
+    CHECKSUM_SIZE = 33,      /**< bytes of a checksum as text, with its terminator */
+    NAME_BYTES = 128,        /**< of a student's name, with its terminator */
     PREDICTIONS_SIZE = 2048, /**< bytes of Manifest.predictions */
 };
 
@@ -25,12 +25,13 @@ void checksum_of(const void *bytes, size_t size, char text[CHECKSUM_SIZE]);
  *  starting with a letter or digit, at most 64 characters? */
 bool is_name(const char *name);
 
-/** What a hand-in says about itself. */
+/** The contents of a hand-in's manifest, as far as they are valid. */
 typedef struct Manifest {
-    char name[NAME_BYTES]; /**< empty when there is none that can be one */
-    char created[32];      /**< when it was packed, as it says itself: 2026-11-22T10:00:00Z */
-    char remark[512];      /**< what does not fit; empty when all is well */
-    /** by lab, what was predicted and measured: "6=48000/55296 7=3328/3328*"; '*': predicted after measuring */
+    char name[NAME_BYTES]; /**< the student's name; empty if missing or invalid */
+    char created[32];      /**< when it was packed: "2026-11-22T10:00:00Z"; empty if missing */
+    char remark[512];      /**< what is wrong with the hand-in; empty if nothing is */
+    /** by lab, the predicted and the measured number: "6=48000/55296 7=3328/3328*"; '*': predicted
+     *  after measuring */
     char predictions[PREDICTIONS_SIZE];
 } Manifest;
 

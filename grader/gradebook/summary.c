@@ -76,7 +76,7 @@ static int commonest_first(const void *a, const void *b)
                                                : strcmp(first->pattern, second->pattern);
 }
 
-/* The count is in front of the sentence's first line. */
+/* Prints the count before the sentence's first line. */
 static void put_cause(FILE *out, const Cause *cause)
 {
     static const Page page = {.columns = 80};

@@ -14,7 +14,7 @@ labs=$HANDED_OUT
 # shellcheck source-path=SCRIPTDIR source=../../common/base/say.sh
 source "$(dirname "$0")/../../common/base/say.sh"
 
-put() { # put FILE...: at its own place
+put() { # put FILE...: copies files to the same paths in the handout
     local file
     for file in "$@"; do
         install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$stage/$file"

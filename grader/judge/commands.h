@@ -1,5 +1,6 @@
 /** @file
- * What make trace, make report, make debug and make measure show of one case, and what --list and --may-send tell of the labs.
+ * The commands about one case (make trace, make report, make debug, make measure), and the lists
+ * about labs (--list, --may-send).
  */
 #pragma once
 
@@ -34,13 +35,13 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome);
 /** A text as JSON; bytes that are not UTF-8 become '?'. */
 json_t *picture_text(const char *text);
 
-/** Runs the case of a lab's prediction, judges it, and prints the number that its record counts in it. Gives up on a lab that is
- *  not right.
+/** Runs the case of a lab's prediction, judges it, and prints the number to be predicted, as the
+ *  lab's record counts it. Ends the program with an error if the lab's case is not right.
  *  @return the exit status: 0 */
 int measure_lab(const Options *o);
 
-/** Prints the labs as JSON: number, folder, file, title, needs, layouts, part, points by check, question and unit of the
- *  prediction. */
+/** Prints the labs as JSON: number, folder, file, title, needs, layouts, part, points by check,
+ *  question and unit of the prediction. */
 void list_labs(FILE *out);
 /** Prints how many numbers a lab may send forward and backward, over all ranks of a group, at these
  *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY="; sizes not named are 0.

@@ -127,7 +127,7 @@ static bool choose_case(Batch *batch, int only)
 
 static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
 {
-    enum { CPU_SECONDS = 15 }; /* of the judge, who takes one for records that make sense */
+    enum { CPU_SECONDS = 15 }; /* of the judge; valid records take about one */
     const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
     const double until = clock_now() + lab_seconds(o->sandbox);
     Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks, until);
@@ -221,7 +221,7 @@ static void read_variables(LabResult *result, const char *runner)
 
 void grade_lab(LabResult *result, const Options *o)
 {
-    enum { LINES_SHOWN = 60 }; /* of a single case, where somebody looks for something */
+    enum { LINES_SHOWN = 60 }; /* for a single case, which somebody is examining */
     char runner[512];
     double begin = clock_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
@@ -266,7 +266,7 @@ static bool passes(int number, const Options *o, const LabResult *before, int co
     return own.points == own.of;
 }
 
-/* Has a start file stood in for a lab? Then this lab has come to its TODO. */
+/* Did this lab reach a TODO of another lab, whose start file stood in for it? */
 static bool todo_of_another(const LabResult *result)
 {
     int number;

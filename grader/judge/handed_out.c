@@ -28,7 +28,7 @@ bool is_untouched(LabResult *result, const Options *o)
     if (!missing && !same_tokens(start, file))
         return false;
     result->untouched = true;
-    if (!lab->starts_working) /* its first TODO says where to begin */
+    if (!lab->starts_working) /* grading it shows its first TODO */
         return false;
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",
@@ -38,8 +38,8 @@ bool is_untouched(LabResult *result, const Options *o)
     return true;
 }
 
-/* A function of a working start file that is unchanged is "to do", not wrong; `functions` is
- * "a+b". */
+/* Marks a failed check as "to do", not wrong, if all of its functions ("a+b") are as in the working
+ * start file. */
 static void look_at_check(LabResult *result, const Options *o, Check check, const char *functions)
 {
     char start[600], file[600], name[64], first[64] = "";

@@ -181,7 +181,7 @@ static bool read_size(Reader *r, const char *word)
     return refuse(r, hint, _("lab %d has no size '%.60s'"), lab->number, word);
 }
 
-/* At each layout that it is for, those included that a later line adds. */
+/* Checks a shape at each layout that it applies to, including layouts that a later line adds. */
 static bool check_shape(Reader *r, const LocalShape *shape)
 {
     int world, tp;

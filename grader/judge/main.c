@@ -126,7 +126,7 @@ static void read_option(Options *o, char letter, const char *value)
 static Options options_of(int argc, char **argv)
 {
     Options o = defaults();
-    /* An option: read by its letter, or a string or a switch in Options. */
+    /* An option is read by its letter, or sets a string or a switch in Options. */
     const struct {
         const char *name;
         char letter;

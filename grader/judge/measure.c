@@ -1,4 +1,4 @@
-/* make measure: the number of a lab that a student predicts, counted in one case. */
+/* make measure: counts the number that a student predicts, in one case of a lab. */
 #include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/report/verdict.h"

@@ -24,9 +24,9 @@ static double bytes_of_signature(const Signature *s)
     return s->basic > 0 && s->count > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
 }
 
-/* What goes to each other rank of the group. A reduction records how much each rank contributes,
+/* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes,
  * not to whom it goes. That amount is divided equally among the other ranks, as in an optimal
- * algorithm (a reduction to all sends twice as much as one to a single rank). */
+ * algorithm (an all-reduce sends twice as much as a reduction to one rank). */
 static double bytes_to(const Call *call, int self, int other)
 {
     const int ranks = __builtin_popcountll(call->members);

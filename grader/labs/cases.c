@@ -21,7 +21,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp)
               .V = 10};
     c.A = tp % 3 == 0 ? 2 * tp : 8;
     c.out = 48;
-    c.more_B = alike_on_ranks(&c); /* memory that just fits the first batch */
+    c.more_B = alike_on_ranks(&c); /* a buffer that just fits the first batch is too small */
     c.idle = 1;
     if (tp == 8)
         c.F = 40;
@@ -53,7 +53,7 @@ static bool has_heads(const Lab *lab)
     return lab->sizes & SIZE_A;
 }
 
-/* A width that is not split, of a tensor whose size no number of ranks divides. */
+/* A width that is not split, such that the tensor's size is not divisible by the ranks. */
 static int any_width(Draw *d, const Case *c, int world)
 {
     int width = draw(d, 17, 40);
@@ -77,7 +77,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    if (has_heads(lab)) /* attention on thousands is a maximum: dy is large or small instead */
+    if (has_heads(lab)) /* for large x, attention is a maximum: dy is large or small instead */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
         c.exponent = world % 2 ? -12 : 20;

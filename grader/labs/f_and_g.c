@@ -144,7 +144,7 @@ void run_operations(Scenario *run)
  * rank's part of dy. */
 typedef struct World {
     Scenario run;
-    int rank, place, mistake; /* its place in its tp group */
+    int rank, place, mistake; /* place: the rank's, in its tp group */
     Members group;
 } World;
 
@@ -162,7 +162,8 @@ static bool left_out(const World *world, int place)
                                      (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
 }
 
-/* In emulated single precision too, to measure its errors: each run adds in another order. */
+/* The sum over the ranks. In emulated single precision, each run adds in another order, which
+ * measures the rounding error. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;

@@ -34,7 +34,7 @@ int operation_dimension(int part, int call, Shape shape);
  *  different in each replica. */
 int operation_shared(const Case *c, int rank);
 
-/** By part. */
+/** The names of the parts, for reports. */
 static const char *const operation_names[PARTS] = {"duplication",
                                                    "all_reduce",
                                                    N_("all_gather along LAST"),

@@ -1,5 +1,5 @@
 /** @file
- * Labs 8 and 10: which ranks are in a group, in which order, and what this rank believes.
+ * Labs 8 and 10: which ranks are in a group, in which order, and what the mesh says about it.
  */
 #pragma once
 
@@ -21,7 +21,8 @@ typedef struct Members {
     int stride; /**< distance to the next */
     int count;  /**< number of ranks */
 } Members;
-/** The sum of the members' numbers in the world, in an entry about the members of this group; else 0. */
+/** The sum of the members' world ranks, in an entry about the members of this group; otherwise
+ *  0. */
 double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
 /** The tp group that a rank is in. */
 static inline Members tp_group(const Case *c, int rank)

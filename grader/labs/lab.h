@@ -72,16 +72,16 @@ typedef struct Draw {
     uint64_t next; /**< index of the next number */
 } Draw;
 
-/** What an entry that rank `rank` has written adds to a number. */
+/** Returns what an entry of rank `rank`, with its `numbers`, adds to a prediction's number. */
 typedef double CountFunction(int rank, const Entry *entry, const double *numbers);
 
 /** A number that a student predicts, and that make measure counts in one case. */
 typedef struct Prediction {
-    /** what is asked, with all sizes that it takes, to be translated; the lab's text repeats it.
-     *  NULL: the lab has no such number */
+    /** the question, with all sizes that it needs; translated; the lab's text repeats it. NULL: the
+     *  lab has no prediction */
     const char *question;
-    const char *unit; /**< "bytes", to be translated; NULL: none */
-    Case at; /**< the layout, the kind and the sizes of the case; 0: those of the usual one */
+    const char *unit;     /**< "bytes", translated; NULL: none */
+    Case at;              /**< layout, kind and sizes of the case; 0: as in the usual case */
     CountFunction *count; /**< summed over all entries of all ranks */
 } Prediction;
 
@@ -103,18 +103,18 @@ struct Lab {
     int points[CHECKS];  /**< indexed by Check; 0: the lab does not have this check */
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
-    bool over_replicas;  /**< its exchanges are over these, not over ranks that split a layer */
-    bool over_stages;    /**< or over the stages of a pipeline */
+    bool over_replicas;  /**< its exchanges are over replicas, not over ranks that split a layer */
+    bool over_stages;    /**< its exchanges are over the stages of a pipeline */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< its layer's input need not be divisible */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
-    int starts_from;     /**< the lab of which the student's file is the start file; or 0 */
-    Cut cuts[MAX_CUTS];  /**< of its parameters */
-    /** Why one is whole that should be cut, if the start file has such, with %s for its name
-     *  and for the case; or NULL. */
+    int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
+    Cut cuts[MAX_CUTS];  /**< how its parameters may be split */
+    /** The reason for a parameter that should be split and is whole, as in the start file, with %s
+     *  for its name and for the case; or NULL. */
     const char *still_whole;
-    /** "a+b", by Check: of a start file that works, the functions that the check is about. While these are as they were handed
-     *  out, it is to do, and not wrong. */
+    /** For a start file that works, by Check: the functions that the check tests, "a+b". While
+     *  these are as in the start file, the check is to do, not wrong. */
     const char *written[CHECKS];
 
     Prediction predict;          /**< what its students predict */
@@ -135,7 +135,8 @@ int lab_count(void);
 /** The labs in the order of labs.mk, for i from 0 to lab_count() - 1. */
 const Lab *lab_at(int i);
 
-/** The labs of a part of the course, by lab_at(): each part has points of its own. Empty where there is no such part. */
+/** The labs of a part of the course, as indices for lab_at(); empty if there is no such part. Each
+ *  part has its own points. */
 Range labs_of_part(int part);
 /** The kind of a case. */
 const Kind *kind_of_case(const Case *c);
@@ -204,7 +205,8 @@ Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.
- *  Inputs are thousands or thousandths. In a world of 3, training drops nothing. */
+ *  Inputs are scaled by 2^20 or 2^-12; for a layer with heads, its gradient instead, by 2^20 or
+ *  2^-24. In a world of 3, training drops nothing. */
 Case drawn_case(const Lab *lab, Draw *d, int world);
 /** A case with one row, in which some rank comes late. */
 Case single_case(const Lab *lab, Draw *d, int world);

@@ -12,17 +12,17 @@ static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     Case *c = cases;
     *c++ = usual_case(lab, d, world);
     *c = drawn_case(lab, d, world);
-    c++->exponent = world % 2 ? -24 : 30; /* a sum has no natural size: nothing may be lost */
+    c++->exponent = world % 2 ? -24 : 30; /* a sum must keep very small and very large numbers */
     *c++ = single_case(lab, d, world);
     *c = usual_case(lab, d, world);
     c++->integers = 1; /* small, with zeros on one rank */
-    /* more than MPI buffers: a blocking sender waits, and what is not waited for is not there */
+    /* More than MPI buffers: a blocking sender waits, and what nobody waits for is missing. */
     *c = usual_case(lab, d, world);
     c->kind = LARGE;
     c->S = world == 2 ? 65 : 17; /* where it is cheap: more than 16 bits count */
     c->H = 512;
     c++->delay = 1;
-    if (world > 2) { /* fewer than ranks: not every rank has a part */
+    if (world > 2) { /* fewer numbers than ranks: not every rank has a part */
         *c = usual_case(lab, d, world);
         c->B = c->S = c->H = 1;
         c++;

@@ -1,5 +1,5 @@
-/* Lab 11, Data parallelism: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and two
- * steps of the whole model at any layout. */
+/* Lab 11, Data parallelism: the rows that each replica reads, the mean of the gradients, the sums
+ * of the metrics, and two steps of the whole model at any layout. */
 #include "grader/labs/replicas.h"
 
 #include <stdio.h>
@@ -84,8 +84,7 @@ static void write_deal(Scenario *run, const Deal *deal)
                "sampler_set_epoch: a field of the sampler was changed");
     write_outside(run, deal, &mine, OUTSIDE_MINE);
     write_outside(run, deal, &order, OUTSIDE_ORDER);
-    /* the returned length, the capacity of `mine`, and what was written there, whatever the
-     * length */
+    /* Writes the returned length, the capacity of `mine`, and everything that was written there. */
     double *values = write_room(run, ITSELF, deal, &mine, deal->rows + TOLD, 2);
     values[0] = (double)length;
     values[1] = (double)mine.count;
@@ -255,7 +254,7 @@ static Allowance sent_backward_11(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_reduce(n, z->N), z->part};
 }
 
-/* The second round has one bucket. */
+/* The bytes of the second round, which has one bucket. */
 static double bytes_of_one_bucket(int rank, const Entry *entry, const double *numbers)
 {
     const Label round = label_of(GRADIENT_OF, A_ROUND, 0, 1);
@@ -294,7 +293,7 @@ static int cases_11(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         c->kind = kind;
         c->delay = kind != DEALING;
     }
-    /* A mean has no natural size, and zeros count as much as other numbers. */
+    /* A mean may be very small or very large, and replicas with zeros count too. */
     cases[AVERAGING].exponent = tp == 1 ? 20 : world == 4 ? -24 : 0;
     cases[AVERAGING].integers = world == 6;
     cases[count++] = whole_model(lab, d, world, tp);

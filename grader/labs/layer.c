@@ -17,7 +17,7 @@ typedef struct Pass {
     Tensor *dy, *dother;
 } Pass;
 
-/* With fewer than three ranks, only their numbers distinguish the layers. */
+/* The width of a layer's input. With fewer than three ranks, both layers have the same. */
 static int width_of(const Case *c, const LayerScenario *layer, int which)
 {
     return which == 1 && c->tp > 2 ? c->H + layer->wider : c->H;
@@ -149,7 +149,7 @@ static void write_forward(Scenario *run, const Pass *pass, int which, int step)
         write_values(run, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
-/* A gradient has no natural size: a loss may be scaled, and may be one of thousands. */
+/* A gradient may be very small or very large: a loss may be scaled, or be the mean of thousands. */
 static Tensor *random_gradient(Scenario *run, const char *key, Shape shape)
 {
     Tensor *dy = random_input(run, key, -1, shape, false);

@@ -131,7 +131,7 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
         tape_host_tensor(run->tape, REAL, shape, (Placement){rank < 0 ? WHOLE : UNKNOWN, 0});
     const int64_t count = shape_count(shape);
     const double *uniform = drawn(run->c.key, key, count);
-    /* zeros count as much as other numbers */
+    /* In a case of integers, the last rank contributes zeros. */
     const bool nothing = run->c.integers && rank > 0 && rank == run->c.world - 1;
     const double unit = ldexp(1, run->c.exponent);
     for (int64_t i = 0; i < count; i++) {
@@ -162,9 +162,9 @@ Tensor *random_ids(Scenario *run, const char *name, int64_t limit)
     return ids;
 }
 
-/* The first sample is padded at its end, as texts are; of the others any position may be
- * hidden, the first included. Two positions or more are seen: over a single one the weights of
- * attention are 1, whatever its scores and their factor. */
+/* The first sample is padded at its end, like a text; in the others, any position may be hidden,
+ * even the first. At least two positions are visible, because attention over a single one has
+ * weight 1, whatever its score. */
 Tensor *random_mask(Scenario *run, const char *name)
 {
     const Case *c = &run->c;

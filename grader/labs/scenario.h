@@ -53,7 +53,7 @@ typedef struct Scenario {
     Model *model;        /**< the layers that the scenario has made */
     struct Stage *stage; /**< labs 12 and 13: what it has made of them, or NULL */
     void (*stage_free)(
-        struct Stage *stage); /**< frees it: other labs' runners are linked without */
+        struct Stage *stage); /**< frees `stage`; a pointer, because only lab 12 links it */
     Stream stream;            /**< where it writes */
     int64_t samples[64];      /**< row numbers that dropout is keyed by */
 } Scenario;
@@ -141,7 +141,8 @@ int64_t random_below(const Scenario *run, const char *name, int64_t index, int64
 /** Ids [B,S] below `limit`, including the ends of the vocabulary and repetitions. */
 Tensor *random_ids(Scenario *run, const char *name, int64_t limit);
 
-/** A mask [B,S]: sample 0 is full; the others have 1..S tokens. */
+/** A mask [B,S]: sample 0 has padding at its end; in the others, any position may be hidden. At
+ *  least two positions of each sample are visible, or the only one. */
 Tensor *random_mask(Scenario *run, const char *name);
 
 /* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
@@ -176,7 +177,9 @@ void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 /** The number of rows of each of lab 3's two tables. */
 int table_rows_of(const Case *c, int which);
 
-/** Gives each parameter of run->model its numbers in a step: away from the initial ones, and others in each step. */
+/** Fills each parameter of run->model for a step, with numbers that differ from the initial values
+ *  and from those of other steps. */
 void fill_weights(Scenario *run, int step);
-/** A number of a layer's parameter in a step, from 0 on; the evaluations between two steps have those of the second. */
+/** Number `index` of a layer's parameter in a step, counted from 0. Evaluations between the two
+ *  steps use the numbers of the second step. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);

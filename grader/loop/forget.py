@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Of make reset LAB=6: no hint of the lab was taken, nothing was predicted or measured, and it was never graded."""
+"""For make reset LAB=6: forgets the hints taken, the predictions and measurements, and the last
+verdict of the lab."""
 import json
 import os
 
@@ -16,5 +17,5 @@ for file in (f"{BUILD}/verdicts/{lab.number}.json", f"{BUILD}/verdicts/all.json"
     except (OSError, ValueError):
         continue
     kept = [each for each in verdict["labs"] if each["number"] != lab.number]
-    if len(kept) < len(verdict["labs"]):  # what it says about the other labs keeps its age
+    if len(kept) < len(verdict["labs"]):  # the other labs' verdicts are as old as before
         keep(file, {**verdict, "labs": kept}, (of.st_atime, of.st_mtime))

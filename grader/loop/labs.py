@@ -15,7 +15,7 @@ from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-positi
 
 
 def end_quietly_where_nobody_reads():
-    """make progress | head is no error, not even make's."""
+    """Ends without an error if the reader of the output has gone, as in make progress | head."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -26,7 +26,7 @@ atexit.register(end_quietly_where_nobody_reads)
 
 
 def in_one_sentence(kind, what, where):
-    """A folder that cannot be written or a full disk is an error for the user, without a Python traceback."""
+    """Reports an OSError, such as a full disk, as an error for the user, without a traceback."""
     if kind is BrokenPipeError:
         os._exit(0)
     if not issubclass(kind, OSError):
@@ -53,7 +53,8 @@ def in_language(file):
 
 
 def wrapped(text, indent):
-    """Wraps text to the terminal's width, at most 100 columns, with a hanging indent. The text has no colours."""
+    """Wraps text to the terminal's width, at most 100 columns, with a hanging indent. The text has
+    no colours."""
     columns = max(40, min(100, shutil.get_terminal_size((100, 24)).columns))
     return textwrap.wrap(text, columns - indent, break_long_words=False, break_on_hyphens=False) or [""]
 
@@ -139,7 +140,7 @@ def the_lab(command):
 
 
 def kept_of_labs(file):
-    """What a file of the student's loop keeps by lab."""
+    """Reads a file that the student's commands keep: {lab: what is kept about it}."""
     try:
         return {int(number): what for number, what in json.loads(text_of(file) or "{}").items()}
     except ValueError:
@@ -155,14 +156,16 @@ def in_unit(number, lab):
 
 
 def both_numbers(lab, kept):
-    """What was predicted of a lab and what was measured, as a sentence; empty where neither was."""
+    """A lab's predicted and measured numbers, as a sentence; empty if there are none."""
     predicted, measured = (in_unit(kept[what], lab) if what in kept else "-" for what in ("predicted", "measured"))
     late = _(" after measuring") if kept.get("late") else ""
     return _("predicted{late}: {predicted}; measured: {measured}").format(late=late, predicted=predicted, measured=measured) if kept else ""
 
 
 def keep(file, content, times=None):
-    """Writes atomically. `times`: of last access and change, if not now."""
+    """Writes JSON atomically.
+
+    @param times of the last access and change; None: now"""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(f"{file}.new", "w") as text:
         json.dump(content, text)

@@ -1,12 +1,12 @@
-# The student's loop beside make grade: watch, hint, solution, progress, reset, debug. What was graded last lies below
-# BUILD/verdicts.
+# The student's commands besides make grade: watch, hint, solution, progress, reset, predict,
+# measure, debug. BUILD/verdicts holds the last verdicts.
 LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),$(if $(filter-out 1,$(PART)),part$(PART),all)).json
 NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU))
 KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))
 in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: watch hint solution progress reset predict
-# With the same numbers each time, so that a change is the student's.
+# make watch uses the same seed each time, so that any change in the verdict is due to the student.
 watch hint solution progress reset predict measure: $(BUILD)/generated/labs.json | $(CATALOGUES)
 watch:
 	$(RELEASE)
@@ -17,21 +17,21 @@ solution:
 	$(in_loop) ASK=$(call quoted,$(ASK)) grader/loop/solution.py
 progress:
 	$(in_loop) grader/loop/progress.py
-# A number that the student expects, and the same number counted by the grader in one case.
+# predict notes a number that the student expects; measure counts the same number in one case.
 predict:
 	$(in_loop) IS=$(call quoted,$(IS)) grader/loop/predict.py
 measure:
 	$(in_loop) MEASURING=$(call quoted,$(call judge,$(RUNNERS)) --measure) AUTHOR=$(AUTHOR) grader/loop/measure.py
-# As on the first day: the start file, no hint taken, nothing graded. A copy of the work is kept.
+# reset restores the start file and forgets hints and verdicts. A copy of the work is kept.
 reset: start
 	$(in_loop) grader/loop/forget.py
 
-# The case that trace, report and debug show: the one that is named, else the one that failed last, of a student's
-# lab.
+# The case that trace, report and debug show: the one that SEED and CASE name or, for a student's
+# lab, the last one that failed.
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
 SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 
-# gdb on one of its ranks, with unoptimised labs, so that it finds every variable.
+# debug runs gdb on one rank, with unoptimised labs, so that gdb finds every variable.
 .PHONY: debug runners-for-gdb
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade

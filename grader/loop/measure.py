@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make measure LAB=6: the number that a student has predicted, counted by the grader in one case of the lab."""
+"""make measure LAB=6: shows the number that a student predicted, as the grader counts it in one
+case of the lab."""
 import os
 import shlex
 import subprocess
@@ -7,11 +8,11 @@ import sys
 
 from labs import PREDICTIONS, _, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
 
-ROUNDING = 0.01  # a prediction as near as this is right: 1%
+ROUNDING = 0.01  # a prediction within 1 % is right
 
 
 def measured(lab):
-    """What the judge counts; it says itself why it cannot."""
+    """The number that the judge counts. On failure, the judge prints why, and the program ends."""
     done = subprocess.run(shlex.split(os.environ["MEASURING"]), stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(2)
@@ -30,7 +31,7 @@ def main():
     lab = the_lab("measure")
     number = measured(lab)
     print(lab.question)
-    if os.environ["AUTHOR"] == "solution":  # nobody's progress
+    if os.environ["AUTHOR"] == "solution":  # not kept as anybody's progress
         print(_("The reference: {number}").format(number=in_unit(number, lab)))
         return
     kept = kept_of_labs(PREDICTIONS)

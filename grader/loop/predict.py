@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make predict LAB=6 IS=1.5e6: writes down what the student expects of the number that make measure LAB=6 counts."""
+"""make predict LAB=6 IS=1.5e6: notes the student's prediction of the number that make measure LAB=6
+counts."""
 import math
 import os
 import re

@@ -147,7 +147,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
     SET_UP("create", PMPI_Comm_create(comm, group, out));
 }
 
-/* Only the ranks of `group` meet in it; on the others it does nothing. */
+/* Only the ranks of `group` call it together; on the others it does nothing. */
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
 {
     int rank;
@@ -166,8 +166,8 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out
                 PMPI_Comm_create_group(comm, group, tag, out));
 }
 
-/* A group's communicator that a lab freed would be missing in every later call, and end the program
- * there. */
+/* If a lab freed the communicator of a group, every later call on the group would end the
+ * program. */
 static void must_be_own(MPI_Comm comm)
 {
     if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF &&

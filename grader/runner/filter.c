@@ -26,7 +26,7 @@ static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 
 enum { ROW = 12 };
 
-/* By purpose; 0 fills up a row. */
+/* Calls that end the case, grouped by purpose; rows are padded with 0. */
 static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
     {SYS_fork, SYS_vfork, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat},
@@ -45,7 +45,7 @@ static const uint32_t forbidden[][ROW] = {
     {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl,
      SYS_open_by_handle_at}};
 
-/* MPI deletes its own files at the end: it may believe that it did. */
+/* Calls that outside a case do nothing but seem to succeed: MPI deletes its files at its end. */
 static const uint32_t pretended[] = {
 #ifdef SYS_unlink
     SYS_unlink,   SYS_rmdir,     SYS_rename,  SYS_link,      SYS_symlink,
@@ -83,7 +83,8 @@ static void answer_call(Program *p, uint32_t number, uint32_t result)
     answer(p, result);
 }
 
-/* `result` where, of the lower half of the call's argument, the bits in `mask` are `value`; no other such call is allowed. */
+/* Answers the call with `result` if the bits in `mask` of the lower half of its argument are
+ * `value`; otherwise traps it. */
 static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t mask, uint32_t value,
                            uint32_t result)
 {

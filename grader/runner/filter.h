@@ -1,19 +1,22 @@
 /** @file
- * What a lab has no use for and its process therefore cannot ask of the system, however it asks: other processes (to make,
- * signal, trace, read or slow them down), threads, files, sockets, namespaces, and pages that become executable. The sandbox
- * (grader/judge/launch/sandbox.h) holds most of that too; this holds also where there is no sandbox, and it makes an attempt a
- * failed case that names the line.
+ * A filter of system calls. It forbids what no lab needs: other processes (to make, signal, trace,
+ * read or slow them down), threads, files, sockets, namespaces, and pages that become executable.
+ * The sandbox (grader/judge/launch/sandbox.h) prevents most of that too. But the filter also works
+ * without a sandbox, and turns an attempt into a failed case that names the line.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
 
-/** From now on, for this process and for good, such a call gets SIGSYS (opening a file to read is just refused). To be called
- *  when MPI is ready, which has made its files and threads by then. Returns whether the system has such filters.
- *  With `devices` files that are there may be opened, but for writing alone: a GPU's driver opens its devices again for each mapping, loads
- *  code and starts threads. What a lab could read or write that way the sandbox holds. */
+/** Installs the filter in this process, irrevocably: forbidden calls then raise SIGSYS, and opening
+ *  a file for reading fails with EACCES. Call this after MPI_Init, when MPI has made its files and
+ *  threads.
+ *  @param devices also allows what a GPU's driver needs: opening existing files except write-only,
+ *  executable pages, and threads; the sandbox then limits what a lab can reach
+ *  @return whether the system supports such filters */
 bool filter_begin(bool devices);
 
-/** Call this in a SIGSYS handler: what the runner itself gets for such a call outside a case. */
+/** Call this in a SIGSYS handler for a call outside a case: sets its result, 0 for calls on files
+ *  that MPI makes at its end, otherwise -EPERM. */
 void filter_answer(ucontext_t *context, int call);

@@ -17,8 +17,8 @@ void guard_begin(void);
 
 /* ---- SAN=1: what sanitizers report, see sanitizer.c; without them, nothing ------------------------------------------- */
 
-/** Makes sanitizer reports call `found`, at most once per case. It runs inside the report and must
- *  not leave by longjmp(). */
+/** Makes sanitizer reports call `found`, at most once per case, with the line of the lab or NULL.
+ *  `found` runs inside the report and must not leave by longjmp(). */
 void sanitizer_watch(void (*found)(const Problem *problem, void *address));
 
 /** Call this when a case begins. */

@@ -87,8 +87,8 @@ static void sanitizer_found(const Problem *problem, void *address)
     write_problem(REFUSED, problem, address);
 }
 
-/* Long enough for the others to reach their next exchange; in a case with many exchanges, every
- * third. */
+/* Delays this rank long enough for the others to reach their next exchange: at the first EACH
+ * occasions of a case, then at every third. */
 static void come_late(void)
 {
     enum { LATE = 1000 /* µs */, EACH = 8, THEN_EVERY = 3 };
@@ -118,9 +118,9 @@ void traffic_begin(Scenario *run)
     before = recorder_traffic();
 }
 
-/* Information outside the data: the tag of an empty message, which may tell another rank to
- * continue, and many of which are data in disguise; and the creation of a communicator, which like
- * a collective involves all ranks of a group, but usually happens once. */
+/* What exceeds a free allowance, for calls that carry information outside the data. An empty
+ * message may tell another rank to continue, but the tags of many are data in disguise. Creating a
+ * communicator involves all ranks of a group, like a collective, but usually happens once. */
 static double beyond(int64_t count, int64_t free_ones)
 {
     return count > free_ones ? (double)(count - free_ones) : 0;
@@ -128,7 +128,7 @@ static double beyond(int64_t count, int64_t free_ones)
 
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
-    enum { EMPTY = 32, COMMUNICATORS = 4 }; /* unused ones */
+    enum { EMPTY = 32, COMMUNICATORS = 4 }; /* the free allowances */
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
@@ -156,8 +156,8 @@ static void finish_case(void)
     stream_entry(&runner.run.stream, FINISHED, 0, (Label){0}, 0, &numbers);
 }
 
-/* What a case allocated, even if it ended in the middle. Its group can only be freed
- * collectively. */
+/* Frees what a case allocated, even if it ended in the middle; but not its group, which can only be
+ * freed collectively. */
 static void clear_away(Scenario *run)
 {
     if (run->stage)
@@ -259,7 +259,7 @@ static void attach(const char *path)
     close(file);
     runner.launch = (Launch *)base;
     runner.header = &runner.launch->rank[runner.rank];
-    if (runner.launch->control.debugged) /* by no ancestor of this process */
+    if (runner.launch->control.debugged) /* gdb is not an ancestor of this process */
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     yield_begin(runner.header);
     runner.run.stream = (Stream){base + LAUNCH_BYTES + (size_t)runner.rank * STREAM_BYTES,
@@ -276,7 +276,7 @@ static void send_at_once(void)
         setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
-/* mpirun starts programs for a rank that asks for it, and has no filter of system calls. From now on it can start none. */
+/* Keeps mpirun, which has no system-call filter, from starting programs for a rank. */
 static void end_spawning(void)
 {
     prlimit(getppid(), RLIMIT_NPROC, &(struct rlimit){0, 0}, NULL);
@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     sanitizer_watch(sanitizer_found);
     send_at_once();
     end_spawning();
-    filter_begin(backend_open_all()); /* where the system has none, there are the limits */
+    filter_begin(backend_open_all()); /* if the system has no filters, the limits remain */
     recorder_catch_errors();
     backend_set_threads(1);
     run_posted_cases();

@@ -92,12 +92,12 @@ static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, i
         return leave(request_started(call, result, comm, *request));                               \
     }
 
-SEND(Send, Isend, "send", false, PMPI_Ssend) /* blocking, it waits as a large message would */
+SEND(Send, Isend, "send", false, PMPI_Ssend) /* MPI_Send waits, as for a large message */
 SEND(Ssend, Issend, "send", false, PMPI_Ssend)
 SEND(Rsend, Irsend, "ready send", true, PMPI_Rsend)
 
-/* A receive, to be described before; the sender is charged. The status says who sent it; if
- * necessary, one of our own. */
+/* Receives a message for a call that was described before; charges this rank only for what it sends
+ * in the same call. The status, the lab's or else our own, says who sent the message. */
 #define RECEIVES(call, to, count, type, ...)                                                       \
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \
     enter(call);                                                                                   \

@@ -74,7 +74,7 @@ static Call *call_of_collective(const Collective *c, MPI_Comm comm)
     return call;
 }
 
-/* From the first element of the buffer to the last. */
+/* The number of elements from the first of the buffer to the last. */
 static double extent_of(const Side *side, MPI_Comm comm)
 {
     double end = 0, begin = 0;
@@ -117,7 +117,7 @@ static double gather_share(MPI_Comm comm, double whole_count)
     return (n - 1) * whole_count / n;
 }
 
-/* The same if each rank has `count` elements for every other one. */
+/* The share if each rank has `count` elements for every other rank. */
 static double share_of_each(MPI_Comm comm, double count)
 {
     return (size_of(comm) - 1) * count;

@@ -1,4 +1,5 @@
-/* The calls that a rank makes, in its ring; its charges; what it held in full. */
+/* Records the calls that a rank makes, in its ring; what it is charged; and what it holds in
+ * full. */
 #include "grader/runner/recorder.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "base/run.h"
 #include "grader/labs/scenario.h"
 
-/* What takes a few calls when done well takes thousands element by element. */
+/* A lab that works element by element makes thousands of calls where a few suffice. */
 enum { MANY_CALLS = 20000 };
 
 typedef struct Recorder {
@@ -168,7 +169,7 @@ int rank_in(MPI_Comm comm)
     return rank;
 }
 
-/* A lab neither starts nor ends MPI, nor its grader's run. */
+/* A lab may neither start nor end MPI, nor abort the run. */
 int MPI_Init(int *argc, char ***argv)
 {
     if (recorder.header)
@@ -238,7 +239,8 @@ static double weight(int64_t i)
     return 0.5 + (double)(x >> 40) * 0x1p-24;
 }
 
-/* The gradient of a partial sum is the same everywhere, that of a copy is not. */
+/* Should x, or its gradient, be the same on every rank? The gradient of a partial sum is, that of a
+ * copy is not. */
 static bool is_called_whole(const Tensor *x, const Tensor *gradient)
 {
     PlacementKind kind = (PlacementKind)x->placement.kind;

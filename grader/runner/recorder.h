@@ -30,7 +30,7 @@ void recorder_end(void);
 /** Is a case running? */
 bool recorder_active(void);
 
-/** Sets what this rank is doing. */
+/** What this rank is doing, according to its header. */
 Label recorder_place(void);
 
 /** Makes MPI errors end the case, in every communicator, including those created later. */
@@ -46,7 +46,7 @@ int64_t recorder_open_requests(void);
  *  keep growing. */
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
 
-/** Counts each poll of MPI in `header->asked`; see yield.c. */
+/** From now on counts each poll of MPI in `header->asked`; see yield.c. */
 void yield_begin(RankHeader *header);
 
 struct Tape; /**< see autograd/tape.h */
@@ -107,9 +107,10 @@ typedef struct CommName {
 void names_begin(MPI_Comm world, int number);
 /** The recorder's data about a communicator, which belong to it. */
 CommName *named(MPI_Comm comm);
-/** The launch's number of a communicator's rank, or NOBODY. */
+/** The rank in the launch of rank `rank` of a communicator; NOBODY if the communicator has no such
+ *  rank. */
 int launch_rank(MPI_Comm comm, int rank);
-/** The last rank for which there was none. */
+/** The rank for which launch_rank() last returned NOBODY. */
 int missing_rank(void);
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */

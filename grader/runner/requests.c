@@ -122,7 +122,7 @@ static struct {
     int count;
 } requests;
 
-/* Requests left over from an earlier case still write where they were told to. */
+/* Requests left over from an earlier case keep their memory, to which MPI may still write. */
 void requests_begin(void)
 {
     requests.count = 0;

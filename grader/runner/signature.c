@@ -26,7 +26,7 @@ static int32_t basic_of(MPI_Datatype type, int size)
     return BASIC(BYTES, size);
 }
 
-/* A lab makes no types of its own, and the kit makes types of its numbers only. */
+/* Labs make no datatypes of their own, and the kit's are made of REAL numbers only. */
 Signature signature_of(int64_t count, MPI_Datatype type)
 {
     int size, integers, addresses, types, combiner;

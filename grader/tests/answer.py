@@ -31,7 +31,8 @@ class Answer:
         return ValueError(f"{self.place}: {self.name}: {problem}")
 
     def changes(self):
-        """[text of the solution, text in its place] of each change; the first text is "" for what stands above the functions."""
+        """[old text, new text] of each change to the solution. The old text is "" for lines that go
+        above the functions."""
         changes = []
         for line in self.lines:
             if not line.startswith(("-", "+")):
@@ -42,7 +43,8 @@ class Answer:
         return changes
 
     def place_of(self, old, solution):
-        """Begin and end of a text that stands in the solution once. A line '...' is all lines up to the next text."""
+        """The begin and end of a text that occurs once in the solution. A line '...' stands for all
+        lines up to the next text."""
         parts = old[:-1].split("\n...\n")
         if solution.count(parts[0]) != 1:
             raise self.wrong(f"this stands {solution.count(parts[0])} times in the solution, and should once:\n{parts[0]}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two commands of make at once in one checkout: one waits until the other has built, and both are right.
+# Two make commands at once in one checkout: one waits until the other has built, and both succeed.
 # shellcheck disable=SC2317,SC2329 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -25,7 +25,7 @@ check "the same lab graded twice at once has full marks twice" twice
 
 beside_watch() {
     local watch round
-    setsid env --default-signal=INT make --silent watch LAB=6 > watched 2>&1 & # which else would not hear it
+    setsid env --default-signal=INT make --silent watch LAB=6 > watched 2>&1 & # lets SIGINT through
     watch=$!
     for round in 1 2; do
         echo "/* saved $round */" >> "$(lab_file 6)"

@@ -15,7 +15,7 @@ trap 'rm -rf "$tree"' EXIT
 cp "$BUILD/grade" "$tree/grade"
 cd "$tree" || exit 2
 
-# Calls of the system without the C library, which a lab may not call; x86-64 and aarch64.
+# System calls without the C library's functions, which a lab may not call; for x86-64 and aarch64.
 ask='#include <string.h>
 #include "balise.h"
 #include "balise_mpi.h"
@@ -45,7 +45,8 @@ static __attribute__((unused)) long ask(long n, long a, long b, long c, long d, 
 #define ASK_(n, a, b, c, d, e, f, ...) ask(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 '
 
-# build CODE [BEFORE]: lab 1 with CODE before the sum of g, and BEFORE above all functions, as $tree/01-attack.
+# build CODE [BEFORE]: lab 1 with CODE before the sum of g, and BEFORE above all functions, as
+# $tree/01-attack.
 build() {
     mkdir -p student
     rm -f 01-attack*
@@ -56,13 +57,13 @@ build() {
     [ -z "$USER_ID" ] || chown -R "$USER_ID:$USER_ID" "$tree"
 }
 
-# go_as USER_ID: sets it, and what stands before a command of that user.
+# go_as USER_ID: selects the user, and sets the words that run a command as that user.
 go_as() {
     USER_ID=$1 who=()
     [ -z "$1" ] || who=(setpriv "--reuid=$1" "--regid=$1" --clear-groups env "HOME=$tree")
 }
 
-# judge RUNNER OPTIONS...: its words in the file out, its status in $status.
+# judge RUNNER OPTIONS...: runs the judge; writes the output to the file out, sets $status.
 judge() {
     local options=(--lab 1 --author "$1" --runners "$tree" --seed 1 --cpu-limit 1)
     shift
@@ -77,7 +78,7 @@ attack() {
     judge attack --case 5
 }
 
-quiet() { # all points, and nothing of it in what the ranks printed
+quiet() { # the lab has all points, and the ranks' output shows nothing of the attack
     [ "$status" = 0 ] && ! grep -q LEAK 01-attack.log
 }
 fails_saying_one_of() {
@@ -86,7 +87,7 @@ fails_saying_one_of() {
 refused() {
     fails_saying "forbidden system call"
 }
-gone() { # gone COMMAND...: it finds nothing any more, within a minute
+gone() { # gone COMMAND...: within a minute, it finds nothing any more
     local tries
     for ((tries = 0; tries < 600; tries++)); do
         [ -n "$("$@")" ] || return 0
@@ -98,10 +99,10 @@ gone() { # gone COMMAND...: it finds nothing any more, within a minute
 attackers() {
     ps -eo args | grep '01-attack' | grep -v grep
 }
-those_of() { # those_of FILE...: that are there
+those_of() { # those_of FILE...: those that exist
     find "$@" -maxdepth 0 2> /dev/null
 }
-nothing_is_left() { # no process of the attack, and no file of its ranks; those of tests that run beside this one are soon gone, too
+nothing_is_left() { # no process of the attack and no file of its ranks; other tests' files go soon
     local files
     mapfile -t files < <(find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null)
     gone attackers && { [ ${#files[@]} = 0 ] || gone those_of "${files[@]}"; }
@@ -128,7 +129,7 @@ builds() {
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
-# What a lab may not call by any name, and files that come into messages.
+# Calls that a lab may not make by any name, and files that messages would quote.
 names() {
     local name
     for name in recorder_end own_work_begin __real_kernel_linear_forward stream_entry recorder_active; do
@@ -228,7 +229,8 @@ processes() {
     check "a fork bomb is a failed case" refused
     check "a fork bomb leaves nothing behind" nothing_is_left
 }
-# mpirun starts a program for a rank that asks for it, and has no filter. The function is found by its place in the library.
+# mpirun has no system-call filter and starts programs for ranks. The lab finds the function by its
+# address in the library.
 spawning() {
     local library from
     library=$(ldd "$BUILD/train" | sed -n 's/.*libmpi\.so.* => \([^ ]*\) .*/\1/p')
@@ -265,7 +267,7 @@ files() {
     ASK(SYS_process_vm_readv, ASK(SYS_getppid, 0), &l, 1, &r, 1, 0);'
     check "reading another process is a failed case" refused
 }
-# Other processes, code and threads, by the system's calls.
+# Other processes, code and threads, through system calls.
 itself() {
     local call
     for call in 'SYS_prlimit64, ASK(SYS_getppid, 0), 0, "................", 0' 'SYS_sched_setparam, ASK(SYS_getppid, 0), "...."' \
@@ -323,7 +325,7 @@ endings_slowly() {
     check "a crash at one number of ranks says at which" says "4 ranks"
 }
 
-# The judge is killed while a lab computes for ever.
+# The judge is killed while a lab loops forever.
 interrupted() {
     local judge
     build 'for (volatile int go = 1; go;);'
@@ -336,7 +338,7 @@ interrupted() {
     check "a judge that is killed leaves nothing behind" nothing_is_left
 }
 
-# ---- the walls themselves: a program with no filter of system calls
+# ---- the sandbox itself: a program without the system-call filter
 
 walls() {
     gcc -O1 -Wall -D_GNU_SOURCE -DKIT="\"$ROOT\"" -DHOME="\"${HOME:-/home}\"" "$ROOT/grader/tests/prisoner.c" "$BUILD/double/grader/labs/stamp.o" -o 01-prisoner
@@ -347,7 +349,7 @@ walls() {
     check "it has reached nothing: no file, process, network, privilege, seed" not_says "reached:"
 }
 
-# A program that does not come up says nothing of the sandbox.
+# A program that fails to start does not count as a missing sandbox.
 stays_inside() {
     printf '#!/bin/sh\n! test -e "%s/Makefile" || echo OUTSIDE\nexit 1\n' "$ROOT" > 01-broken
     grep -ao 'balise protocol [0-9a-f]*' grade | tr '\n' '\0' >> 01-broken
@@ -358,7 +360,7 @@ stays_inside() {
     check "it is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
 }
 
-# has_sandbox: are there namespaces for this user here?
+# has_sandbox: can this user have namespaces here?
 has_sandbox() {
     build ''
     WAY=on judge attack --case 5

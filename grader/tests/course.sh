@@ -7,19 +7,19 @@
 make_tree course
 BUILT=$BUILD
 
-# runs_of LAB: the options of the short runs in its text, a line each.
+# runs_of LAB: the options of the short runs in its text, one line per run.
 runs_of() {
     sed -n 's/^    make train \(.*STEPS=20\)$/\1/p' labs/"$(printf %02d "$1")"-*/README.md
 }
 last_loss() {
     grep '^step 20/20 ' out | tail -1 | sed 's/.* loss \([0-9.]*\) .*/\1/'
 }
-# train OPTIONS...: its status in $status, its words in the file out.
+# train OPTIONS...: runs make train; sets $status, and writes its output to the file out.
 train() {
     make --silent train "$@" > out 2>&1
     status=$?
 }
-# The losses are printed with six digits, of which rounding may move the last.
+# Losses are printed with six digits; rounding may change the last one.
 same_loss() {
     [ "$status" = 0 ] && awk -v a="$1" -v b="$(last_loss)" 'BEGIN { exit !(b > 0 && (a - b) ^ 2 < 1e-10) }'
 }
@@ -63,7 +63,8 @@ for lab in 1 5 7 9 11; do
         [ "$lab" != 11 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 11: the labs in it are the student's own" \
             grep -q "^stack     your labs: 3 4 6 7 8 9 10 11; the reference: none" out
         seen "$lab ${options[*]::3}"
-        # the text's table of last losses has this peak, in both languages; a run of other sizes is in none
+        # The table of last losses in the text shows this peak, in both languages; runs of other
+        # sizes are in no table.
         [ "$batch" != 8 ] || check "lab $lab: ${options[*]::4} needs the memory that the text says" told_in_the_text "$lab"
     done < <(runs_of "$lab")
 done
@@ -76,7 +77,7 @@ same() {
     [ "$(column 2 0)" != "" ] && [ "${peak[9 NTASKS=2 TP=2 STACK=mine]}" = "${peak[9 NTASKS=4 TP=2 STACK=mine]}" ]
 }
 check "and two replicas that share no work yet need what one needs" same
-# The first screen: the task, the command, and the verdict of a full mark with the points that there are.
+# The first screen of a text has the task, the command, and a full mark with the lab's points.
 begins_with_the_task() { # begins_with_the_task LAB TEXT
     head -48 "$2" > screen
     python3 - "$1" "$BUILT/generated/labs.json" << 'PYTHON'
@@ -94,7 +95,7 @@ for lab in {1..11}; do
     done
 done
 
-readme_shows_what_is_said() { # but for the seconds
+readme_shows_what_is_said() { # except the seconds
     python3 "$ROOT/grader/tests/answer.py" 06-no_f > "$(lab_file 6)"
     make --silent grade LAB=6 SEED="$(sed -n 's/.* LAB=6 SEED=\([0-9]*\) CASE.*/\1/p' "$ROOT/README.md")" 2> errors | sed '/^seed /,$d; s/, [0-9.]* s)/)/' > verdict
     sed -n '/^    Lab 6 /,/^## /s/^    //p' "$ROOT/README.md" | sed 's/, [0-9.]* s)/)/' | diff - verdict > out

@@ -10,7 +10,7 @@ fi
 make_tree debug
 unset STACK SEED LAB
 
-debug() { # debug COMMANDS ARGUMENTS...: of gdb, a line each
+debug() { # debug COMMANDS ARGUMENTS...: runs make debug with these commands of gdb, one per line
     printf '%b' "$1" | timeout 300 make --silent debug "${@:2}" > out 2>&1
     status=$?
 }
@@ -18,7 +18,7 @@ one_error() { # one_error WORDS ARGUMENTS...
     debug '' "${@:2}"
     [ "$status" = 2 ] && [ "$(grep -c '^error: ' out)" = 1 ] && [ "$(grep -c 'HINT: ' out)" = 1 ] && says "$1"
 }
-nothing_is_left() { # tests that run beside this one have folders there, too, and each is soon gone
+nothing_is_left() { # waits a while, because other tests have short-lived folders there too
     local folder tries folders
     mapfile -t folders < <(find /dev/shm -maxdepth 1 -name 'balise.*' -newer start 2> /dev/null)
     for folder in "${folders[@]}"; do
@@ -34,7 +34,7 @@ stops_in_the_lab() {
     debug 'bt 1\ninfo locals\n' LAB=6 RANK=1 SEED=3
     [ "$status" = 0 ] && says "gdb is attached to rank 1" && says "at labs/06-colrow-pair/colrow-pair.c:" && says "#0 col_row_linear_pair_new"
 }
-shows_every_variable() { # also one that is used up before the next line
+shows_every_variable() { # even one that is not used after its line
     copy_solution 6
     debug 'delete\nbreak col_row_linear_pair_forward\ncontinue\nnext\nnext\ninfo args\ninfo locals\n' LAB=6 RANK=1 SEED=3 CASE=3
     [ "$status" = 0 ] && says "mesh = 0x" && says "layer = 0x" && says "h = 0x" && ! grep -q 'optimized out' out

@@ -13,11 +13,11 @@ lab_1() {
     awk -v g="$g" -v code="$1" -v include="${2:-}" 'NR == 2 { print include } $0 == g { print code } { print }' \
         "$(lab_file 1)" > lab.new && mv lab.new "$(lab_file 1)"
 }
-keeps() { # the point of the words and numbers that were right
+keeps() { # keeps CHECK: a check that was right before the end keeps its points
     grep -qE "^  ✓ $1 +" out
 }
 
-# In case 5 two ranks take part, so that one launch tells all.
+# Two ranks take part in case 5, so one launch of it suffices.
 lab_1 '    if (mesh->tp_rank == 1)
         return x;'
 grade LAB=1 CASE=5
@@ -79,7 +79,7 @@ for call in "MPI_Abort(MPI_COMM_WORLD, 0)" "MPI_Finalize()"; do
     check "$call is a failure that names it" fails_saying "${call%%(*} was called"
 done
 
-# Lab 2 with a backward pass that crashes: what had passed stays.
+# Lab 2 with a backward pass that crashes: checks that had passed stay passed.
 copy_solution 2
 cat >> "$(lab_file 2)" << 'END'
 static Tensor *same(Tensor *x, const Mesh *mesh)
@@ -105,7 +105,7 @@ for name in forward "initial values" sharding; do
 done
 check "a crash in the backward pass loses those of the gradients" fails_saying "rank 1 was stopped"
 
-# Rank 1 crashes in the first forward pass while rank 0 has not made its layer yet.
+# Rank 1 crashes in the first forward pass before rank 0 has made its layer.
 copy_solution 3
 sed -i 's/^#include "balise.h"/&\n#include "balise_mpi.h"/
     s/^    Embedding \*layer = NEW/    int rank;\n    MPI_Comm_rank(MPI_COMM_WORLD, \&rank);\n    for (volatile int i = 0; rank == 0 \&\& i < 100000000; i++)\n        ;\n&/
@@ -145,7 +145,7 @@ copy_solution 1
 began=$(date +%s.%N)
 grade LAB=1 V=1
 check "V=1 tells in one line where the time went" [ "$(grep -cE '^time [0-9.]+ s: make and compiler [0-9.]+, launch [0-9.]+, ranks [0-9.]+, judge [0-9.]+$' out)" = 1 ]
-are_true() { # of a run of so many seconds
+are_true() { # are_true SECONDS: the printed times fit a run of this duration
     awk -v wall="$1" '/^time/ { gsub(/[^0-9. ]/, "")
         good = $1 <= wall && $1 > wall / 2 && $2 > 0 && $3 > 0 && $4 > 0 && $5 > 0 } END { exit !good }' out
 }

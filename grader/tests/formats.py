@@ -1,6 +1,6 @@
-"""formats.py FOLDER: reads what formats.sh has written with other people's parsers and schemas, which
-come from PyPI, into their own environment below the build folder. The XML schema for JUnit is the
-one with which pytest tests itself.
+"""formats.py FOLDER: reads the output of formats.sh with other people's parsers and schemas. These
+come from PyPI, into an environment below the build folder. The XML schema for JUnit is the one with
+which pytest tests itself.
 
 In all.*: lab 1 is right, 2 wrong, 3 crashes, 5 is begun but nothing is split, 6 does not build
 (with text that is difficult for all formats), 8 hangs, the others were not started. full.*: lab 1
@@ -41,7 +41,8 @@ def run(*command):
 
 
 def enter_environment():
-    """Goes on in the environment's Python, or skips all tests when there is no such environment to be had."""
+    """Continues in the environment's Python, or skips all tests if the environment cannot be
+    made."""
     folder = os.path.join(BUILD, "venv-formats")
     python, done = os.path.join(folder, "bin", "python"), os.path.join(folder, "complete")
     pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "--retries", "1")
@@ -186,7 +187,7 @@ def tap_results():
 
 
 def tap_subtests():
-    """A subtest is a TAP document, four blanks to the right: the same parser reads it."""
+    """A subtest is a TAP document indented by four blanks, which the same parser reads."""
     import yaml
     from tap.parser import Parser
     with open(path("all.tap"), encoding="utf-8") as stream:
@@ -242,7 +243,7 @@ def main():
         try:
             test()
             print(f"ok - {sentence}")
-        except Exception as error:  # whatever a parser dislikes
+        except Exception as error:  # any error of a parser
             print(f"not ok - {sentence}\n    {type(error).__name__}: {error}")
 
 

@@ -12,14 +12,14 @@ copy_solution 2
 sed -i 's/duplication(x, mesh)/x/' "$(lab_file 2)" # wrong
 copy_solution 3
 sed -i 's/^    return all_gather/    *(volatile int *)8 = 1;\n&/' "$(lab_file 3)" # crashes
-sed -i 's/, undecided(4)); .*/, shard(0));/; s/undecided(4)/shard(0)/; s/"output", \(.*\)shard(0)/"output", \1shard(1)/' "$(lab_file 4)" # to do
+sed -i 's/, undecided(4)); .*/, shard(0));/; s/undecided(4)/shard(0)/; s/"output", \(.*\)shard(0)/"output", \1shard(1)/' "$(lab_file 4)" # a TODO remains
 echo 'extern int begun;' >> "$(lab_file 5)" # begun, and nothing is split yet
 copy_solution 6
 printf '#error %s\n' "$nasty" >> "$(lab_file 6)" # does not build
 copy_solution 8
 sed -i 's/^    int rank = .*/&\n    if (rank == 1)\n        return;/' "$(lab_file 8)" # hangs
 
-written() { # PREFIX STATUS ARGUMENTS...: a file a format, from one verdict
+written() { # PREFIX STATUS ARGUMENTS...: writes one file per format, from one verdict
     local prefix=$1 expected=$2 format outputs=()
     shift 2
     for format in json junit tap gradescope autolab github; do
@@ -52,7 +52,7 @@ refused "an OUT that is a folder is refused before grading" "it is a folder" --f
 refused "an OUT in a folder that does not exist is refused before grading" "No such file" --format json --out none/x
 refused "an OUT that is a device is refused before grading" "not a file" --format json --out /dev/null
 
-# Interrupted once lab 1 is done, in each of three ways.
+# The grader is ended after lab 1, by each of three signals.
 for signal in INT TERM KILL; do
     rm -f cut.json out
     (trap - INT && exec build/grade --author student --seed 1 --format json --out cut.json) > out 2>&1 &
@@ -61,7 +61,7 @@ for signal in INT TERM KILL; do
     kill -"$signal" "$grader"
     wait "$grader" 2> /dev/null
     mv cut.json "cut-$signal.json"
-    # shellcheck disable=SC2144 # no other file may begin like this
+    # shellcheck disable=SC2144 # at most one file matches
     check "SIG$signal leaves no piece of a file" [ ! -e cut.json.?????? ]
 done
 BUILD=$BUILD python3 "$ROOT/grader/tests/formats.py" "$tree" | tee words

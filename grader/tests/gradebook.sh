@@ -52,7 +52,7 @@ refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many -
 refused "a SEED that is none is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999
 
-# Killed when some verdicts are there.
+# The gradebook is killed when some verdicts exist.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
 gradebook=$!
 until [ "$(verdicts | wc -l)" -ge 3 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
@@ -85,7 +85,7 @@ check "without interruption the table is the same" cmp -s resumed.csv other.csv
 verdicts > before
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
-# Ctrl-C, as a terminal sends it: what runs ends and leaves nothing, what has ended is kept.
+# Ctrl-C, as a terminal sends it: running jobs end and leave nothing; finished verdicts are kept.
 mkdir few
 cp -r many/right.tar.gz many/wrong few
 env --default-signal=INT build/gradebook --dir few --out few.csv --seed 5 --jobs 1 > out 2>&1 &
@@ -127,8 +127,8 @@ if [ -z "$walls" ]; then
     make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=on > out 2>&1
     check "SANDBOX=on grades again what was graded without one" \
         [ "$(grep 'the ranks ran' bare-reports/summary)" = "the ranks ran in a sandbox: 2 labs" ]
-    alone() { # with no namespaces to be had
-        # shellcheck disable=SC2016 # of the inner shell
+    alone() { # without namespaces
+        # shellcheck disable=SC2016 # the inner shell expands it
         unshare --user --map-root-user bash -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"' bash "$@"
     }
     refused "SANDBOX=on is refused where there is none, before anything is graded" "there is no sandbox here (namespaces" \
@@ -142,7 +142,7 @@ else
     echo "skip - SANDBOX=on in a gradebook: $walls"
 fi
 
-# What make hand-in packs is what gradebook takes.
+# The gradebook accepts what make hand-in packs.
 rm -rf "$tree/handed"/*
 cp zoë.tar.gz handed/zoë.tar.gz
 cp -r damaged handed/damaged

@@ -10,7 +10,7 @@ folder=$tree/empty/my\ folder # a blank in a path must do no harm
 kit=$folder/balise-student
 out=$tree/out
 
-# An instructor's folder: what is in the repository, and more.
+# An instructor's folder: the repository's files, and more.
 lay_tree() {
     mkdir -p "$folder"
     rm grader && cp -r "$ROOT/grader" grader
@@ -22,7 +22,7 @@ lay_tree() {
 pack() { # pack INDEPENDENT
     make --silent handout INDEPENDENT="$1" > "$out" 2>&1
 }
-unpack() { # what was built stays, as where somebody unpacks a newer one
+unpack() { # keeps what was built, as if a newer handout were unpacked over an older one
     [ ! -d "$kit/build" ] || mv "$kit/build" "$tree/built"
     rm -rf "$kit"
     tar -C "$folder" -xzf "$tree/build/balise-student.tar.gz"
@@ -38,7 +38,8 @@ again_the_same() {
     SOURCE_DATE_EPOCH=1 pack "" && cp "$tree/build/balise-student.tar.gz" "$tree/first" && sleep 1.1 && SOURCE_DATE_EPOCH=1 pack "" && cmp "$tree/first" "$tree/build/balise-student.tar.gz"
 }
 
-# Lines that only a solution has, but for those of the given layers: no file may have two of one solution, however they are indented.
+# No file may contain two lines of one solution, however they are indented, except lines that start
+# files or the given layers have too.
 without_solutions() {
     [ -s "$kit/Makefile" ] && python3 - "$kit" > "$out" << 'PYTHON'
 import glob, os, re, sys
@@ -80,10 +81,10 @@ help_is_true() {
 }
 
 offline=()
-# Without the loopback device Open MPI has no address either.
+# Open MPI needs at least the loopback device.
 if unshare -n ip link set lo up 2> /dev/null; then offline=(unshare -n); else echo "skip - the handout works offline: no network of its own can be had (unshare -n, ip)"; fi
-# With little optimisation, which is for speed, the kit is built in two thirds of the time.
-within() { # within COMMAND...: in the unpacked folder, without a network where that can be had
+# -O1 builds the kit in two thirds of the time; speed does not matter here.
+within() { # within COMMAND...: runs it in the unpacked folder, without a network if possible
     (cd "$kit" && OPTIMISE=-O1 "${offline[@]}" bash -c "${offline[*]:+ip link set lo up;} exec \"\$@\"" bash "$@") > "$out" 2>&1
 }
 scores() { # scores SCORE COMMAND...
@@ -136,7 +137,7 @@ notices_a_change() {
     within make grade LAB=10
     grep -q 'differs from the handout: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
 }
-of_the_newest_handout() { # an older file of another kit, over what was built
+of_the_newest_handout() { # an older file of another kit, unpacked over a build
     unpack
     cp solutions/10-*/*.c "$kit/labs/10-dp-group/"
     (cd "$kit" && sed -i 's/\[GROUPS\] = 7/[GROUPS] = 9/' grader/labs/lab10.c && touch -d 2001-01-01 grader/labs/lab10.c && echo >> grader/kit.sums)

@@ -1,6 +1,6 @@
-/* A runner that writes nonsense where ranks write their records: the judge must fail it, and come to its end. Started by
- * mpirun like any runner, but it needs no MPI. argv[1] is the file shared with the judge; the last digit of argv[0] chooses the
- * nonsense. */
+/* A runner that writes nonsense where ranks write their records: the judge must fail it and end
+ * normally. mpirun starts it like any runner, but it does not use MPI. argv[1] is the file shared
+ * with the judge; the last digit of argv[0] selects the nonsense. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@ make_tree local_cases
 copy_solution 2
 make --silent build/runners/02-student > out 2>&1
 
-judge() { # ARGUMENTS...: lab 2 with the file local
+judge() { # ARGUMENTS...: grades lab 2 with the cases of the file local
     build/grade --author student --lab 2 --seed 1 --cases local "$@" > out 2>&1
     status=$?
 }
@@ -38,7 +38,7 @@ judge
 check "a layout is added" runs $((usual + 3)) 6
 check "points are the instructor's" scores 18/18
 
-# A wrong answer that only an instructor's shape shows.
+# A wrong answer that fails only with an instructor's shape.
 sed -i 's/^    Tensor \*y = linear.*/&\n    if (tensor_size(x, 2) == 41)\n        scale(y, 2);/' "$(lab_file 2)"
 make --silent build/runners/02-student > out 2>&1
 : > local
@@ -87,14 +87,14 @@ rm local
 judge
 check "a file that is not there is refused" fails_saying "No such file"
 
-# What make grade finds in grader/cases.local.
+# make grade reads grader/cases.local.
 rm grader && cp -r "$ROOT/grader" grader
 echo 'points 8 groups=3' > grader/cases.local
 grade LAB=8 SOLUTION=1
 check "make grade reads grader/cases.local" scores 3/3
 check "make grade says that it does" says "grader/cases.local"
 
-# Shapes are drawn: of ten seeds, most give another one.
+# Some shapes are drawn from the seed: of ten seeds, most give different ones.
 sed -i 's/^    Tensor \*y = linear.*/&\n    scale(y, 2);/' "$(lab_file 2)"
 make --silent build/runners/02-student > out 2>&1
 for seed in {1..10}; do

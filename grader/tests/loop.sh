@@ -7,7 +7,7 @@ make_tree loop
 unset STACK SEED LAB
 six=$(lab_file 6)
 
-run() { # run COMMAND...: its words in out, its status in $status
+run() { # run COMMAND...: writes its output to the file out, sets $status
     "$@" > out 2>&1
     status=$?
 }
@@ -76,7 +76,7 @@ reset_keeps_the_work() {
     run make --silent reset LAB=6
     [ "$status" = 0 ] && grep -q mine "$six.1" && line_of 6 '- +not started'
 }
-work_comes_back() { # older than what was built of the start file meanwhile
+work_comes_back() { # a restored file may be older than the object built from the start file
     local two
     copy_solution 2
     two=$(lab_file 2)
@@ -118,7 +118,7 @@ check "reset lays the start file, forgets the points and the hints, and keeps th
 
 check "work that comes back with its old date is graded" work_comes_back
 check "a file that the lab includes counts as the lab does" what_is_included_counts
-one_case_alone() { # of a lab that is right
+one_case_alone() { # grading a single case of a right lab
     copy_solution 11
     grade LAB=11 CASE=1
     [ "$status" = 0 ] && ! grep -q '✗' out && says "not in this case" && says "(1 case, " && grep -qE '^Score: ([1-9][0-9]*)/\1$' out
@@ -144,7 +144,7 @@ stands_on_a_changed_lab() {
     line_of 5 "lab 2, which it builds on, has changed since"
 }
 check "points of a lab that stands on one that was changed are marked" stands_on_a_changed_lab
-narrow() { # on a terminal of 60 columns no line is longer, of progress and of a report
+narrow() { # on a terminal of 60 columns, no line of progress or of a report is longer
     sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
     local command
     for command in 'progress' 'grade LAB=6 SEED=1'; do
@@ -162,7 +162,7 @@ check "output that nobody reads to its end is no error" cut_short
 
 # ---- watch ----
 
-waits_for() { # waits_for WORDS: until watched has them, five minutes at most
+waits_for() { # waits_for WORDS: waits until the file watched has them, at most five minutes
     local i
     for ((i = 0; i < 3000; i++)); do
         grep -qF -- "$1" watched && return
@@ -174,7 +174,7 @@ waits_for() { # waits_for WORDS: until watched has them, five minutes at most
 copy_solution 2
 two=$(lab_file 2)
 sed -i 's/shard(0)/shard(1)/' "$two"
-setsid env --default-signal=INT make --silent watch LAB=2 > watched 2>&1 & # what a script puts in the background does not hear Ctrl-C
+setsid env --default-signal=INT make --silent watch LAB=2 > watched 2>&1 & # lets SIGINT through
 watcher=$!
 graded_first() {
     waits_for "waiting for $(basename "$two")" && grep -q '✗ sharding' watched

@@ -1,5 +1,5 @@
 /** @file
- * Calls of four ranks, made up: for the tests of what the judge reads in them.
+ * Makes up calls of four ranks, for tests of how the judge reads calls.
  */
 #ifndef BALISE_GRADER_TESTS_MADE_UP_CALLS_H
 #define BALISE_GRADER_TESTS_MADE_UP_CALLS_H
@@ -66,7 +66,7 @@ static inline Call *of_group(int rank, const char *name, Rule rule, uint64_t gro
     return call;
 }
 
-/* The next call of this rank in a group of ranks 0 and 1. */
+/* Appends an all-reduce to this rank's calls, in a group of ranks 0 and 1. */
 static inline Call *sum(int rank, int64_t number, int64_t count)
 {
     Call *call = of_group(rank, "all_reduce", REDUCTION, WORLD, 3, number);

@@ -11,7 +11,7 @@ name=${work##*/}
 number=${name%%-*}
 lab=$((10#$number))
 
-field() { # every line of this field, without its name
+field() { # field NAME: every line of this field, without its name
     sed -n "s,^$1: ,,p" "$work/fields"
 }
 variable() {
@@ -30,16 +30,16 @@ build() {
     grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" $(variable OBJECTS)
 }
 
-# points CHECK: what the report gives for it, "2/2"
+# points CHECK: its points in the report, "2/2"
 points() {
     sed -nE "s,^  (✓|○|✗) $1 +([0-9]+/[0-9]+)(  held back)?$,\2,p" "$work/report"
 }
-full() { # its points may be held back all the same
+full() { # full CHECK: it passed, although its points may be held back
     grep -qE "^  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?$" "$work/report"
 }
-trouble=() # what must not be
-unsaid=()  # words that were expected of the report
-sentences() { # why each check failed, as the report has it
+trouble=() # violated expectations
+unsaid=()  # expected words that the report lacks
+sentences() { # the reasons of failed checks, from the report
     awk '/^  [^ ]|^Lab/ { wrong = /^  ✗|: (does not build|refused) +0/; next }
         /^ +(not reached|again|calls): |the same cause as above/ { next } wrong' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
 }
@@ -68,13 +68,14 @@ judge_mutant() {
     each passes must_pass
     local words layout score
     while read -r words; do says "$words" || unsaid+=("$words"); done < <(field says)
-    # Of a lab that does not build or is refused the words alone say why.
+    # If a lab does not build or is refused, only the words show why, so they are required.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
     layout=$(field layout)
     [ -z "$layout" ] || says "$layout ranks" || trouble+=("no case on $layout ranks is named")
     score=$(field scores)
     [ -z "$score" ] || grep -qxF "Score: $score" "$work/report" || trouble+=("scores other than $score")
-    # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
+    # The outcome of a race depends on which message arrives first, so the case may pass when it is
+    # repeated; the report then rightly says so.
     [ "$(field repeats)" = "not always" ] && return
     grep -q "passes when run alone" "$work/report" && ! field says | grep -q "passes when run alone" && trouble+=("cannot be repeated")
 }

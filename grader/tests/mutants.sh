@@ -17,7 +17,7 @@ make --silent BUILD="$BUILD" "$BUILD/generated/grading${BACKEND:+-$BACKEND}.sh" 
 
 mkdir -p "$BUILD/mutants"
 results=$BUILD/mutants/results.$$ names=$BUILD/mutants/names.$$
-export EXPECTED=$BUILD/mutants/expected.$$ # what the judge expects of a case is the same for every answer to a lab
+export EXPECTED=$BUILD/mutants/expected.$$ # shared by all answers to a lab
 mkdir "$EXPECTED"
 trap 'rm -rf "$results" "$names" "$EXPECTED"' EXIT
 python3 grader/tests/answer.py --all "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
@@ -34,7 +34,7 @@ for lab in "${labs[@]}"; do
     printf '  %3d   %7d/%-7d  %7d/%d\n' "$lab" "$(right mutant)" "$(count mutants)" "$(right accept)" "$(count accepts)"
 done
 printf 'mutation score %d/%d\n' "$(grep -c '^ok - lab [0-9]* mutant' "$results")" "$(grep -c '/mutants/[0-9]' "$names")"
-# An error between the tolerance and ten times it would be luck.
+# A wrong answer with an error below ten times the tolerance would be caught only by luck.
 least=$(for folder in "${folders[@]}"; do
     [[ $folder != */mutants/[0-9]* ]] || sed -nE 's/^  margin .* ([^ ]+)$/\1/p' "$folder/report" 2> /dev/null
 done | awk '$1 > 1 && (!least || $1 < least) { least = $1 } END { print least + 0 }')

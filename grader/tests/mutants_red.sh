@@ -8,7 +8,7 @@ cp -rp "$BUILD/labs" build/
 rm grader && cp -r "$ROOT/grader" grader
 rm grader/{mutants,accepts}/*.txt
 
-# answers KIND TEXT: these alone are run, the words in the file out, the status in $status
+# answers KIND TEXT: runs only these answers; writes the output to the file out, sets $status.
 answers() {
     rm -f grader/{mutants,accepts}/06-colrow-pair.txt
     printf '# Planted.\n\n%s\n' "$2" > "grader/$1/06-colrow-pair.txt"

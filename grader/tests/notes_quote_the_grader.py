@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Teaching notes quote the grader where they list mistakes: what an instructor reads there stands on a student's screen, in each language."""
+"""The teaching notes' quotations of the grader are sentences that the grader prints, in each
+language."""
 import glob
 import os
 import re
@@ -7,7 +8,7 @@ import sys
 
 os.chdir(os.environ["ROOT"])
 
-# What stands in a sentence of the grader for a number, a shape, a name or a placement.
+# Numbers, shapes, names and placements, which vary in a sentence of the grader.
 VARIES = (r"\.\.\.|-?\d+(?:\.\d+)?|\[[^]]*\]|\{[^}]*\}|shard\(\d\)|first\.[a-z._]+\d*|mesh->[td]p|\bcount\b|\b[a-z_]+ ?: "
           r"|\b(?:whole|copied|partial sum|entier|copié|somme partielle)\b")
 LISTS = {"solutions/README.md": ("msgid", "Mistakes that the grader knows", '"([^"]+)"'),
@@ -25,7 +26,7 @@ def in_a_line(text):
 
 
 def sentences(which):
-    """All of the catalogue's, in one text."""
+    """All msgid or msgstr texts of the catalogue, joined into one."""
     found = re.findall(rf'^{which}(?:\[\d\])?((?: ".*"\n)(?:".*"\n)*)', text_of("common/po/fr.po"), re.M)
     return "\n".join(in_a_line(re.sub(r'"\n"', "", text.strip())[1:-1].replace('\\"', '"').replace("\\n", " ")) for text in found)
 

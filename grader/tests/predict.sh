@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# make predict and make measure: each lab's number is what its text's formula gives; progress, hand-in and gradebook show both numbers.
+# make predict and make measure: each lab's number equals the formula of its text; progress, hand-in
+# and gradebook show both numbers.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree predict
 unset STACK SEED LAB IS
 
-run() { # run COMMAND...: its words in out, its status in $status
+run() { # run COMMAND...: writes its output to the file out, sets $status
     "$@" > out 2>&1
     status=$?
 }
@@ -42,7 +43,7 @@ for lab in $labs; do
     check "lab $lab: the number that make measure counts for the reference is that of the formula" measures_by_hand "$lab"
 done
 check "measuring the reference is nobody's progress" [ ! -e build/verdicts/predictions.json ]
-by_rows() { # a whole row of the table on one rank
+by_rows() { # each row of the table is on one rank
     python3 "$ROOT/grader/tests/answer.py" 03-own_range > "$(lab_file 3)"
     run make --silent measure LAB=3
     [ "$status" = 0 ] && says "measured: $((2 * by_hand[3])) bytes" && make --silent reset LAB=3 > out 2>&1
@@ -164,7 +165,7 @@ check "reset forgets the lab's numbers, and no other's" forgets_one
 hand_in() { # hand_in NAME
     make --silent hand-in NAME="$1" OUT="handed/$1.tar.gz" > out 2>&1
 }
-row_ends() { # row_ends NAME COLUMN: the last column
+row_ends() { # row_ends NAME COLUMN: the last column of the student's row
     grep -qE "^\"$1\",.*,\"$2\"[[:space:]]*$" grades.csv
 }
 mkdir handed

@@ -1,6 +1,7 @@
-/* Stands where a runner stands, without its filter of system calls, and tries the walls of its sandbox. It prints a line for
- * each thing that it reached; a sandbox is one where it prints nothing but its last line. argv[1] is the file shared with the
- * judge; KIT the folder of the kit, HOME that of who runs the test. */
+/* Takes the place of a runner, without the system-call filter, and tries to get out of the sandbox.
+ * Prints a line for each thing that it reached; in a working sandbox, only its last line. argv[1]
+ * is the file shared with the judge; KIT is the kit's folder, HOME that of the user who runs the
+ * test. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static void try_files(void)
     reached(access("/dev/tty", F_OK) == 0, "sees", "a terminal");
     reached(access(KIT "/solutions", F_OK) == 0 || access(KIT "/grader", F_OK) == 0, "sees",
             "the kit");
-    /* A place of its own it has, of a bounded size. */
+    /* It has its own folders, of bounded size. */
     char block[1 << 16] = "x", path[64];
     long long kept = 0;
     for (int i = 0; i < 100; i++) {
@@ -72,7 +73,7 @@ static void try_processes(void)
         line[length > 0 ? length : 0] = '\0';
         for (ssize_t i = 0; i < length; i++)
             line[i] = line[i] ? line[i] : ' ';
-        /* its family, and what these say of themselves */
+        /* The processes that it can see, and their command lines. */
         reached(pid == 1 && strstr(line, "--"), "reads how the judge was called:", line);
         reached(length > 0 && pid > 1 && !strstr(line, "prisoner") && !strstr(line, "mpirun"),
                 "sees the process", line);
@@ -156,7 +157,7 @@ int main(int argc, char **argv)
         try_numbers();
         puts("the prisoner has tried");
         fflush(stdout);
-        usleep(500000); /* so that its words are on their way */
+        usleep(500000); /* lets its output get out first */
         kill(-1, SIGKILL);
     }
     for (;;)

@@ -13,7 +13,7 @@ for lab in 1 6; do
     for kind in 0 1 2 3; do cp hostile "runners/0$lab-hostile$kind"; done
 done
 
-# fails LAB KIND: no points, and no other end than that of a failure.
+# fails LAB KIND: the lab gets no points, and the judge ends normally.
 fails() {
     timeout 300 build/grade --lab "$1" --author "hostile$2" --runners runners --seed 1 > out 2>&1
     local ended=$?
@@ -26,7 +26,7 @@ for lab in 1 6; do
     check "lab $lab: a rank that leaves after writing nonsense is a failure" fails $lab 3
 done
 
-# A stale runner.
+# A runner built with another protocol.
 make --silent build/runners/01-solution > out 2>&1
 stamp=$(grep -ao 'balise protocol [0-9a-f]*' build/runners/01-solution)
 sed "s/$stamp/balise protocol 0123456789abcdef/" build/runners/01-solution > runners/01-stale

@@ -8,18 +8,18 @@ make_tree report
 unset STACK SEED LAB OUT CASE
 export ROOT PYTHONDONTWRITEBYTECODE=1
 
-report() { # report ARGUMENTS...: make report, its words in the file out, its status in $status
+report() { # report ARGUMENTS...: make report; writes the output to the file out, sets $status
     make --silent report "$@" > out 2>&1
     status=$?
 }
-page() { # page WHAT NUMBER WORDS...: of the page of a lab
+page() { # page WHAT NUMBER WORDS...: checks the page of lab NUMBER
     python3 "$ROOT/grader/tests/report_pages.py" "$1" "build/report/lab$2.html" "${@:3}" > out 2>&1
 }
 right() {
     report LAB="$1" SOLUTION=1 SEED=5 "${@:2}"
     [ "$status" = 0 ] && says "page build/report/lab$1.html" && page is_one_file "$1" && page is_right "$1"
 }
-wrong_answer() { # wrong_answer MUTANT: as the student's lab
+wrong_answer() { # wrong_answer MUTANT: makes it the student's lab
     local lab=$((10#${1%%-*})) file
     file=$(lab_file $lab)
     python3 "$ROOT/grader/tests/answer.py" "$1" > "$file"

@@ -9,7 +9,8 @@ import pages  # pylint: disable=wrong-import-position
 
 
 def tiles_once(sheet):
-    """Do the blocks of a sheet cover each of its elements exactly once? Ranks that hold the same are one block."""
+    """Do the blocks of a sheet cover each of its elements exactly once? Ranks that hold the same
+    are one block."""
     seen = [[0] * sheet["columns"] for _ in range(sheet["rows"])]
     for block in sheet["blocks"]:
         for row, column, rows, columns in block["rectangles"]:
@@ -24,7 +25,7 @@ def sheets(page):
 
 
 def wrong_ranks(page, kinds=None):
-    """Those whose blocks have wrong elements."""
+    """The ranks whose blocks have wrong elements."""
     found = set()
     for sheet in sheets(page):
         if kinds and sheet["title"] != kinds:
@@ -46,7 +47,7 @@ def is_right(page, path):
 
 
 def is_cut(page, path):
-    """Over as many ranks as there are, some matrix by rows and some by columns."""
+    """Is some matrix split by rows over all ranks, and some by columns?"""
     titles = {sheet["title"] for sheet in sheets(page) if len(sheet["blocks"]) == page.data["ranks"]}
     return {"split by rows", "split by columns"} <= titles, str(titles)
 
@@ -93,7 +94,7 @@ def opens_what_is_wrong(page, path):
 
 
 def explains_colours(page, path, *words):
-    """Of the ranks, the legend names those in whose colours something is drawn."""
+    """Does the legend name exactly those ranks in whose colours something is drawn?"""
     found = re.search(r'<ul[^>]*id="ranks"[^>]*>(.*?)</ul>', pages.drawn(path), re.S)
     told = re.findall(r"</canvas>([^<]*)</li>", found.group(1)) if found else []
     return told == list(words), str(told)

@@ -15,7 +15,7 @@ lab_1() {
     awk -v g="$g" -v code="$1" 'NR == 2 { print "#include <stdlib.h>\n#include <string.h>" } $0 == g { print code } { print }' \
         "$(lab_file 1)" > lab.new && mv lab.new "$(lab_file 1)"
 }
-# finds CODE WORDS...: graded with SAN=1 in a case of two ranks, CODE is a failure that says all of WORDS.
+# finds CODE WORDS...: with SAN=1, in a case of two ranks, CODE is a failure that says all of WORDS.
 finds() {
     local words
     lab_1 "$1"
@@ -67,7 +67,7 @@ grade LAB=6 SAN=1
 check "a right lab has full marks with sanitizers, and none of MPI's own noise" scores 10/10
 check "what was graded with sanitizers is graded without them as before" [ ! -e build/runners/06-student ]
 
-# Objects of clang have sections of their own. A lab's object is made, and no kit beside it.
+# clang's objects have sections of their own. Builds only a lab's object, not the kit.
 clang_compiles() {
     make --silent CC=clang BUILD=build/clang "$@" build/clang/labs/solution/1.o build/clang/labs/solution/11.o > out 2>&1
 }

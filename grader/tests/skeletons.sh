@@ -34,8 +34,8 @@ for lab in 5 7 8 10 11 12; do
     check "a remark in a file that works from the start does not start lab $lab" not_started $lab
 done
 
-# Lab 1 as it is written: one TODO after the other.
-write_next() { # LINE: it takes the place of the first TODO that is left
+# Lab 1 while it is being written, one TODO after the other.
+write_next() { # LINE: replaces the first remaining TODO
     sed -i "0,/^    TODO(1);.*/s//    $1/" "$(lab_file 1)"
     grade LAB=1
 }
@@ -63,7 +63,7 @@ copy_solution 8
 grade LAB=8
 check "the solution of lab 8 in the student's place has full marks" scores 7/7
 
-# A file that works from the start: what is as it was handed out is to do, and not wrong.
+# In a start file that works, unchanged functions are "to do", not wrong.
 sed -i 's|    /\* TODO(11): 3 lines \*/|    group_sum(mesh->dp, \&metrics->loss_sum, 3);|' "$(lab_file 11)"
 grade LAB=11
 to_do() {

@@ -11,7 +11,7 @@ solve() {
     cp -rp "$ROOT"/solutions/. labs/
 }
 solve
-make --silent grade > out 2>&1 # so that make solution has something to go by
+make --silent grade > out 2>&1 # make solution needs a verdict
 
 SHORT=(LAYERS=1 HIDDEN_DIM=64 HEADS=4 SEQ=16 BATCH_SIZE=16 STEPS=1 EPOCHS=1)
 

@@ -7,14 +7,14 @@
 make_tree late-rank
 grade SOLUTION=1 LAB=11 # makes the runner
 
-descendants() { # descendants PID: each with what it was called with
+descendants() { # descendants PID: each descendant with its command line
     local child
     for child in $(pgrep -P "$1"); do
         echo "$child $(tr '\0' ' ' 2> /dev/null < "/proc/$child/cmdline")"
         descendants "$child"
     done
 }
-the_last_rank() { # the_last_rank JUDGE: once all are there
+the_last_rank() { # the_last_rank JUDGE: prints the last rank once all ranks exist
     local processes ranks
     processes=$(descendants "$1" 2> /dev/null)
     ranks=$(sed -nE '0,/mpirun/ s/.* mpirun --quiet -n ([0-9]+) .*/\1/p' <<< "$processes")
@@ -22,7 +22,8 @@ the_last_rank() { # the_last_rank JUDGE: once all are there
     [ "$(wc -l <<< "$processes")" != "$ranks" ] || tail -1 <<< "$processes" | cut -d' ' -f1
 }
 
-# Of lab 11, which has many cases of few ranks. Sets stops, status, and how often ranks were started once more.
+# Grades lab 11, which has many cases of few ranks, and stops its last rank again and again. Adds to
+# `stops` and to `launches`, the number of times that ranks were started again; sets status.
 stops=0 launches=0 status=0
 grade_with_a_late_rank() { # grade_with_a_late_rank SEED
     local judge last='' until=$((stops + 100))

@@ -9,7 +9,7 @@ for path in common grader solutions; do # this test writes there
     rm "$path" && cp -rp "$ROOT/$path" "$path"
 done
 
-# 1. its text, its solution, its start file
+# 1. The text, the solution and the start file.
 mkdir {labs,solutions,grader/start}/99-part-of-sum
 cat > labs/99-part-of-sum/README.md << 'MD'
 # Balise 99: a part of the sum
@@ -29,11 +29,11 @@ Tensor *part_of_sum(Tensor *x, const Mesh *mesh)
 }
 C
 sed 's/    return .*/    TODO(99); \/* 1 line *\//' solutions/99-part-of-sum/part-of-sum.c > grader/start/99-part-of-sum/part-of-sum.c
-# 2. a line for make
+# 2. A line in grader/labs.mk.
 echo "\$(call add_lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)" >> grader/labs.mk
-# 3. the declaration of what is to be written
+# 3. The declaration of the function to write.
 printf '\n/** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' >> common/balise.h
-# 4. its record
+# 4. The record.
 cat > grader/labs/lab99.c << 'C'
 /* Lab 99, Part of the sum: a reduce-scatter over the world. */
 #include "grader/labs/lab.h"
@@ -115,7 +115,7 @@ Lab lab_99 = {
 };
 #endif
 C
-# 5. grade it
+# 5. Grading.
 make -j2 grade LAB=99 SOLUTION=1 SEED=1 > out 2>&1
 status=$?
 solved() {
@@ -126,7 +126,7 @@ is_predicted() {
     make --silent predict LAB=99 IS=1920 > out 2>&1 && make --silent measure LAB=99 SOLUTION=1 > out 2>&1 && says "The reference: $((4 * (3 - 1) * 6 * 40)) bytes"
 }
 check "its number can be predicted and measured" is_predicted
-has_nothing_to_predict() { # its record without that field
+has_nothing_to_predict() { # a record without .predict
     cp grader/labs/lab99.c kept.c
     sed -i '/^    .predict = {/,/^                .count/d; /^static double bytes_sent/,/^}/d' grader/labs/lab99.c
     make --silent predict LAB=99 IS=1 > out 2>&1

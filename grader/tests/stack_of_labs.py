@@ -20,7 +20,7 @@ def asked(*arguments):
 
 
 def facts(*arguments):
-    """{name: values}, and the labs among the parts."""
+    """Runs stack.py: {name: values}, and the labs among the parts."""
     found = {}
     for line in asked(*arguments).stdout.splitlines():
         name, value = line.split("=")
@@ -35,7 +35,7 @@ def write(path, text):
 
 
 def begin(*numbers):
-    """Exactly these labs are begun; the others are as on the first day."""
+    """Starts exactly these labs; the others are as handed out."""
     for number, file in FILES.items():
         write(f"labs/{file}", f"int lab{number};\n" if number in numbers else START)
     if 9 not in numbers:

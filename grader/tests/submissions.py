@@ -27,7 +27,7 @@ def source(lab, change=lambda text: text, folder="solutions"):
 
 
 def labs(*numbers, prefix="labs/", **changes):
-    """{path: bytes} of solved labs; a change is given as lab3=function."""
+    """{path: bytes} of solved labs. lab3=function changes the text of lab 3."""
     files = {}
     for number in numbers:
         path, text = source(number, changes.get(f"lab{number}", lambda text: text))
@@ -81,7 +81,8 @@ def full(*numbers):
 
 EVERY = tuple(LABS)
 UNREAD = "cells without points: nobody knows what is in it"
-# name: (is it in the small set, its file name, how it is laid, points by lab ("some": more than 0 and less than all), words)
+# (in the small set?, file name, function that makes it, points by lab ("some": more than 0 but less
+# than all), words of the remark)
 KINDS = []
 
 

@@ -39,7 +39,7 @@ END_TEST
 
 /* ---- the table ------------------------------------------------------------------------------------------------------ */
 
-/* Of the first two ranks. */
+/* The table of the first two ranks' calls; the caller frees it. */
 static char *table(void)
 {
     Calls two = *calls;

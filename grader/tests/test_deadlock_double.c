@@ -1,4 +1,4 @@
-/* Calls that wait: is what they wait for still to come? */
+/* For calls that wait: can what they wait for still arrive? */
 #include "grader/tests/made_up_calls.h"
 
 Suite *suite(void);
@@ -32,7 +32,7 @@ START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
     sum(1, 1, 6);
     waits(0);
     waits(1);
-    leaves(1); /* from within it */
+    leaves(1); /* while it is in the call */
     ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
     calls->rank[1].call[0].returned = 1;
     ck_assert_int_eq(outlook_of(calls), ALL_THERE);

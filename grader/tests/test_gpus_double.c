@@ -1,4 +1,5 @@
-/* The files of GPUs, and who reaches them in a sandbox: files of a folder of this test stand for those of /dev. */
+/* The device files of GPUs, and who can reach them in a sandbox. Files in a folder of this test
+ * take the place of those in /dev. */
 #include "grader/judge/launch/sandbox.h"
 
 #include <check.h>
@@ -97,7 +98,7 @@ static bool opens(const char *path)
 
 enum { REACHED, NO_SANDBOX, NOT_REACHED, REACHED_OTHERS };
 
-/* In the sandbox, as the ranks' user. */
+/* Runs in the sandbox, as the ranks' user. */
 static int look_around(void *context)
 {
     const Place *place = context;

@@ -1,4 +1,4 @@
-/* What a count of a type stands for: equal for every name of the same numbers, and of these alone. */
+/* Type signatures: equal for all names of the same basic type, and different for other types. */
 #include "comm/tests/ranks.h"
 #include "grader/runner/recorder.h"
 

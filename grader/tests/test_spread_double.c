@@ -1,8 +1,9 @@
-/* What is expected, and how far single precision lies from it: two processes compute that together. Runs are made up here. */
+/* Expected values, and the distance of single precision from them, which two processes compute
+ * together. Runs are made up here. */
 #include "backend/backend.h"
 #include "grader/judge/grade.h"
 
-#include <check.h> /* after judge.h: it has a function fail, too */
+#include <check.h> /* after the judge's headers, which also declare fail() */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

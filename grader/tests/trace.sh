@@ -5,7 +5,7 @@
 . "$(dirname "$0")/tree.sh"
 make_tree trace
 
-# trace ARGUMENTS...: make trace, its words in the file out, its status in $status.
+# trace ARGUMENTS...: runs make trace; writes the output to the file out, sets $status.
 trace() {
     make --silent SEED=1 trace "$@" > out 2>&1
     status=$?

@@ -6,7 +6,7 @@ set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 BUILD=${BUILD:-$ROOT/build}
 [[ $BUILD = /* ]] || BUILD=$ROOT/$BUILD
-export -n BUILD # make in the tree builds below it: an object of a test's lab is not the kit's
+export -n BUILD # make in the tree builds below the tree, not in the kit's build
 unset MAKEFLAGS MAKELEVEL MFLAGS BUILD_HOLDER
 
 # make_tree NAME: sets $tree to it and goes there.
@@ -51,7 +51,7 @@ check() {
     fi
 }
 
-# grade ARGUMENTS...: make grade, its words in the file out, its status in $status, its seconds in $seconds.
+# grade ARGUMENTS...: runs make grade; writes the output to the file out, sets $status and $seconds.
 grade() {
     local begin=$EPOCHREALTIME
     make --silent SEED=1 grade "$@" > out 2>&1
@@ -60,7 +60,7 @@ grade() {
     seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
 }
 
-says() { # a line of the report has these words, wherever it is broken
+says() { # says WORDS: the report has these words, wherever its lines are broken
     tr -s ' \n' ' ' < out | grep -qF -- "$1"
 }
 fails_saying() {

@@ -1,5 +1,5 @@
 /* Balise 5: the feed-forward block. It works, with two plain linear layers that every rank holds and computes in full.
- * TODO(5): build it out of ColWiseLinear instead; 5 lines change. */
+ * TODO(5): build it from ColWiseLinear instead; 5 lines change. */
 #include "balise.h"
 
 struct FeedForward {

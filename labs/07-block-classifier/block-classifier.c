@@ -1,5 +1,5 @@
 /* Balise 7: Block and Classifier. They work, with the feed-forward block of balise 5 in Block and two plain linear
- * layers in Classifier. TODO(7): put one ColRowLinearPair in the place of each; 3 lines change in Block, and the
+ * layers in Classifier. TODO(7): replace each of these by one ColRowLinearPair; 3 lines change in Block, and the
  * Classifier becomes shorter. Its parameters are "head.up.weight" and "head.down.weight", before and after. */
 #include "balise.h"
 
@@ -26,7 +26,7 @@ Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *m
     return add(x, feed_forward_forward(layer->feed_forward, layer_norm(layer->norm2, x), mesh));
 }
 
-/* Plain until now: two classes cannot be shared out over four ranks, so ColWiseLinear does not fit here. */
+/* Plain until now: two classes cannot be split over four ranks, so ColWiseLinear does not fit here. */
 struct Classifier {
     Linear *up, *down;
     Dropout *dropout;

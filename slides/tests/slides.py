@@ -71,7 +71,7 @@ def check_text():
 
 
 def check_color():
-    """A color of group_split is spelled as the argument is; a colour is what one sees."""
+    """`color`, the argument of group_split, has American spelling; what one sees is a colour."""
     wrong = [f"{path}: {line.strip()}" for path in CHAPTERS for line in text_of(path).splitlines()
              if "colour" in line.lower() and re.search(r"\bkey\b|group|split", line, re.I)]
     check("a color of group_split is spelled as its argument", not wrong, "\n".join(wrong))
@@ -85,13 +85,13 @@ def mixed(colour, known):
 
 
 def luminance(rgb):
-    """WCAG 2: of 0 to 1."""
+    """Relative luminance, from 0 to 1, as in WCAG 2."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in rgb)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def check_contrast():
-    """Digits and words stand on the colours of ranks and parts: as WCAG 2 wants it of small text."""
+    """Text on the colours of ranks and parts has the contrast that WCAG 2 requires for it."""
     style = text_of("slides/style.tex")
     known = {name: [int(digits[i:i + 2], 16) for i in (0, 2, 4)] for name, digits in re.findall(r"\\definecolor\{(\w+)\}\{HTML\}\{(\w+)\}", style)}
     known["white"] = [255] * 3
@@ -121,7 +121,7 @@ def check_no_digits():
 
 
 def check_no_solution(start):
-    """A line of code on a slide stands in a start file, and what only the solution has stands in none of them."""
+    """No slide shows a line of code that is in a solution but not in its start file."""
     told = []
     for name, (path, _) in excerpts.START.items():
         given, solved = text_of(os.path.join(start, path)).splitlines(), text_of(os.path.join("solutions", path)).splitlines()
@@ -134,7 +134,8 @@ def check_no_solution(start):
 
 
 def check_formulas():
-    """The formulas of the slide 'A training step on tp ranks', written down again."""
+    """Compares the slides' numbers with the formulas of the slide 'A training step on tp ranks',
+    written again here."""
     for name, (L, H, A) in (("base", (12, 768, 12)), ("large", (24, 1024, 16))):
         V, S, B = 30522, 128, 8
         model = formulas.preset(name)
@@ -157,7 +158,8 @@ def check_formulas():
 
 
 def check_run():
-    """A step counts what the slides compute, over tp to the byte, and over dp but for what the arena pads."""
+    """A training step sends what the slides compute: over tp to the byte, over dp except for the
+    arena's padding."""
     L, H, heads, S, B, vocabulary = 2, 96, 12, 32, 16, 968
     model = cost.Model(L, H, heads, S, B, vocabulary, classifies=True)
     for tp, dp in ((2, 1), (2, 2)):
@@ -183,7 +185,7 @@ def check_tokens():
 
 
 def check_plan():
-    """The chart of 64 GPUs is what make model says."""
+    """The chart of 64 GPUs shows what make model predicts."""
     run = said(sys.executable, "common/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
                BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", WEAK="", AMP="", BACKEND="")
     numbers = compute.all_numbers()
@@ -220,7 +222,7 @@ def check_pages(folder):
 
 
 def small_tree(folder):
-    """The kit with a deck of one chapter, to break."""
+    """Makes a copy of the kit with a deck of one chapter, for tests that break it."""
     os.makedirs(folder)
     for name in ("common", "grader", "data"):
         os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
@@ -249,7 +251,7 @@ def check_breaks(folder):
     slides = small_tree(folder)
     chapter, build = os.path.join(slides, "00-opening.tex"), os.path.join(folder, "build")
     os.makedirs(build)
-    os.symlink(f"{BUILD}/grade", f"{build}/grade")  # which knows what a lab may send
+    os.symlink(f"{BUILD}/grade", f"{build}/grade")  # lists what a lab may send
     good = text_of(chapter)
     digests = []
     for _ in range(2):

@@ -45,8 +45,7 @@ static real sum_at(int64_t i)
     return sum;
 }
 
-/* Index of element (a, b, c) + k * sizes along `dim` in a tensor whose size along `dim` is `times` as large.
- */
+/* The index of element i of block k along `dim`, in a tensor of `times` such blocks along `dim`. */
 static int64_t index_in_larger(Shape shape, int dim, int k, int times, int64_t i)
 {
     int64_t at[3] = {i / (shape.size[1] * shape.size[2]), i / shape.size[2] % shape.size[1],

@@ -14,7 +14,7 @@ static Tensor *passed_on(Tensor *x)
     return call_pair((PairCall){.op = {"passed on", itself, itself}, .mesh = &mesh}, x, whole());
 }
 
-static Tensor *gain, *shift, *weight; /* a layer's, made before the pass */
+static Tensor *gain, *shift, *weight; /* parameters, made before the pass */
 
 static Tensor *cheap_norm(Tensor *x)
 {
@@ -37,8 +37,9 @@ static Tensor *input_and_layer(void)
     return normal("x", SHAPE(2, 3, 5), whole());
 }
 
-/* The gradients of two linears of what cheap[way / 4] makes, passed on for odd ways and for every other two changed in place; with
- * a release in between, or not. Whether its numbers were there after that. */
+/* Computes the gradients of two linears that read the result of cheap[way / 4], which odd ways pass
+ * on, and ways 2 and 3 modulo 4 change in place. Releases the result before the backward pass if
+ * `release`. Returns whether its numbers were still there after that. */
 static bool released_between(int way, bool release, real dx[30], real dweight[20])
 {
     next_step(1);

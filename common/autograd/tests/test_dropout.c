@@ -64,8 +64,8 @@ static double share_of_equal(const real *a, const real *b)
 START_TEST(another_step_name_or_sample_drops_others)
 {
     real kept[COUNT], other[COUNT];
-    /* independent masks agree in 1 - 2p(1-p) = 5/8 of the numbers; the bound is at five standard deviations
-     */
+    /* Independent masks agree in 1 - 2p(1-p) = 5/8 of the numbers; the bound is five standard
+     * deviations above. */
     const double most = 0.625 + 5 * 0.484 / 13.4;
     draw(0, 1, samples, 4, "dropout", kept);
     draw(0, 1, samples, 5, "dropout", other);

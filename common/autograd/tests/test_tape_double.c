@@ -194,7 +194,7 @@ START_TEST(what_no_backward_needs_is_released_at_a_mark)
     Tensor *h = linear(x, weight), *sum = add(h, h), *y = gelu(sum);
     ready(y);
     tape_release_since(tape, mark, y);
-    /* 24 doubles are 192 bytes: y, and `sum`, which gelu's backward reads; h is gone, and its 192 bytes */
+    /* y and `sum`, which gelu's backward reads, have 24 doubles each (192 bytes). h is freed. */
     ck_assert_int_eq(held() - before, 2 * 192);
     ck_assert_ptr_null(h->buffer);
     ASSERT_MISUSE(gelu(h), "released");
@@ -230,7 +230,8 @@ START_TEST(what_a_backward_pass_has_used_is_released)
     int64_t before = held();
     Tensor *y = net(x);
     tape_backward(tape, y, dy);
-    /* what is left is the result, 24 numbers, and the gradient of x, 30 numbers in whole lines of 64 bytes */
+    /* Only the result (24 numbers) and the gradient of x (30 numbers, rounded up to lines of 64
+     * bytes) are left. */
     ck_assert_int_eq(held() - before, 192 + 256);
     ck_assert_ptr_nonnull(x->gradient->buffer);
 }

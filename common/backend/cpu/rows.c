@@ -36,7 +36,8 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
                  y + begin * columns, mean + begin, rstd + begin);
 }
 
-/** n = (x - mean) rstd, g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias += dy. */
+/** With n = (x - mean) rstd and g = dy weight:
+ *  dx = rstd (g - mean(g) - n mean(g n)), dweight += dy n, dbias += dy. */
 KERNEL static void rows_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
                                  const real *weight, const real *mean, const real *rstd, real *dx,
                                  bool accumulate, real *dweight, real *dbias)

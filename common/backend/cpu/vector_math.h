@@ -25,7 +25,8 @@ KERNEL_HELPER float times_power_of_2(float p, float shifted)
     return p * power;
 }
 
-/** exp(x) for x <= 0, with a relative error below 1.2e-7; zero below normal numbers; NaN stays NaN. */
+/** exp(x) for x <= 0, with a relative error below 1.2e-7. Results below the smallest normal number
+ *  are zero; NaN stays NaN. */
 KERNEL_HELPER float exp_nonpositive(float x)
 {
     const float shifted = x * 1.44269504f + ROUNDER;
@@ -130,7 +131,8 @@ KERNEL_HELPER float gelu(float x)
     return (0.0f > x ? 0.0f : x) - a * normal_at(a).tail;
 }
 
-/** gelu'(x) = Φ(x) + x φ(x). With a = |x|, t = Φ(-a) - a φ(a): t for negative x, 1 - t for the others. */
+/** gelu'(x) = Φ(x) + x φ(x). With a = |x| and t = Φ(-a) - a φ(a), it is t for negative x, otherwise
+ *  1 - t. */
 KERNEL_HELPER float gelu_slope(float x)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);

@@ -34,7 +34,8 @@ __device__ static float dot(int64_t size, const float *x, const float *y)
     return sum;
 }
 
-/* Adds factor · weights [TILE] · tile to this thread's share of a row, d = part, part + PARTS, ... */
+/* Adds factor · weights [TILE] · tile to this thread's share of a row: the numbers d = part,
+ * part + PARTS, ... */
 template <int TILE, int SIZE>
 __device__ static void add_rows(int64_t size, float factor, const float *weights, const float *tile,
                                 float *share)

@@ -23,7 +23,8 @@ static struct {
 static const char no_gpu[] =
     N_("make doctor shows what this machine has; BACKEND=cpu computes without a GPU");
 
-/* The number of ranks on this machine, from Slurm or Open MPI; not set for a single rank. */
+/* This rank's number among those on this machine, as Open MPI, Slurm or MVAPICH gives it; 0 without
+ * a launcher. */
 static int local_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
@@ -281,7 +282,7 @@ void backend_memory_free(void *memory, MemoryKind kind)
 {
     const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
-    device_changed(); /* the next contents of this address are another tensor, or what the host writes */
+    device_changed(); /* this address may next hold another tensor, or what the host writes */
     device.waits++;
 }
 

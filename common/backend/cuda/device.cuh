@@ -52,7 +52,8 @@ uint64_t device_waits(void);
 /** Call this before something else may write to tensors: a collective. */
 void device_changed(void);
 
-/** Device memory that grows as requested and is kept; growing loses its contents. */
+/** Device memory that device_room() makes at least `bytes` large and never frees; growing it loses
+ *  its contents. */
 typedef struct DeviceRoom {
     void *memory;
     int64_t bytes;

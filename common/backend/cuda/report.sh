@@ -8,7 +8,7 @@ set -uo pipefail
 build=$1 backend=$2
 export BUILD=$build
 limit=${LIMIT:-470} # seconds
-slower=${SLOWER:-1} # than a GPU: an emulated one
+slower=${SLOWER:-1} # how much slower than a GPU an emulated one is
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -37,7 +37,7 @@ date -u +%F
 section "kernels against their definitions"
 for test in $TESTS; do
     [[ $test != *_ranks* ]] || continue
-    # Those of the kernels wait for them; the others read at once.
+    # Tests of kernels wait for them; other tests read results without waiting.
     if [[ $test == */backend/* ]]; then blocking=0; else blocking=1; fi
     CK_FORK=no CUDA_LAUNCH_BLOCKING=$blocking within 240 "$test" > "$work/out" 2>&1 || failed "${test##*/}"
     printf '%-32s %5d passed, %d failed\n' "${test##*/}" "$(grep -c '^ok' "$work/out")" "$(grep -c '^not ok' "$work/out")"

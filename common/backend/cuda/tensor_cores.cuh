@@ -1,9 +1,11 @@
 /** @file
- * Products on tensor cores: a warp multiplies 16 rows of a by 8 of b, 16 numbers long, in 16 bits, and sums in single precision
- * (PTX ISA, "Matrix fragments for mma.m16n8k16"). Of what the warp holds a lane has a fragment, in these places, with
- * g = lane / 4 and t = lane % 4, two numbers to a word, the lower column in the lower half:
+ * Products on tensor cores: a warp multiplies a [16,16] by the transpose of b [8,16], both in 16
+ * bits, and sums in single precision (PTX ISA, "Matrix fragments for mma.m16n8k16"). With
+ * g = lane / 4 and t = lane % 4, a lane holds these elements. A word of a or b has two numbers, the
+ * lower column in its lower half:
  *
- *     a [16,16]  word 0: row g, columns 2t and 2t+1; word 1: row g+8; words 2 and 3: likewise, columns 8 higher
+ *     a [16,16]  word 0: row g, columns 2t and 2t+1; word 1: row g+8; words 2 and 3: the same rows,
+ *                columns 8 higher
  *     b [8,16]   word 0: row g, columns 2t and 2t+1; word 1: columns 8 higher
  *     c [16,8]   0, 1: row g, columns 2t and 2t+1; 2, 3: row g+8
  *

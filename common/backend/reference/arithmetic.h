@@ -36,7 +36,8 @@ typedef struct Order {
 /** Returns 0, 1, 2, ... in exact mode; otherwise a new permutation for each call, fused or not. */
 Order reference_order(int64_t count);
 
-/** The index after `i`: for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) */
+/** The index after `i`, as in
+ *  for (int64_t n = 0, i = order.first; n < count; n++, i = order_next(order, i)) */
 static inline int64_t order_next(Order order, int64_t i)
 {
     i += order.stride;

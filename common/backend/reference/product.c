@@ -13,10 +13,13 @@ static int64_t tiles_of(int64_t rows, int64_t high)
     return (rows + high - 1) / high;
 }
 
-/* For floats and for doubles: single precision need not be emulated where numbers are floats already (see `rounded`).
- * Floats multiplied in double and added to a float are a fused multiply-add. type: the factors', sum_type: the sums'.
- * pack_: the rows of a factor, `high` of them side by side, in the order of the sum; what is missing of the last is 0.
- * tile_: ROWS by COLUMNS sums. multiply_: all of them. */
+/* Defines the product for factors of `type` and sums of `sum_type`. With floats, single precision
+ * need not be emulated (see rounded()). Floats that are multiplied in double and added to a float
+ * are a fused multiply-add.
+ * pack_: puts the rows of a factor side by side, `high` at a time, in the order of the sum; pads
+ * the last rows with 0.
+ * tile_: computes ROWS by COLUMNS sums.
+ * multiply_: computes the whole product. */
 #define PRODUCT(name, type, sum_type)                                                              \
     static type *pack_##name(Order order, Factor factor, int64_t high)                             \
     {                                                                                              \

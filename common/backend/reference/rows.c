@@ -28,7 +28,8 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
     }
 }
 
-/** One row of dx. With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)). */
+/** One row of dx. With n = (x - mean) rstd and g = dy weight:
+ *  dx = rstd (g - mean(g) - n mean(g n)). */
 static void row_backward(Order order, const real *dy, const real *x, const real *weight, real mean,
                          real rstd, real *dx, bool accumulate)
 {

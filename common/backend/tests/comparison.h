@@ -124,8 +124,8 @@ static inline void compare_twin(const Comparison *comparison, int t, const float
     }
 }
 
-/** Runs both and compares every tensor, arguments included (which must not change); then frees the tensors.
- */
+/** Runs both kernels and compares every tensor, including arguments, which must not change; then
+ *  frees the tensors. */
 static inline void compare(Comparison *comparison, Call *call)
 {
     float *single[TWINS];

@@ -122,7 +122,8 @@ static double dot(const Head *h, int x, int64_t i, int y, int64_t j)
     return sum;
 }
 
-/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks what is kept of each row. */
+/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks what is kept of each
+ * row. */
 static void scores_of_head(const Head *h, double *p, double *ds)
 {
     const AttentionShape *s = &h->a->shape;
@@ -187,7 +188,7 @@ START_TEST(attention_errs_by_a_unit_roundoff_of_what_is_rounded)
 }
 END_TEST
 
-/* Tiles of queries on which nothing depends are skipped; that must not show. */
+/* Tiles of queries on which nothing depends are skipped; the result must be the same. */
 START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
 {
     if (!choose())
@@ -209,7 +210,7 @@ START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
 }
 END_TEST
 
-/* What 16-bit products make of a number: its product with 1. */
+/* Rounds each number as 16-bit products do: multiplies it by 1. */
 static void round_all(float *x, int64_t count)
 {
     float *rounded = tensor_memory((size_t)(count + 1) * sizeof *x), *one = rounded + count;

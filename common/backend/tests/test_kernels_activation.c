@@ -1,4 +1,5 @@
-/* GELU and dropout: against their definitions, and dropout's mask against the words of DropoutMask. */
+/* GELU and dropout against their definitions, and dropout's mask against the documentation of
+ * DropoutMask. */
 #include "backend/tests/comparison.h"
 
 static void call_gelu_forward(const Comparison *c, bool reference)
@@ -81,7 +82,7 @@ static Comparison case_of(const char *kernel, int size, int arguments)
     for (int t = 0; t <= arguments; t++)
         add_twin(&c, c.rows * c.columns, t < arguments ? NORMAL : JUNK);
     for (int64_t i = 0; i < c.twins[0].count; i++)
-        c.twins[0].start[i] *= 3; /* into the tails */
+        c.twins[0].start[i] *= 3; /* reaches the tails of the function */
     return c;
 }
 
@@ -100,7 +101,7 @@ START_TEST(gelu_is_its_definition)
 }
 END_TEST
 
-/* Bits behind the last column too: what is kept is written whole. */
+/* Also compares the bits after the last column: all words are written in full. */
 START_TEST(dropout_draws_its_definition)
 {
     const int64_t rows = ROWS[_i / COLUMN_SIZES], columns = COLUMNS[_i % COLUMN_SIZES];

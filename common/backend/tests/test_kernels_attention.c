@@ -49,7 +49,7 @@ static AttentionShape shape_of(int i)
     return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
 }
 
-/* Every key shown, the last third hidden as padding is, every other one hidden, all but one hidden. */
+/* Shows every key; or hides the last third, like padding; every other one; or all except one. */
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {
     for (int64_t i = 0; i < shape->batch * shape->positions; i++) {
@@ -107,7 +107,7 @@ static bool is_hidden(const AttentionShape *shape, const int32_t *mask, int64_t 
     return !mask[i / (shape->heads * shape->head_size)];
 }
 
-/* Whatever they contain, and however high their scores. */
+/* Hidden keys and values may contain anything, and have high scores. */
 START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 {
     AttentionShape shape;

@@ -12,8 +12,8 @@ static void call_linear_backward_weight(const Comparison *c, bool reference)
                                       t[2].single, c->accumulate);
 }
 
-/* Every size of the result but the largest, and one that threads share; each with two inner sizes, with and
- * without `accumulate`. */
+/* Every size of the result except the largest, and one that threads share; each with two inner
+ * sizes, with and without `accumulate`. */
 enum { SMALL = SIZES - COLUMN_SIZES, SHARED = SMALL + 4, PRODUCTS = 4 * (SMALL + 1) };
 
 static Comparison product_of(const char *kernel, int size)

@@ -139,8 +139,8 @@ START_TEST(copy_rows_copies_a_block_and_nothing_beside_it)
 }
 END_TEST
 
-/* Numbers of torch.optim (1.13, double): AdamW(lr=0.01, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1),
- * three steps. */
+/* Numbers of torch.optim (1.13, double): three steps of AdamW(lr=0.01, betas=(0.9, 0.999),
+ * eps=1e-8, weight_decay=0.1). */
 START_TEST(adamw_makes_the_steps_of_pytorch)
 {
     static const float gradients[3][4] = {

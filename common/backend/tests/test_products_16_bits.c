@@ -4,7 +4,8 @@
 
 #include "backend/tests/products.h"
 
-/* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too small for bf16. */
+/* rows, columns of the result, inner size: odd ones, and those of the model; the last two are too
+ * small for bf16. */
 static const int64_t PRODUCTS[][3] = {
     {1, 725, 725},  {3, 420, 419},  {17, 177, 175}, {33, 127, 126}, {4000, 17, 8},
     {10000, 3, 18}, {16000, 1, 33}, {513, 33, 31},  {127, 1380, 3}, {600, 900, 1},
@@ -208,7 +209,7 @@ static int threads_of_this_process(void)
     return count;
 }
 
-/* In a process that had no other threads before. */
+/* Runs in a process that never had other threads. */
 START_TEST(a_rank_of_one_thread_stays_one)
 {
     const int before = threads_of_this_process();

@@ -63,7 +63,7 @@ static void change_by_the_host(float value)
         ones[i] = value;
 }
 
-/* Through a pointer, between two products. */
+/* The host changes a matrix through a pointer, between two products. */
 static void change_where_kernels_wait(float value)
 {
     backend_wait_always(true);
@@ -73,14 +73,14 @@ static void change_where_kernels_wait(float value)
         ones[i] = value;
 }
 
-/* Of `source` and ones. */
+/* A product of `source` and ones overwrites a matrix. */
 static void change_by_a_product(float value)
 {
     (void)value;
     kernel_linear_forward(SIDE, SIDE, SIDE, source, weights, NULL, ones);
 }
 
-/* Only the last rows, which the product before has read. */
+/* Changes only the last rows of a matrix that the product before has read. */
 static void change_in_part(float value)
 {
     kernel_vector_fill(NUMBERS / 2, value, ones);
@@ -130,7 +130,7 @@ START_TEST(many_matrices_in_turn_keep_apart)
     }
     backend_wait_always(false);
     for (int i = 0; i < 4 * MATRICES; i++) {
-        const int which = (i * i + i / 3) % MATRICES; /* some at once again, some after others */
+        const int which = (i * i + i / 3) % MATRICES; /* some repeat at once, some after others */
         kernel_linear_forward(SIDE, SIDE, SIDE, each[which], weights, NULL, result);
         kernel_linear_backward_weight(SIDE, SIDE, SIDE, each[which], weights, ones, false);
         backend_wait();
@@ -144,7 +144,7 @@ END_TEST
 
 /* ---- tf32 ---- */
 
-/* Each factor by at most 2^-10, whether truncated or rounded. */
+/* Each factor is off by at most 2^-10, whether truncated or rounded. */
 START_TEST(tf32_errs_by_no_more_than_the_bits_that_it_leaves_out)
 {
     if (!choose())

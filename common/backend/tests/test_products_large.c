@@ -1,7 +1,9 @@
-/* Products of large matrices in single precision, which another library than the CBLAS may multiply, against their definition. */
+/* Products of large matrices in single precision, for which oneDNN may replace the CBLAS, against
+ * their definition. */
 #include "backend/tests/products.h"
 
-/* rows, columns of the result, inner size: on both sides of where a product is large; the last ones are not. */
+/* rows and columns of the result, inner size: on both sides of the limit for large products; the
+ * last ones are below it. */
 static const int64_t PRODUCTS[][3] = {
     {384, 384, 384}, {401, 387, 385}, {384, 515, 384}, {384, 384, 383}};
 enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, WIDE = 768 };

@@ -12,7 +12,7 @@ START_TEST(exact_mode_sums_in_the_order_of_the_index)
     for (int call = 0; call < 20; call++) {
         double y;
         kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
-        ck_assert_double_eq(y, 0x1p53); /* the ones first would make it 2^53 + 2 */
+        ck_assert_double_eq(y, 0x1p53); /* adding the ones first would give 2^53 + 2 */
     }
 }
 END_TEST
@@ -28,7 +28,7 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
     for (uint64_t seed = 1; seed < 40; seed++) {
         reference_round_like_fp32(seed);
         kernel_linear_forward(1, 3, 1, x, ones, NULL, &y);
-        ck_assert(y == 0x1p24 || y == 0x1p24 + 2); /* the ones one by one, or first together */
+        ck_assert(y == 0x1p24 || y == 0x1p24 + 2); /* ones added one by one, or together */
         orders[y == 0x1p24] = true;
         double w = 1;
         kernel_vector_scale(1, third, &w);
@@ -112,7 +112,8 @@ START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_s
 }
 END_TEST
 
-/* A product with 1 gives back what it was rounded to: every number of bf16, and what lies between it and the next one. */
+/* A product with 1 returns the rounded number. Tests every number of bf16, and numbers between it
+ * and the next one. */
 START_TEST(products_in_bf16_round_to_the_nearest_and_ties_to_even)
 {
     enum { BETWEEN = 8, COUNT = BETWEEN << 16 };

@@ -1,4 +1,5 @@
-/* Philox against the known answers of its authors (Random123, kat_vectors), and what is drawn from it. */
+/* Philox against the known answers of its authors (Random123, kat_vectors), and the distributions
+ * drawn with it. */
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>

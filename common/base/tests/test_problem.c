@@ -72,8 +72,8 @@ END_TEST
 /* Code in the labs' section, where compile-lab.sh puts it. */
 __attribute__((section("balise_labs"), noinline)) static void *line_of_a_lab(void *(*word)(void))
 {
-    void *address = word();  /* the line that is looked for */
-    __asm__ volatile("" ::); /* labs are compiled without tail calls; this is none either */
+    void *address = word();  /* the line to be found */
+    __asm__ volatile("" ::); /* prevents a tail call: labs are compiled without them */
     return address;
 }
 enum { LINE_LOOKED_FOR = __LINE__ - 4 };

@@ -19,12 +19,12 @@ typedef struct Link {
     struct Link *next;          /**< the list of all links in this process */
 } Link;
 
-/** Watches the link while the host waits: an error on any link ends the run. */
+/** Starts watching the link: while the host waits, an error on any watched link ends the run. */
 void link_add(Link *link);
 /** Stops watching the link; the caller then frees it. */
 void link_remove(Link *link);
 
-/** Notes the next operation on the group's link, and returns the link. */
+/** Records the next operation, `what`, on the group's link; returns the link. */
 Link *link_called(Group *group, const char *what);
 
 /** Runs `call`, a call of NCCL. Ends the run if it fails or does not return within

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and on
-all of Unicode.
+"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and
+on all of Unicode.
 
 Hugging Face's package comes from PyPI, into its own environment below the build folder.
 """
@@ -29,7 +29,8 @@ def skip(sentence, reason):
 
 
 def enter_environment():
-    """Goes on in the environment's Python, or skips all tests when there is no such environment to be had."""
+    """Continues in the environment's Python, or skips all tests if the environment cannot be
+    made."""
     folder = os.path.join(BUILD, "venv-tokenizers")
     python = os.path.join(folder, "bin", "python")
     steps = ([sys.executable, "-m", "venv", folder],
@@ -82,7 +83,7 @@ def rows():
 
 
 def characters():
-    """All but the line feed, which ends a text here, and the surrogates, which are none."""
+    """All characters except the line feed, which ends a text here, and surrogates."""
     return [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
 
 

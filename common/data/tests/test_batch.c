@@ -88,8 +88,8 @@ START_TEST(permutation_follows_seed_and_epoch_alone)
 }
 END_TEST
 
-/* 24 orders, 24000 epochs: chi-square with 23 degrees of freedom is above 56 once in 7000 seeds; this one is
- * fixed. */
+/* 24 orders, 24000 epochs: chi-square with 23 degrees of freedom exceeds 56 once in 7000 seeds; the
+ * seed here is fixed. */
 START_TEST(every_order_of_four_rows_is_as_frequent)
 {
     int count[256] = {0};

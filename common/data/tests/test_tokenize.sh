@@ -21,7 +21,7 @@ tokenize() {
     "$BUILD/tokenize" --vocab "$vocabulary" "$@" 2>"$folder/errors"
 }
 
-refused() { # sentence, what the error must hold, arguments; the standard input goes on to tokenize
+refused() { # sentence, words of the error, arguments; tokenize reads the standard input
     sentence=$1 pattern=$2
     shift 2
     "$BUILD/tokenize" "$@" >"$folder/output" 2>"$folder/errors"

@@ -4,7 +4,8 @@
 
 Suite *suite(void);
 
-/* Ids are line numbers from 0: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, then the tokens below. */
+/* Ids are line numbers from 0: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, then the tokens
+ * below. */
 static const char *const tokens[] = {
     "[PAD]",  "[UNK]",  "[CLS]",    "[SEP]",        "[MASK]",  "un", "##aff",
     "##able", "unaff",  "film",     "##s",          ".",       "'",  "$",

@@ -1,4 +1,4 @@
-/* The gradient scaler: what one rank finds decides for both. */
+/* The gradient scaler: an infinite gradient on one rank makes both ranks skip the step. */
 #include <math.h>
 
 #include "comm/tests/ranks.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without graphs of calls and includes
+# build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without
+#                          graphs of calls and includes
 # build.sh --lacks         prints what is missing for that
 # build.sh --headers       prints the headers in it
 #
@@ -24,27 +25,28 @@ need_programs() {
         'common/setup/setup.sh docs installs what it needs'
 }
 
-# Headers but those of tests and of programs that measure, and but what tells students which wrong answers the judge knows. CUDA C++ (.cuh)
-# is the cuda backend's own.
+# The documented headers: all except those of tests and benchmarks, those that would tell students
+# which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda backend.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
         -not -path grader/labs/mistakes.h -not -path grader/judge/compare/wrong_operations.h -not -path grader/judge/diagnose/evidence.h | sort
 }
 
-# Read for who calls whom, shown nowhere. Of several that have the same functions, those of a training run: the kernels of the cpu backend. What
-# stands in for a lab where there is none is left out, as a lab's functions are the student's; so is the gradebook, a program that has functions
-# called as some of the judge's are.
+# The sources that Doxygen reads for call graphs only. If several sources define a function, takes
+# that of a training run (the kernels of the cpu backend). Leaves out layers that stand in for labs,
+# because a lab's functions are the student's; and the gradebook, some of whose functions have the
+# names of the judge's.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort
 }
 
-# Texts that are pages; a link to any other text is reduced to its words.
+# The texts that become pages. A link to any other text becomes plain text.
 pages() {
     echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
 }
 
-# Which room includes which, without what follows from others.
+# Draws which room includes which, without edges that follow from others.
 draw_rooms() {
     local room other
     {
@@ -62,7 +64,8 @@ draw_rooms() {
         "$(head -1 "$work/rooms.err")"
 }
 
-# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in $work/NAME.warnings.
+# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in
+# $work/NAME.warnings.
 run_doxygen() {
     local name=$1
     shift
@@ -72,7 +75,7 @@ run_doxygen() {
     } > "$work/$name.doxyfile"
     rm -rf "${work:?}/$name"
     mkdir "$work/$name"
-    # A TeX without newunicodechar.sty finds ours: no formula contains such a character.
+    # If TeX lacks newunicodechar.sty, it finds our empty one: no formula contains such a character.
     TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
         give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" \
             "see $work/$name.log and $work/$name.warnings"
@@ -86,7 +89,8 @@ must_say_what_they_are() {
         'a header begins with /** @file and, on the next line, what it is about' "$header:1"
 }
 
-# Programs that are never linked together could give two types the same name; Doxygen would merge them.
+# Rejects two types of the same name: programs that are never linked together could have them, and
+# Doxygen would merge them.
 must_have_names_of_their_own() {
     local name both
     name=$(headers | xargs sed -nE 's/^\} ([A-Z][A-Za-z]*);$/\1/p; s/^struct ([A-Z][A-Za-z]*) \{/\1/p' | sort | uniq -d | head -1)
@@ -140,8 +144,7 @@ main() {
     run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') ${read//$'\n'/ }" \
         "${settings[@]}"
     must_not_warn site
-    # A name links to its description.
-    # A parameter with the name of a function must not link to it.
+    # "More..." becomes "…". A parameter with the name of a function must not link to the function.
     find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
         -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
     # Search results are a page within the page, with their own style sheet.

@@ -56,7 +56,9 @@ def in_one_line(comment):
 
 
 def split_names(text):
-    """enum { A = 1 }; /**< text */ -> enum { A = 1 /**< text */ }; and int a, b; /**< text */ -> int a; /**< `a`, `b`: text */ int b; /**< the same */. The text may also stand above."""
+    """Turns `enum { A = 1 }; /**< text */` into `enum { A = 1 /**< text */ };`, and
+    `int a, b; /**< text */` into `int a; /**< `a`, `b`: text */ int b; /**< the same */`. The text
+    may also precede the declaration."""
 
     def split(found):
         indent, kind, names, below = found.groups()
@@ -67,7 +69,7 @@ def split_names(text):
         listed = ", ".join("`" + re.sub(r"[*]|\[.*", "", name) + "`" for name in names)
         said = f"/**< {listed}: {in_one_line(below or above.group(1))} */"
         fields = [f"{kind} {name}; {said}" for name in names]
-        if not below: # the first has it already
+        if not below: # the text above already belongs to the first name
             fields[0] = f"{kind} {names[0]};"
         return indent + " ".join(fields) + "\n" * found.group(0).count("\n")
 
@@ -85,15 +87,16 @@ UNION = re.compile(r"^( +)(/\*\*(?:(?!\*/).)*\*/)?(\s*)union \{\n(.*?)\n\1\} (\w
 
 
 def flatten_union(found):
-    """Makes the fields of a union in a struct fields of the struct: Doxygen's links to them would lead nowhere."""
+    """Moves the fields of a union into its struct, because Doxygen's links to them would be
+    broken."""
     _, above, space, fields, name = found.groups()
     said = f" {in_one_line(above[3:-2])}" if above else ""
     return "\n" * ((above or "").count("\n") + space.count("\n") + 1) + re.sub(r"/\*\*< *(.*?) *\*/", rf"/**< in the union `{name}`: \1.{said} */", fields) + "\n"
 
 
 def header(path, text):
-    """All of a header stands in its room's group. Its headings, /* ---- such ---- */, become sections of the group's page; those of balise.h
-    become pages of their own."""
+    """Puts a header into the group of its room. Its headings, /* ---- like this ---- */, become
+    sections of the group's page; those of balise.h become pages of their own."""
     opened = 0
 
     def heading(found):

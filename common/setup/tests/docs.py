@@ -46,7 +46,7 @@ def said(*command, **environment):
 
 
 class Page(html.parser.HTMLParser):
-    """Where a page leads, what can be led to in it, what it loads, and its words."""
+    """A page's links, the anchors in it, what it loads, and its words."""
 
     def __init__(self, path):
         super().__init__()
@@ -119,7 +119,7 @@ def check_headers(pages):
 
 
 def check_order():
-    """In groups.dox a room stands below those that it knows."""
+    """In groups.dox, a room comes after the rooms that it includes."""
     rooms = [room for room in re.findall(r"@defgroup (\w+) \w+: ", text_of(f"{HERE}/pages/groups.dox")) if os.path.isdir(f"common/{room}")]
     wrong = []
     for path in glob.glob("common/*/**/*.[ch]", recursive=True):
@@ -147,7 +147,8 @@ def code_lines(path):
 
 
 def check_secrets(pages):
-    """A solution's line that nobody is given: neither by its start file nor by a text, a header or what stands in for a lab."""
+    """The site shows no line of a solution unless students get that line: in its start file, a
+    text, a header or a layer that stands in for a lab."""
     site = plain("\n".join("".join(page.words) for page in pages.values()))
     given = plain("\n".join(text_of(path) for path in glob.glob("labs/**/*.[cm]*", recursive=True) + glob.glob("common/*.h")))
     told = [f"{path}: {line}" for path in sorted(glob.glob("solutions/*/*.c")) for line in code_lines(path)
@@ -171,7 +172,7 @@ def check_formulas(pages):
     check("formulas are pictures", written and shown and not empty and not raw, f"{written} written, {len(shown)} shown; empty: {empty}; raw: {raw}")
 
 
-# ---- what is said of what is wrong -------------------------------------------------------------------------------------------
+# ---- the messages about defects ----------------------------------------------------------------------------------------------
 
 
 def copy_of_kit(folder):
@@ -187,7 +188,8 @@ def line_of(path, words):
     return next(i for i, line in enumerate(text_of(path).split("\n"), 1) if words in line)
 
 
-# what is broken, the file, what stands there and what shall; words of the line that is named
+# A defect: what is broken, the file, the text to replace and its replacement, words of the line
+# that the message must name.
 BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Can `ranks` ranks", "/* Can `ranks` ranks", "bool mesh_check", "mesh_check"),

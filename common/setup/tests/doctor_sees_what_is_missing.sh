@@ -20,7 +20,7 @@ link_commands() {
 }
 link_commands
 
-# A PATH of every command but the ones named, as `bin`.
+# The folder `bin`: a PATH with every command except the given ones.
 bin=$work/bin
 path_without() {
     local name
@@ -86,7 +86,7 @@ verdict 'a machine that can do the labs is told so'
 ! grep -q $'\e' "$work/said" || reasons+=('colour in a file')
 verdict 'there is no colour in a file'
 
-# In words, whatever their lines.
+# words_of: the text as words, wherever its lines are broken.
 words_of() {
     tr -s '\n ' ' ' <"$1"
 }
@@ -108,7 +108,7 @@ expect_status 2
 expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot be done here yet' '^  binutils$'
 verdict 'any one thing that the labs need stands in their way'
 
-# What is no hindrance: one machine lacks it all.
+# A machine that lacks only things that do not prevent the labs.
 path_without shellcheck unshare ompi_info mpicc
 fake mpicc <<END
 #!/bin/bash
@@ -148,8 +148,8 @@ expect_status 2
 expect_said "not Open MPI's" 'HINT'
 verdict 'an mpirun that is not of Open MPI is named'
 
-# A driver with GPUs of the names that follow, NVLink between the first two, that knows CUDA up to $knows. Without MPI, which no GPU needs:
-# the doctor does not try its ranks.
+# A fake driver that supports CUDA up to $knows, with GPUs of the given names and NVLink between the
+# first two. Without MPI, so that the doctor does not try to start ranks.
 knows=99.0
 path_with_gpus() {
     local index=0 name

@@ -5,7 +5,7 @@ set -euo pipefail
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
 failures=0
 
-# verdict SENTENCE DETAIL: fails when there is a detail.
+# verdict SENTENCE DETAIL: a test that fails if there is a detail.
 verdict() {
     if [[ -z $2 ]]; then
         echo "ok - $1"
@@ -26,7 +26,7 @@ twice() {
     awk '/^[a-z]/ { print $2 }' "$root/common/setup/packages" | tr / '\n' | sort | uniq -d
 }
 
-# Packages that dpkg calls installed and a probe does not find.
+# overlooked: packages that dpkg calls installed but whose probe fails.
 overlooked() {
     source "$root/common/setup/probe.sh"
     local i

@@ -41,7 +41,7 @@ license() {
 reads_json() {
     python3 -c 'import json, sys; [json.load(open(file)) for file in sys.argv[1:]]' .devcontainer/devcontainer.json .vscode/tasks.json
 }
-# Every "make TARGET" that these files run is one. (make -n would run what is a recursive make.)
+# Every "make TARGET" in these files is a target. (make -n would run recursive makes.)
 targets_exist() {
     local target
     { make -pqr lint; make -pqr help; } 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"
@@ -74,7 +74,7 @@ PYTHON
 readme_is_short() {
     [ "$(wc -l < README.md)" -le 120 ]
 }
-help_is_one_screen() { # in each language; the topics of one are those of the other
+help_is_one_screen() { # in each language, with the same topics
     python3 - << 'PYTHON'
 topics = []
 for path in ("common/setup/help.txt", "common/setup/help.fr.txt"):
@@ -123,7 +123,7 @@ clangd_finds_nothing() {
     done
 }
 
-one_width() { # .clang-format, .editorconfig, and the prose of READMEs: no tables, no code, no links
+one_width() { # in .clang-format, .editorconfig and the prose of READMEs (not tables, code or links)
     local width
     width=$(sed -n 's/^ColumnLimit: //p' .clang-format)
     grep -qx "max_line_length = $width" .editorconfig || return

@@ -4,9 +4,9 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"
 make_tree settings
-unset MAKELEVEL # what students type is no command of another make
+unset MAKELEVEL # as if typed by a student, not run by another make
 
-stops() { # stops WORDS COMMAND...: before it has begun, with one sentence and a HINT
+stops() { # stops WORDS COMMAND...: it stops before it begins, with one sentence and a HINT
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '\*\*\*' out)" = 1 ] && grep -qF -- "$words" out && grep -q 'HINT: ' out
@@ -26,7 +26,7 @@ refused near grade near=2
 refused QQQ grade QQQ=2
 check "none is where none is near" grep -qF 'HINT: make help lists them' out
 check "a value with an apostrophe is told as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
-an_error() { # an_error WORDS COMMAND...: of a program's own, and no word of a shell's
+an_error() { # an_error WORDS COMMAND...: the program itself reports the error, not the shell
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out

@@ -25,7 +25,8 @@ mkdir "$work/system"
 for folder in /bin /usr/bin; do ln -sf "$folder"/* "$work/system/"; done
 rm -f "$work"/system/{apt-get,apt-cache,sudo,id}
 
-# new_machine COMMAND...: a PATH with the system's commands, these too, an apt that knows all four packages, no sudo.
+# new_machine COMMAND...: a PATH with the system's commands and these, an apt that knows all four
+# packages, and no sudo.
 new_machine() {
     local name
     machine=$work/machine
@@ -48,7 +49,8 @@ user() {
     fake id "echo $1"
 }
 
-# Notes what it was asked, and installs: a package is its command; beta-* has two.
+# A fake apt-get that records its arguments and installs packages: a package is a command of the
+# same name; beta-* has two.
 write_fake_apt_get() {
     fake apt-get "
 echo \"\$*\" >>$machine/asked

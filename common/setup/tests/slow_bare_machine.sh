@@ -16,7 +16,7 @@ skip() {
     exit 0
 }
 
-# verdict SENTENCE: of the command that ran last, whose words are in $work/said.
+# verdict SENTENCE: the result of the last command, whose output is in $work/said.
 verdict() {
     if ((status == 0)); then
         echo "ok - $1"
@@ -28,7 +28,8 @@ verdict() {
     fi
 }
 
-# unshare itself ignores signals. Its child is the first process of the namespaces: it ends when all others have.
+# unshare itself ignores signals. Its child is the first process of the namespaces: if it dies, all
+# others end.
 end_namespaces() {
     local first
     first=$(cat "/proc/$child/task/$child/children" 2>/dev/null || true)
@@ -61,7 +62,8 @@ debian_mirror() {
 
 apart=(unshare --mount --pid --uts --ipc --fork --kill-child=KILL --propagation private)
 
-# apart COMMAND...: runs it in new namespaces, so that a signal to this script is answered at once. Sets status.
+# apart COMMAND...: runs it in new namespaces, in the background, so that this script handles
+# signals at once. Sets status.
 apart() {
     status=0
     "${apart[@]}" "$@" >"$work/said" 2>&1 </dev/null &
@@ -95,7 +97,7 @@ check_that_it_can_run() {
         skip "the Debian server $mirror does not answer"
 }
 
-# What a clone would have if all of this were committed.
+# copy_kit: copies the files that a clone would have if everything were committed.
 copy_kit() {
     mkdir -p "$work/machine$kit"
     git -c safe.directory='*' -C "$root" ls-files -z --cached --others --exclude-standard |
@@ -117,7 +119,8 @@ make_machine() {
     copy_kit
 }
 
-# expect STATUS PATTERN...: the last command ended so and said these; then status is 0.
+# expect STATUS PATTERN...: sets status to 0 if the last command ended with STATUS and printed these
+# patterns.
 expect() {
     local wanted=$1 pattern
     shift

@@ -140,7 +140,7 @@ START_TEST(what_was_released_makes_room_below_the_limit)
 }
 END_TEST
 
-/* More than half of what the emulated GPU has. */
+/* More than half of the emulated GPU's memory. */
 START_TEST(what_lies_free_goes_back_before_memory_is_refused)
 {
     Pool *pool = pool_new(0, false);

@@ -55,13 +55,14 @@ def resumed(folder, on, near):
 
 
 def numbers(folder):
-    """name -> the numbers of the matrices of a saved run."""
+    """{name: its numbers} of the matrices of a saved run."""
     return {name: struct.unpack(f"<{len(data) // 4}f", data) for name, (shape, data) in undivided(newest(folder), "weight").items()
             if len(shape) == 2 and "embedding" not in name}
 
 
 def master_weights(folder):
-    """Steps of a hundredth of what bf16 would lose, that is of half a unit in its last place."""
+    """Makes steps a hundred times smaller than bf16 would round away (half a unit in its last
+    place)."""
     tiny = [*SMALL, "--dropout", 0, "--steps", 3]
     for name, options in (("start", ["--lr", 0]), ("off", ["--lr", 1e-4]), ("on", ["--lr", 1e-4, *BF16])):
         done = run(1, *tiny, *options, "--save", f"{folder}/{name}")

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Bad input ends with one error, printed once and not once per rank, with a HINT and exit status 2."""
+"""Bad input ends with one error, printed once and not once per rank, with a HINT and exit status
+2."""
 import os
 import subprocess
 import tempfile

@@ -8,14 +8,15 @@ from runs import check, metrics_of
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 
-L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # every part a multiple of 16 numbers, to which the arena pads it
+L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers: the arena pads none
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
          "--threads", 1, "--check", 0]
 FP32 = 4
 
 
 def sums(tp, dp, batch, *more):
-    """Bytes of a step over tp and over dp, added up over all ranks, and a rank's parameters and largest peak memory."""
+    """The bytes of a step over tp and over dp, summed over all ranks; a rank's parameters; the
+    largest peak memory of a rank."""
     lines = metrics_of(tp * dp, *SIZES, "--batch-size", batch, "--tp", tp, *more)
     ranks = lines[-1]["ranks"]
     steps = sum("step" in line for line in lines)
@@ -24,8 +25,8 @@ def sums(tp, dp, batch, *more):
 
 
 def formula(tp, dp, batch, parameters):
-    """Over tp: per block 4 all-reduces of B·S·H; the embedding's gather; the classifier's two all-reduces. Over dp: each
-    rank's gradients, once."""
+    """The bytes of a step by formula. Over tp: per block, 4 all-reduces of B·S·H; the embedding's
+    gather; the classifier's two all-reduces. Over dp: each rank's gradients, once."""
     n = batch * S * H
     over_tp = (tp - 1) * (2 * 4 * L * n + n + 2 * batch * CLASSES + 2 * batch * H)
     return FP32 * over_tp, FP32 * tp * 2 * (dp - 1) * parameters
@@ -46,15 +47,16 @@ check(replicas <= 1.001 * alone, "at the same rows a replica, two replicas of tw
 
 
 def activations(layers, seq, tp):
-    """Bytes of activations that rank 0 holds at its peak."""
+    """The bytes of activations that rank 0 holds at its peak."""
     sizes = ["--layers", layers, "--hidden-dim", H, "--heads", HEADS, "--seq", seq, "--samples", 64, "--steps", 1, "--test", "",
              "--threads", 1, "--check", 0, "--batch-size", 6]
     return metrics_of(tp, *sizes, "--tp", tp)[-1]["ranks"][0]["peak"]["activations"]
 
 
 def kept(seq, tp):
-    """Of a layer for the backward pass: its two sums, whole; q, k, v, what attention makes of them, and the inner layer before GELU,
-    split, with a bit for each of its numbers, kept or dropped; two numbers of each row of scores, of each row of both norms."""
+    """The bytes that a layer keeps for the backward pass: its two residual sums, whole; split, q,
+    k, v, the output of attention, and the inner layer before GELU with one bit per number for
+    dropout; two numbers per row of scores and per row of both norms."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 
 

@@ -11,7 +11,7 @@ from checkpoints import SMALL, contents, curve, losses, newest, succeed, tool, t
 from runs import ROOT, check, command
 
 LAYOUTS = [(1, 1, 1), (2, 2, 1), (4, 4, 1), (1, 1, 1)]  # (ranks, tp, pp)
-REPLICAS = [(1, 1, 1), (2, 1, 1), (4, 2, 1), (2, 2, 1)]
+REPLICAS = [(1, 1, 1), (2, 1, 1), (4, 2, 1), (2, 2, 1)]  # some with several replicas
 PIPELINES = [(2, 1, 2), (4, 2, 2), (2, 1, 1), (4, 1, 2)]
 
 
@@ -24,7 +24,8 @@ def in_pieces(folder, metrics, layouts, *options):
 
 
 def same_layout(folder):
-    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one, and by Ctrl-C."""
+    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one,
+    and by Ctrl-C."""
     run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
     alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
     one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)
@@ -35,7 +36,7 @@ def same_layout(folder):
     names = sorted(os.listdir(f"{folder}/parted"))
     check(names == [".lock", "step-000005", "step-000007"], "EVERY=n saves every n steps and at the end", str(names))
     with open(parted, "a", encoding="utf-8") as file:
-        file.write('{"step":8,"loss":0,"epoch":1}\n{"step":9,"lo')  # a killed run has gone further, and died writing
+        file.write('{"step":8,"loss":0,"epoch":1}\n{"step":9,"lo')  # as if killed while writing
     second = succeed(2, *run, "--steps", 16, *saved)
     check("continues after step 7" in second.stdout, "a run that resumes says where", second.stdout)
     interrupt(command(2, *SMALL, *run, *saved), parted)
@@ -54,7 +55,8 @@ def same_layout(folder):
 
 
 def epoch_in_two_pieces(folder):
-    """Without a test set the table has the averages of the last epoch's training: they are saved too."""
+    """Without a test set, the final table shows averages of the last epoch's training, so these are
+    saved too."""
     run = [2, "--tp", 2, "--test", "", "--epochs", 2]
     one = table_of(succeed(*run))
     succeed(*run, "--steps", 25, "--save", f"{folder}/averages")
@@ -78,7 +80,7 @@ def interrupt(words, metrics):
 
 
 def interrupted_while_evaluating(folder):
-    """A training set of 8 rows, and 400 to evaluate on: almost all of the time is that of evaluations."""
+    """Trains on 8 rows and evaluates on 400, so that nearly all time goes into evaluations."""
     words = command(2, *SMALL, "--tp", 2, "--samples", 8, "--batch-size", 8, "--epochs", 1000, "--save", f"{folder}/evaluated")
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as job:
         for line in job.stdout:
@@ -157,7 +159,7 @@ int fsync(int fd)
 
 
 def on_the_disk(folder):
-    """What is told to the disk, in its order."""
+    """Files are synced to disk in the right order."""
     library, log = f"{folder}/fsync.so", f"{folder}/fsync.log"
     subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=FSYNC, text=True, check=True)
     told = dict(os.environ, LD_PRELOAD=library, FSYNC_LOG=log, ASAN_OPTIONS="verify_asan_link_order=0")

@@ -23,7 +23,7 @@ print(json.dumps({name: [t["dtype"], t["shape"], hashlib.sha256(t["data"]).hexdi
 
 
 def environment():
-    """The Python that has the package, or None and why there is none."""
+    """The Python that has the package, or None; and the reason."""
     folder = os.path.join(BUILD, "venv-safetensors")
     python = os.path.join(folder, "bin", "python")
     probe = f"import safetensors; assert safetensors.__version__ == '{PACKAGE.partition('==')[2]}'"
@@ -38,7 +38,7 @@ def environment():
 
 
 def peer_reads(sentence, path, tensors):
-    """The real package finds the same names, shapes and bytes."""
+    """The real package reads the same names, shapes and bytes."""
     python, reason = environment()
     if not python:
         print(f"skip - {sentence}: pip cannot get {PACKAGE}: {reason}")

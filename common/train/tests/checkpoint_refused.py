@@ -55,7 +55,7 @@ def refused(sentence, words, done, folder, before):
 
 
 def damaged(good, sentence, words, damage):
-    """Neither training nor the tool takes it."""
+    """Both training and build/checkpoint reject a damaged checkpoint."""
     case = Case(good)
     damage(case)
     before = contents(case.folder)
@@ -141,7 +141,8 @@ def replace_by_fifo(path):
 
 
 def flipped_bits(good):
-    """Anywhere in the numbers of a shard, or in the index: refused, with the older checkpoint in the hint."""
+    """Damage anywhere in a shard's numbers or in the index is rejected, with the older checkpoint
+    in the hint."""
     for name in ("shard", "index"):
         accepted = []
         for bit in range(20):
@@ -169,7 +170,8 @@ def read_at(file, offset, count):
 
 
 def older_kit(good):
-    """Files without checksums are resumed from as ever, and that nothing checks their numbers is told."""
+    """A run resumes from files without checksums, with a warning that nothing checks their
+    numbers."""
     case = Case(good)
     case.edit_index(lambda index: None)
     for rank in range(2):
@@ -186,7 +188,8 @@ def older_kit(good):
 
 
 def divergence(folder):
-    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it notices."""
+    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it
+    notices."""
     for sentence, options, words in [
             ("in the loss", ["--every", 100], ["the loss after step"]), ("in the weights, before they are saved", ["--every", 1], ["no longer finite", "still has the checkpoint of step"])]:
         place = f"{folder}/diverged"
@@ -201,7 +204,8 @@ def divergence(folder):
 
 
 def older_beside(good):
-    """An error that names the older checkpoint where that is whole, and only there; moved away, the run goes on."""
+    """The error names the older checkpoint only if that is intact; after the damaged one is moved
+    away, the run resumes from the older one."""
     case = Case(good)
     cut(case, 500)
     older = f"{case.folder}/step-000001"
@@ -267,7 +271,7 @@ def folders(good, folder):
 
 
 def full_disk(folder):
-    """No file of rank 1 may grow beyond 8 MB; its shard has 11. What it meets is said by rank 0."""
+    """Files of rank 1 may not exceed 8 MB, but its shard has 11. Rank 0 reports rank 1's error."""
     place, big = f"{folder}/full", [*SMALL, *ON_TWO, "--hidden-dim", 256]
     saved = [*big, "--steps", 2, "--save", place]
     subprocess.run(command(2, *saved), check=True, capture_output=True)

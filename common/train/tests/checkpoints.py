@@ -28,7 +28,8 @@ def tool(*options):
 
 
 def curve(path):
-    """What a metrics file says of the training itself: numbers of steps, losses, learning rates, evaluations."""
+    """The part of a metrics file that repeats exactly: step numbers, losses, learning rates,
+    evaluations."""
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     times = {"step_s", "tokens_per_s", "comm_s", "comm_not_hidden_s"}
@@ -40,7 +41,7 @@ def losses(path):
 
 
 def refusal(done):
-    """Why this was not one clear error, or an empty text."""
+    """Why the output is not one clear error; an empty text if it is."""
     text = done.stderr + done.stdout
     good = (done.returncode == 2 and text.count("error:") == 1 and text.count("HINT:") == 1 and
             not any(word in text for word in ("MPI_ABORT", "Sanitizer", "Segmentation", "signal")))
@@ -48,7 +49,7 @@ def refusal(done):
 
 
 def contents(folder):
-    """All files below a folder, but for the lock."""
+    """All files below a folder except the lock."""
     found = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -63,11 +64,11 @@ def newest(folder):
     return os.path.join(folder, max(name for name in os.listdir(folder) if name.startswith("step-")))
 
 
-# ---- safetensors, as its documentation has it ----
+# ---- safetensors, as documented ----
 
 
 def read_file(path):
-    """name -> (shape, bytes), and the metadata."""
+    """{name: (shape, bytes)}, and the metadata."""
     with open(path, "rb") as file:
         data = file.read()
     (length,) = struct.unpack("<Q", data[:8])
@@ -90,7 +91,8 @@ def write_file(path, header, data, length=None):
 
 
 def joined(parts, dim):
-    """The bytes of matrices side by side (dim 1), or of parts one after the other (dim 0)."""
+    """The bytes of the joined parts: matrices side by side (dim 1), or one after the other (dim
+    0)."""
     if dim == 0 or len(parts) == 1:
         return b"".join(data for _, data in parts)
     rows = parts[0][0][0]
@@ -99,7 +101,7 @@ def joined(parts, dim):
 
 
 def undivided(checkpoint, state):
-    """name -> (shape, bytes) of weight, m or v."""
+    """{name: (shape, bytes)} of all weights, m or v, in full."""
     with open(os.path.join(checkpoint, "index.json"), encoding="utf-8") as file:
         index = json.load(file)
     tp = index["tp"]

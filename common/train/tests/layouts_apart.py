@@ -28,7 +28,8 @@ def weights_apart(one, other):
 
 
 def at_every_layout(name):
-    """One model with the optimiser of this name: losses and weights at every layout beside those of one rank."""
+    """Tests one model with this optimiser: losses and weights at every layout equal those of one
+    rank, up to rounding."""
     options = OPTIMISERS[name]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 

@@ -19,13 +19,14 @@ def check(sentence, good, seen=""):
 
 
 def run(*command, **given):
-    """Without what make or somebody's shell has set."""
+    """Runs a program without the settings of make or of the user's shell."""
     clean = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     return subprocess.run(command, env=dict(clean, **given), capture_output=True, text=True, check=False)
 
 
 def refused(program, sentence, word, silent=True, **given):
-    """One error with one HINT, before anything is printed if it is to be silent."""
+    """Tests that a program ends with one error and one HINT and, if `silent`, prints nothing
+    else."""
     done = run(program, BUILD, **given)
     check(sentence, done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("HINT: ") == 1 and word in done.stderr
           and not (silent and done.stdout), done.stdout + done.stderr)

@@ -12,7 +12,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 class Page(html.parser.HTMLParser):
-    """Its title, headings and other texts; each element with its attributes; what it would load."""
+    """A parsed page: its title, headings and other texts; each element with its attributes."""
     EMPTY = {"meta", "link", "br", "img", "input", "hr"}
 
     def __init__(self, path):
@@ -47,7 +47,7 @@ class Page(html.parser.HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
     def loads(self):
-        """What would come from elsewhere. The name of SVG's elements is no address that anything is loaded from."""
+        """The addresses that the page would load from elsewhere. SVG's namespace is not one."""
         attributes = [value for _, attrs in self.elements for name, value in attrs.items() if name in ("src", "href", "action", "data", "poster", "srcset")]
         words = re.findall(r"@import|\burl\((?!#)|\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(", re.sub(r"url\(#\$\{?|`url\(#", "", self.source))
         addresses = [found for found in re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"'`]*", self.script + self.source.split("<body", 1)[0]) if "www.w3.org/2000/svg" not in found]

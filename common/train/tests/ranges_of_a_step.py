@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""GPU profilers see the kit's work as nested NVTX ranges. On an emulated GPU with emulated ranges."""
+"""GPU profilers see the kit's work as nested NVTX ranges. On an emulated GPU with emulated
+ranges."""
 import os
 import tempfile
 

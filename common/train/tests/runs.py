@@ -7,7 +7,7 @@ import tempfile
 ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 
-program = "train"  # of those in BUILD
+program = "train"  # a program in BUILD
 environment_of_runs = {}
 GPU = os.environ.get("BACKEND", "emulated")
 ON_GPUS = {"over MPI": (f"train-{GPU}", {"EMULATED_GPUS": "1"}), "over NCCL": (f"train-{GPU}-nccl", {"EMULATED_GPUS": "4"})}
@@ -16,7 +16,8 @@ if not os.path.exists(f"{BUILD}/train-{GPU}-nccl"):
 
 
 def on(name):
-    """From now on runs are on GPUs, emulated ones where BACKEND says nothing, or "on the CPU"."""
+    """Makes later runs use this device: "on the CPU", or GPUs, emulated ones unless BACKEND is
+    set."""
     global program, environment_of_runs
     program, environment_of_runs = ON_GPUS.get(name, ("train", {}))
 

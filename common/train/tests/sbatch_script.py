@@ -29,7 +29,7 @@ class Slurm:
             os.chmod(f"{folder}/bin/{name}", 0o755)
 
     def submitted(self, *words, site="", **environment):
-        """The script that sbatch got, or what was printed instead."""
+        """The script that sbatch received, or else the output."""
         with open(f"{self.folder}/site.mk", "w") as file:
             file.write(site)
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS"))}

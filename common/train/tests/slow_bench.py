@@ -73,7 +73,7 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
 check("a file that has nothing of what was measured is said to have nothing", "nothing of what was measured" in said.getvalue(), said.getvalue())
 
-# Rows are chosen by words; each part between commas adds its own.
+# Rows are selected by words; each comma-separated part adds its own.
 for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],
                      "base serial threads": ["base serial 2 threads", "base serial 2 threads bf16"]}.items():
     check(f"'{words}' chooses the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
@@ -92,7 +92,7 @@ check("every aim is that of a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK
 
 
 def fake_torch(version, seconds, resident):
-    """A Python with a PyTorch that does nothing, at this speed."""
+    """A fake Python whose PyTorch does nothing, at this speed."""
     path = os.path.join(work, f"fake-torch-{version}")
     said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
     with open(path, "w", encoding="utf-8") as file:
@@ -102,7 +102,7 @@ def fake_torch(version, seconds, resident):
 
 
 def lines_of(shown, title):
-    """Those of the table with this title, by the words of two columns."""
+    """The rows of the table with this title, by the words of two columns."""
     after = shown.partition(f"\n{title}")[2].partition("\n\n")[0].splitlines()[2:]
     return {tuple(re.split(r"  +", line.strip())[:2]): re.split(r"  +", line.strip()) for line in after}
 
@@ -142,7 +142,7 @@ sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULAR
 check("the kit and PyTorch get one layout, the same sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
       and told == [[*sizes, amp, "cpu"] for amp in steps.AMPS], (asked, told))
 
-steps.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # with a table of which some rows are sent
+steps.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some table rows are sent
 steps.write_data(work)
 run = steps.run_kit(BUILD, work, "tiny", "2x2")
 check("a step is profiled, and its memory told", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
@@ -156,7 +156,7 @@ for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
             continue
         its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY)
         check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
-# The cost on paper, where the measured steps are it exactly: the fit gives it back.
+# If the measured steps equal the predicted cost exactly, the fit returns that cost.
 middle = growth.model_of(growth.BASE)
 cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))
 tokens = middle.batch * middle.seq

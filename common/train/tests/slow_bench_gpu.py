@@ -70,7 +70,8 @@ with unittest.mock.patch.dict(os.environ, {"MODELS": "2 64 4 16 8"}):
     bench = gpu.Bench(BUILD, work, "emulated", "", os.environ.get)
 bench.peak = {"off": 0.01, "bf16": 0.05}
 case = gpu.Case("2x64-16", "one rank", "bf16")
-# A token: forward 2 blocks of 24 64² + 4 16 64 = 102,400; backward twice that of the first, and 8 64² of the last. 128 tokens in 10 ms.
+# Per token: forward, 2 blocks of 24 64² + 4 16 64 = 102,400; backward, twice that for the first
+# block and 8 64² for the last. 128 tokens in 10 ms.
 share = bench.share(case, gpu.Row("step", "", "ms", [10.0]))
 check("the share of the peak counts products that are needed, in the arithmetic's own peak", abs(share - 100 * 128 * (4 * 102400 + 32768) / 0.01 / 0.05e12) < 1e-9, share)
 check("a GPU is known by its name, and no other by a part of it", [gpu.peak(f"cuda (NVIDIA {name}, 1 GB, CUDA 13.0)", "").get("bf16") for name in

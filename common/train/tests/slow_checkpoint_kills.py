@@ -13,12 +13,12 @@ from runs import ROOT, check, command
 
 KILLS = 10
 SEED = int(os.environ.get("SEED", time.time_ns() % 10**6))
-EPOCHS = 40  # of 16 steps, with an evaluation after each: more than ten kills let pass
+EPOCHS = 40  # of 16 steps, each with an evaluation: more than complete before ten kills
 RUN = ["--tp", 2, "--epochs", EPOCHS]
 
 
 def processes_of(session):
-    """All processes of a session: MPI gives its ranks groups of their own."""
+    """All processes of a session, because MPI gives ranks their own process groups."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -50,9 +50,10 @@ def size(path):
 
 
 def kill_somewhere(words, metrics, draw):
-    """Some steps later it is killed, or, every third run, at a moment while it starts. Was it still running?"""
+    """Kills a run some steps later or, every third time, while it starts. Returns whether it was
+    still running."""
     with start(words) as job:
-        enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about so many
+        enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about 200
         patience = draw.uniform(0, 1) if draw.random() < 1 / 3 else 60
         last = time.monotonic() + patience
         while size(metrics) < enough and time.monotonic() < last and job.poll() is None:

@@ -47,7 +47,7 @@ ends("out of memory on several ranks is one error", "over NCCL", ["more were req
 
 ends("a link that fails in NCCL ends the run, with a rank's name", "over NCCL", ["rank 1: error", "in NCCL: unhandled system error"], [],
      EMULATED_NCCL_ERROR="40")
-# Rank 1 is the one that is stuck; rank 0 waits for it, and longer.
+# Rank 1 is stuck; rank 0 waits for it with a longer time limit.
 impatient = f"{BUILD}/tests/impatient"
 os.makedirs(os.path.dirname(impatient), exist_ok=True)
 with open(impatient, "w") as script:

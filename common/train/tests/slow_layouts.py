@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""One model, every layout, as in layouts.py, with the optimisers that are left out there."""
+"""One model at every layout, as in layouts.py, with the other optimisers."""
 from layouts_apart import at_every_layout
 
 for name in ("SGD, dropout 0", "AdamW, dropout 0"):

@@ -15,7 +15,7 @@ def says(one, sentence, pattern, **environment):
 
 
 def with_srun(one, folder, script):
-    """PATH with another srun in front."""
+    """A PATH with another srun first."""
     with open(f"{folder}/srun", "w") as file:
         file.write(f"#!/bin/sh\n{script}\n")
     os.chmod(f"{folder}/srun", 0o755)

@@ -14,7 +14,7 @@ from slurm_cluster import cluster, missing
 
 
 def verdict(text):
-    """What the judge says, without what the queue says and without times."""
+    """The judge's report, without the queue's lines and without times."""
     lines = [line for line in text.splitlines() if not re.match(r"job \d+|make: ", line)]
     return re.sub(r", \d+\.\d s\)", ")", "\n".join(lines))
 
@@ -40,7 +40,7 @@ def same_verdict(one, mutant, lab, expected, what):
 
 
 def within_an_allocation(one):
-    """As salloc gives one; the step runs on its node."""
+    """Grades inside an allocation of salloc; the step runs on its node."""
     done = subprocess.run(["salloc", "--quiet", "-p", "second", "-n", "2", "make", f"BUILD={BUILD}", "grade", "SOLUTION=1", "LAB=1", "ON=slurm"],
                           env=one.environment, cwd=ROOT, capture_output=True, text=True)
     check(done.returncode == 0 and re.search(r"Score: (\d+)/\1$", done.stdout, re.MULTILINE) and "pending" not in done.stdout,
@@ -59,7 +59,7 @@ def report_is_written(one):
 
 
 def a_class(one):
-    """As a step of one task: the gradebook starts the ranks there itself."""
+    """Runs the gradebook as a step of one task, in which it starts the ranks itself."""
     folder = f"{one.folder}/submissions/Ada/labs/01-duplication-allreduce"
     os.makedirs(folder)
     shutil.copy(f"{ROOT}/solutions/01-duplication-allreduce/collectives.c", folder)

@@ -19,7 +19,7 @@ def refused(one, sentence, expected, *words, after_submission=False, **environme
 
 
 def path_without_slurm(folder):
-    """Every command of this machine but Slurm's."""
+    """Links every command of this machine except Slurm's."""
     os.makedirs(f"{folder}/bin")
     for place in os.environ["PATH"].split(":"):
         for name in os.listdir(place) if os.path.isdir(place) else []:

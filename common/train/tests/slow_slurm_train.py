@@ -43,7 +43,7 @@ def number_of(one, name):
 
 
 def training(one, name, folder):
-    """Waits until the job has trained some steps; its number."""
+    """Waits until the job has trained some steps; returns its number."""
     until(lambda: os.path.exists(f"{folder}/{name}.jsonl") and len(losses_in_part(f"{folder}/{name}.jsonl")) > 3)
     return number_of(one, name)
 

@@ -16,7 +16,7 @@ import time
 from runs import BUILD, ROOT
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare")
-CORES = 4  # that a node claims to have
+CORES = 4  # cores that each node claims to have
 LIMIT = 300  # seconds for one command
 
 CONFIGURATION = """\
@@ -51,7 +51,7 @@ PartitionName=p Nodes=n1,n2 Default=YES MaxTime=60
 PartitionName=second Nodes=n2 MaxTime=60
 """
 
-# What this cluster needs of training: its one network is the loopback, and its cores are few.
+# The site's settings: the only network is the loopback, and there are few cores.
 SITE = """\
 define SETUP
 export OMPI_MCA_btl_tcp_if_include=lo
@@ -83,7 +83,7 @@ def free_ports(count):
 
 
 def end_with_the_test():
-    """For what is started: a test that is killed leaves nothing behind."""
+    """Makes a started process end with the test, so that a killed test leaves nothing behind."""
     death_signal = 1
     ctypes.CDLL(None).prctl(death_signal, signal.SIGTERM)
 
@@ -91,14 +91,14 @@ def end_with_the_test():
 class Cluster:
     def __init__(self, folder):
         self.folder = folder
-        self.scripts = f"{BUILD}/tests/{os.path.basename(folder)}"  # tests beside this one have their own
+        self.scripts = f"{BUILD}/tests/{os.path.basename(folder)}"  # other tests have their own
         self.daemons = []
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS", "OMPI_", "PMIX"))}
         self.environment.update(SLURM_CONF=f"{folder}/slurm.conf", PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
     def start(self, hidden=None):
-        """Starts all four; node n2 does not see the folder `hidden`."""
+        """Starts all four daemons; node n2 does not see the folder `hidden`."""
         for name in ("run", "log", "state", "spool.n1", "spool.n2", "tmp.n1", "tmp.n2"):
             os.makedirs(f"{self.folder}/{name}")
         os.chmod(f"{self.folder}/tmp.n1", 0o1777)
@@ -115,7 +115,7 @@ class Cluster:
         self.wait_for(lambda: os.path.exists(f"{self.folder}/run/munge.sock"), "munged listens")
         self.daemon("slurmctld", "-D")
         for node in ("n1", "n2"):
-            shared = "mount -t tmpfs none /dev/shm && "  # of its own, which ends with it
+            shared = "mount -t tmpfs none /dev/shm && "  # each node has its own
             hide = f"mount -t tmpfs none {hidden} && cd / && " if hidden and node == "n2" else ""
             self.daemon("unshare", "--uts", "--mount", "--propagation", "private", "sh", "-c",
                         f"hostname {node} && {shared}{hide}exec slurmd -D -N {node}")
@@ -140,13 +140,15 @@ class Cluster:
             time.sleep(0.1)
 
     def make(self, *words, **environment):
-        """make with the cluster's site file, in a process group of its own; what it prints comes as text."""
+        """Starts make with the cluster's site file, in its own process group, with its output as
+        text."""
         return subprocess.Popen(["make", f"SITE={self.folder}/site.mk", f"BUILD={BUILD}", f"SLURM_FOLDER={self.scripts}", *map(str, words)], cwd=ROOT,
                                 env={**self.environment, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=end_with_the_test)
 
     def made(self, *words, **environment):
-        """The exit status and all that was printed; what does not end is ended, with its job."""
+        """Runs make; returns the exit status and all output. Ends it, with its job, if it takes too
+        long."""
         job = self.make(*words, **environment)
         try:
             text, _ = job.communicate(timeout=LIMIT)
@@ -165,7 +167,7 @@ class Cluster:
         return text
 
     def queue(self):
-        """A line for each job that is not over: its number, its name, its state."""
+        """A line for each unfinished job: its number, name and state."""
         return self.ask("squeue", "-h", "-o", "%i %j %T")
 
     def stop(self):
@@ -184,7 +186,8 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(hidden=None):
-    # Short, since a socket's path may have 107 characters; not /tmp, which a sandbox hides.
+    # A short path, because a socket's path has at most 107 characters; not /tmp, which a sandbox
+    # hides.
     with tempfile.TemporaryDirectory(prefix="balise-slurm.", dir="/var/tmp", ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o755)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("the test was ended"))

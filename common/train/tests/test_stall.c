@@ -23,7 +23,7 @@ static void listen_to_stderr(void)
     words = ends[0];
 }
 
-/* The number of lines about it. */
+/* The number of lines about missing progress. */
 static int lines_said(void)
 {
     int lines = 0;
@@ -35,7 +35,7 @@ static int lines_said(void)
     return lines;
 }
 
-/* A signal ends a sleep: sleeps for the rest, too. */
+/* Sleeps; after a signal, sleeps for the rest of the time. */
 static void spend(double seconds)
 {
     struct timespec time = {.tv_sec = (time_t)seconds,

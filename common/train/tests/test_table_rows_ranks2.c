@@ -36,7 +36,7 @@ static real number_at(int rank, int row, int column)
     return (real)(rank * 1000 + row + column % 7 + 1);
 }
 
-/* Rows to which this rank, or the other, gives a gradient; some belong to both. */
+/* Does this rank give a gradient to this row? Some rows get one from both ranks. */
 static bool gives(int rank, int row, int pattern)
 {
     return pattern == 0   ? row % 97 == 3 * rank || row == ROWS - 1
@@ -75,7 +75,7 @@ START_TEST(rows_of_all_replicas_are_summed_where_they_belong)
         comm_all_reduce(world, reals(table->gradient), reals(table->gradient), numbers);
         table_rows_unpack(rows);
         ck_assert_int_eq(numbers, pattern == 3 ? COUNT : rows_of_any(pattern) * COLUMNS);
-        int wrong = COUNT; /* one assertion for all: each writes a file */
+        int wrong = COUNT; /* one assertion for all rows, because each assertion writes a file */
         for (int i = COUNT - 1; i >= 0; i--)
             wrong = reals(table->gradient)[i] == expected[i] ? wrong : i;
         ck_assert_msg(wrong == COUNT, "pattern %d: number %d of row %d", pattern, wrong % COLUMNS,

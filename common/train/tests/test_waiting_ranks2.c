@@ -41,7 +41,7 @@ static void from_the_start(void)
     spans_run(true);
 }
 
-/* Rank 0 waits in two of three, rank 1 in the other. */
+/* Rank 0 waits in two of three exchanges, rank 1 in the other. */
 static double waited_by_both(double own[EXCHANGES])
 {
     const double milliseconds[2][EXCHANGES] = {{8, 2, 8}, {2, 8, 2}};

@@ -30,7 +30,7 @@ def of_rank(trace, rank, category=None):
 
 
 def gaps(trace, rank):
-    """Between spans of one step, in microseconds; negative where two overlap."""
+    """The gaps between the spans of each step, in microseconds; negative where two overlap."""
     steps, spans = of_rank(trace, rank, "step"), of_rank(trace, rank)
     found = []
     for step in steps:
@@ -103,7 +103,8 @@ def is_time(value):
 
 
 def look_at_format(trace, sentence):
-    """The Trace Event Format, as far as it is used: complete events (X), counters (C) and metadata (M) in an object."""
+    """Tests the subset of the Trace Event Format that the kit uses: complete events (X), counters
+    (C) and metadata (M) in an object."""
     events, wrong = trace["traceEvents"], []
     named = {name: {(event["pid"], event.get("tid")) for event in events if event["ph"] == "M" and event["name"] == name} for name in ("process_name", "thread_name")}
     series, at = {}, {}

@@ -15,7 +15,8 @@
 
 enum { WORKERS = 2, JUDGE = 0, SECOND = 1, SLOTS = STREAM_BYTES / sizeof(Entry) };
 
-/* No two entries of a stream begin in the same slot. */
+/* Memory shared by the two processes. The spread of an entry is in the slot in which the entry
+ * begins; no two entries begin in the same slot. */
 typedef struct Desk {
     Case c;
     int rank, rounded;
@@ -25,7 +26,7 @@ typedef struct Desk {
 } Desk;
 
 static Desk *desk;
-/* Messages between the two processes: one byte for each thing that is ready. */
+/* The socket to the other process: each byte says that something is ready. */
 static int second = -1;
 static pid_t second_id;
 

@@ -28,7 +28,7 @@ Tensor *pooled(Tensor *x, int64_t first, double factor);
 typedef enum Rearranged {
     DEALT_OUT, /**< rank r has every ranks-th column, starting with the r-th */
     OF_FIRST,  /**< each has the columns of the first rank */
-    BACKWARDS, /**< each has its own, but the gradient of the first rank's */
+    BACKWARDS, /**< each has its own, but gets the gradient of the first rank's columns */
 } Rearranged;
 /** x with its columns rearranged. */
 Tensor *rearranged(Tensor *x, int ranks, Rearranged how);

@@ -56,7 +56,7 @@ static bool same(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* What each replica contributes: the mean of the mean losses, and this replica's own numbers. */
+/* The mean of the replicas' mean losses, and this replica's own numbers. */
 typedef struct Brought {
     double mean, own[3];
 } Brought;
@@ -75,15 +75,15 @@ static Brought brought(const Trial *t, int evaluation)
     return all;
 }
 
-/* What the wrong ones of the three are: all of them this replica's own, or the same factor
- * times what they should be. */
+/* A mistake in the three sums: the wrong ones are a factor times the expected ones, or the numbers
+ * `is`. */
 typedef struct MetricsMistake {
-    double factor;        /* or 0: see `is` */
-    double is[3];         /* what they are then */
+    double factor;        /* 0: the wrong ones are those in `is` */
+    double is[3];         /* used if `factor` is 0 */
     const char *sentence; /* %s: "loss_sum", or "the three sums" */
 } MetricsMistake;
 
-/* The names of those that are wrong, if each of them is as the mistake makes it; else NULL. */
+/* The names of the wrong sums, if the mistake explains each of them; otherwise NULL. */
 static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
 {
     static const char *const names[] = {"loss_sum", "correct", "count"};
@@ -99,7 +99,7 @@ static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
     return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
 }
 
-/* A sum of doubles whose halves were added as floats. */
+/* The sum of doubles, if their two halves are added as floats. */
 static double halves_added(const Case *c, int number, int evaluation)
 {
     Scenario run = {.c = *c};
@@ -125,7 +125,7 @@ static bool added_as_halves(const Evidence *e)
                      "(MPI_DOUBLE)"));
 }
 
-/* Each replica's number was rounded once, and their sum, to a float or to an integer. */
+/* Was each replica's number rounded once, and their sum too, to a float or to an integer? */
 static bool rounded(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)

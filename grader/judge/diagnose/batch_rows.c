@@ -38,7 +38,7 @@ static const char *reads_everything(const Trial *t, const Deal *deal, const Entr
     return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
 }
 
-/* Is what a rank returned and wrote valid, whichever the rows? */
+/* Are the length and the entries that a rank returned valid, whatever its rows? */
 static const char *wrong_record(const Deal *deal, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);
@@ -137,7 +137,7 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
     const double *order = order_of(t, &dealt->deal, 0);
     for (int64_t row = 0; !order && row < rows;
-         row++) /* whatever the order, no row appears two more times than another */
+         row++) /* in any order, the counts of two rows differ by at most one */
         if (dealt->times[row] < end / rows || dealt->times[row] > (end + rows - 1) / rows)
             return false;
     for (int64_t i = 0; order && i < rows; i++)
@@ -146,8 +146,8 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
     return true;
 }
 
-/* DROP leaves out the end of the order, whichever replica reads which of the rest; an order
- * that was not filled in says nothing. */
+/* Does DROP leave out the end of the order, whichever replica reads the rest? True if the order was
+ * not filled in. */
 static bool drops_the_end(const Trial *t, const Dealt *dealt)
 {
     const double *order = order_of(t, &dealt->deal, 0);

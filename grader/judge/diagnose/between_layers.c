@@ -1,5 +1,5 @@
-/* What is wrong in one place because another one is: in one of two layers, in a step after the
- * gradients, in the whole model. */
+/* Errors that follow from other errors: in one of two layers, in a step after wrong gradients, in
+ * the whole model. */
 #include "grader/judge/diagnose/evidence.h"
 
 /* Are all outputs of this layer right? */
@@ -13,7 +13,7 @@ static bool layer_is_right(const Trial *t, int layer)
     return true;
 }
 
-/* One of two layers is right, and the lab has variables that both share. */
+/* Is one of two layers right, while the lab has variables that both share? */
 bool shared_by_layers(const Evidence *e)
 {
     const Trial *t = e->trial;
@@ -24,7 +24,7 @@ bool shared_by_layers(const Evidence *e)
     const Entry *step_1 =
         find_entry(t->expected.all, VALUES, label_of(OUTPUT_OF, A_LAYER, first, 0));
     if (first == second ||
-        is_right_on_rank(t, step_1)) /* what is right then may be kept over steps */
+        is_right_on_rank(t, step_1)) /* right in step 1: something may be kept between steps */
         return false;
     return says(e,
                 first ? _("the first layer is right and the second, made after it, is wrong: both "

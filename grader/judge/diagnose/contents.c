@@ -29,7 +29,7 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
                  : _("its size does not match the arguments of the ..._new function"));
 }
 
-/* Nothing can be said about its numbers or its part. */
+/* Fails the checks of a parameter whose numbers and part cannot be judged. */
 static void fail_parameter(Trial *t, const char *why)
 {
     for (int check = INITIAL_VALUES; check <= SHARDING; check++)

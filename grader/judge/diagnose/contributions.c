@@ -117,7 +117,8 @@ static bool added_as_doubles(const Evidence *e, const Brought *b)
                      "(MPI_FLOAT)"));
 }
 
-/* The halves of doubles, of which an exchange of as many floats reaches the first half. */
+/* Were doubles added as if they were floats, half by half? An exchange of `count` floats covers
+ * only the first half of the doubles. */
 static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
 {
     int64_t explained = 0;

@@ -24,7 +24,7 @@ bool close_to(const double *a, const double *b, double factor, int64_t count, do
     return true;
 }
 
-/* Such a number passes unchanged through sums and products, except for its sign. */
+/* Is x a mark of a buffer in flight? Sums and products keep the bits of a mark, except its sign. */
 static bool is_under_way(double x)
 {
     const union {
@@ -93,8 +93,8 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each output of this rank that is wrong as many times what it should be? A part of a sum
- * may be zero in one of them. */
+/* Is each wrong output of this rank this factor times the expected one? In one output, a rank's
+ * part of a sum may be zero. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {
     const Trial *t = e->trial;
@@ -111,7 +111,7 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Is all of it a constant times what it should be? */
+/* Is it a constant times the expected numbers? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
@@ -159,7 +159,7 @@ bool multiple(const Evidence *e)
     return false;
 }
 
-/* A factor without a better name. */
+/* Is it scaled by a factor that has no better explanation? */
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
@@ -183,7 +183,8 @@ bool gives(const Evidence *e, const double *whole)
     return true;
 }
 
-/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different numbers. */
+/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different
+ * numbers. */
 bool added_up_over_ranks(const Evidence *e)
 {
     int64_t held = e->got->end - e->got->begin,

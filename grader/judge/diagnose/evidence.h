@@ -35,10 +35,10 @@ bool all_outputs_right(const Evidence *e);
 
 /** Is number i within the tolerance? */
 bool is_right(const Evidence *e, int64_t i);
-/** Fills in the results of one pass over the numbers. */
+/** Compares all numbers once, and fills in the counts and errors of `e`. */
 void look_over(Evidence *e);
 
-/** Do these numbers of the full tensor produce the rank's? */
+/** Are the rank's numbers those that the full tensor `whole` would give it? */
 bool gives(const Evidence *e, const double *whole);
 
 /** Writes the sentence to e->text. @return true */
@@ -55,7 +55,7 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
     received_is_wrong, gradient_received_is_wrong, micros_in_other_order;
 
-/** Is another bucket of this round correct on this rank? */
+/** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
 
 /** A typical mistake; the judge computes the numbers that it gives. */

@@ -2,7 +2,8 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Labs without a communication check have a groups check. */
+/* The check to which errors in calls belong; labs without a communication check have a groups
+ * check. */
 static Check check_of_calls(const Trial *t)
 {
     return lab_check(t->result->lab, COMMUNICATION);

@@ -180,7 +180,8 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
                       .text = text,
                       .size = size};
         look_over(&e);
-        /* few wrong numbers say nothing of a bucket, and one of few may be right by chance */
+        /* A few wrong numbers say nothing about a bucket, and a small bucket may be right by
+         * chance. */
         bool alone = 2 * e.wrong > e.count && other_bucket_is_right(&e);
         if (alone) {
             says(&e, _("not all of the buckets are treated alike; in this one: "));

@@ -98,7 +98,8 @@ static double *table_of(const Evidence *e, const Lookup *l)
     return rows;
 }
 
-/* The table rows whose sum a row is: none for zeros, one, or two. Returns their number, or -1. */
+/* Finds the table rows whose sum `row` is: none (it is zero), one, or two. Returns their number, or
+ * -1. */
 static int made_of_rows(const Evidence *e, const Lookup *l, const double *table, const double *row,
                         int found[2])
 {
@@ -119,7 +120,7 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
-/* Are all wrong rows composed of table rows? The first nonzero one says most. */
+/* Are all wrong rows sums of table rows? Reports the first nonzero one, which says most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
     int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};

@@ -66,7 +66,7 @@ bool of_another_call(const Evidence *e)
     return false;
 }
 
-/* Is this layer right where nothing is dropped, and wrong in both steps? */
+/* Is this layer right in evaluation, where nothing is dropped, but wrong in both steps? */
 bool dropout_differs(const Evidence *e)
 {
     const Case *c = e->c;
@@ -98,7 +98,8 @@ static bool has_steps(const Label *label)
     return label->of == A_LAYER || label->of == A_PARAMETER;
 }
 
-/* Each step has its own weights and inputs: what is right only once was kept or counted. */
+/* Is it right in the first step only? Each step has its own weights and inputs, so the lab then
+ * keeps something between steps, or counts calls. */
 bool right_in_step_1(const Evidence *e)
 {
     Trial *t = e->trial;

@@ -70,7 +70,8 @@ bool last_ones_wrong(const Evidence *e)
                 (long long)last, (long long)e->count);
 }
 
-/* Is all that should be beyond some number that number, and all else right? */
+/* Are numbers cut off at a limit: is every number that should exceed it equal to it, and all others
+ * right? */
 static bool cut_off(const Evidence *e)
 {
     const double limit = e->most_is;
@@ -82,8 +83,8 @@ static bool cut_off(const Evidence *e)
            says(e, _("numbers beyond %g are clipped to %g or its negative"), limit, limit);
 }
 
-/* Are the wrong ones that many times what they should be, and others right? A single one is
- * that by chance. */
+/* Are the wrong ones this factor times the expected ones, and others right? A single wrong one
+ * would match some factor by chance. */
 static bool some_times(const Evidence *e, double factor)
 {
     if (factor == 1 || e->wrong < 2 || e->wrong == e->count)
@@ -110,7 +111,7 @@ static bool some_scaled(const Evidence *e)
            some_times(e, 1 / tp) || some_times(e, 2) || some_times(e, 0.5);
 }
 
-/* In a case of very small or very large numbers: they have vanished. */
+/* Have all numbers of a case with very small or very large numbers become zero? */
 static bool nothing_left(const Evidence *e)
 {
     if (e->zeros < e->count || e->c->exponent == 0 || e->most_right == 0)

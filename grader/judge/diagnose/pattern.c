@@ -43,7 +43,7 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
     memcpy(traits, all, sizeof all);
     return sizeof all / sizeof *all;
 }
-enum { OF_LAYOUT = 12 }; /* the first ones, of which one suffices */
+enum { OF_LAYOUT = 12 }; /* the first traits describe the layout; one of them suffices */
 
 static void widen(Extent *span, int size, bool first)
 {

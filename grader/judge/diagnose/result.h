@@ -13,12 +13,11 @@ typedef struct Extent {
 } Extent;
 
 /** Counts how many cases with and without each trait failed and passed. If the numbers name no
- *  cause, the last clue is what distinguishes the cases that fail from all others. Starts as
- *  zeros. */
+ *  cause, the report says what distinguishes the failing cases from all others. Starts as zeros. */
 typedef struct Pattern {
     int failed, passed; /**< numbers of cases */
     int failed_with[2][TRAITS],
-        passed_with[2][TRAITS]; /**< [1]: and with several ranks per layer */
+        passed_with[2][TRAITS]; /**< [1]: only with several ranks per layer */
     /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];
 } Pattern;
@@ -29,13 +28,13 @@ typedef struct CheckResult {
     bool to_do;             /**< a TODO prevented some entry that it needs */
     bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
-    int explanations;       /**< how many searches for a cause */
+    int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
     bool in_calls;          /**< the reason is in the ranks' calls, which make trace shows */
-    bool repeated, alone;   /**< its case was run again alone; and failed again */
+    bool repeated, alone;   /**< its case was run again, alone; it failed there too */
     double margin;          /**< the largest error, relative to the tolerance */
-    bool looks, fails;      /**< in the case being judged */
+    bool looks, fails;      /**< looked at, and failed, in the case being judged */
     Pattern pattern;        /**< of the cases in which it fails */
     char reason[3072];      /**< of the reported failure, several lines */
     char note[240];         /**< a note about a check that passed */
@@ -46,17 +45,17 @@ typedef enum LabState {
     GRADED,          /**< its cases were run and judged */
     NOT_STARTED_YET, /**< the file is as handed out, or a TODO comes before everything */
     DOES_NOT_BUILD,  /**< the compiler or linker rejects it */
-    IS_REFUSED,      /**< it builds, but would do what the grader cannot judge or does not allow */
+    IS_REFUSED,      /**< it compiles, but does what the grader cannot judge or does not allow */
     NOT_GRADED_YET,  /**< not reached yet */
-    LAB_STATES,      /**< how many there are */
+    LAB_STATES,      /**< number of states */
 } LabState;
 
 extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... */
 
 /** The result of grading one lab. */
 typedef struct LabResult {
-    const Lab *lab;            /**< which one */
-    LabState state;            /**< how far it came */
+    const Lab *lab;            /**< the lab */
+    LabState state;            /**< how far grading came */
     char remark[4096];         /**< why it does not build or is refused, or which TODO is next */
     bool untouched;            /**< the file is as it was at the start */
     char variables[160];       /**< its static and file-scope ones, "`a`, `b`" */
@@ -83,5 +82,5 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
 /** Writes a line such as "It fails on 3 ranks only: 3 of 12 cases", if traits or a size separate
- *  the failing cases from all others. */
+ *  the failing cases from all others. @return whether they do */
 bool pattern_text(const Pattern *pattern, char *text, size_t size);

@@ -7,9 +7,9 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Right answers multiply exactly their share. They may use up to three times the plain layer's
- * memory, plus three times what goes into and comes out of communication: buffers are rounded up,
- * and a parameter may be padded. */
+/* Right answers multiply exactly their share. Their memory is at most three times that of the plain
+ * layer and of what goes into and comes out of communication; the limit is `copies` times. Buffers
+ * are rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* The part of the plain layer's work that counts as all of it. */
@@ -85,8 +85,8 @@ static void compare_parameters(Trial *t, const Entry *want)
          b.rank, b.most, share, t->sizes);
 }
 
-/* What the plain layer needs in this pass or in the other: a split layer communicates in one pass
- * what it does not need in the other. */
+/* The plain layer's memory in this pass or in the other, whichever is larger: a split layer may
+ * communicate in only one of them. */
 static double plain_memory(const Trial *t, const Entry *want)
 {
     Label other = want->label;
@@ -148,13 +148,13 @@ void compare_work(Trial *t, const Entry *want)
     note_raw_looks(t, want);
 }
 
-/* All multiplications of the case's forward passes, or all memory if nothing is multiplied (an
- * embedding looks rows up). A backward pass skips rows with zero gradient, so a rank may multiply
- * less than the plain layer without a split. */
+/* Is the work of the case's forward passes split? Compares multiplications or, if there are none
+ * (an embedding looks rows up), the parameters held. Backward passes do not count: they skip rows
+ * with zero gradient, so a rank may multiply less than the plain layer without a split. */
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    /* what splits a layer splits a stage, too: that the blocks are shared out is lab 12's */
+    /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
     const int among = t->result->lab->over_stages ? t->c->pp : t->c->tp, each = t->c->world / among;
     if (among == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;

@@ -1,5 +1,5 @@
-/* The mistakes of mistakes.h: which of them gives the numbers that came out? And a right
- * forward pass whose gradient is wrong. */
+/* Which mistake of mistakes.h gives the rank's numbers? Also explains a wrong gradient of a right
+ * forward pass. */
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/work.h"
 
@@ -10,7 +10,7 @@ static Expected *expected_with(Trial *t, int suspect)
     return &t->suspected[suspect];
 }
 
-/* How many tensors of the case came out as the mistake makes them. */
+/* How many of the rank's tensors equal those of the mistake. */
 static int tensors_given(const Evidence *e, int suspect)
 {
     const Trial *t = e->trial;
@@ -29,7 +29,7 @@ static int tensors_given(const Evidence *e, int suspect)
     return given;
 }
 
-/* Would the mistake have made a forward pass wrong that is right? */
+/* Would the mistake make a forward pass wrong that is right here? */
 static bool denies_forward(const Evidence *e, int suspect)
 {
     if (e->want->check == FORWARD || !alike_on_ranks(e->c))
@@ -56,8 +56,9 @@ static bool is_suspect(const Evidence *e, int suspect)
            !gives(e, numbers_of(e->want));
 }
 
-/* The mistake that gives this tensor, and the most others of the case; or NO_MISTAKE. `denied`:
- * one gives it that made the forward pass wrong as well. */
+/* Of the mistakes that give this tensor, the one that explains the most tensors of the case; or
+ * NO_MISTAKE. Sets `denied` if a mistake was rejected because it would make the forward pass wrong
+ * too. */
 static int best_suspect(const Evidence *e, bool *denied)
 {
     int best = NO_MISTAKE, most = -1;
@@ -106,8 +107,8 @@ static bool beside_the_tape(const Evidence *e)
                 line[0] ? _(", at ") : "", line);
 }
 
-/* On one rank nothing is exchanged: of a right forward pass the tape knows the gradient, if the
- * lab keeps nothing itself. */
+/* Is the gradient wrong on one rank, although the forward pass is right? Nothing is exchanged
+ * there, so if the lab keeps no variables, part of the forward pass is not on the tape. */
 bool not_on_tape(const Evidence *e)
 {
     return !e->trial->result->variables[0] && e->want->check != FORWARD && alike_on_ranks(e->c) &&
@@ -119,7 +120,7 @@ bool suspected(const Evidence *e)
 {
     bool denied = false;
     if (alike_on_ranks(e->c) &&
-        e->zeros == e->count) /* many mistakes give zeros, when little is kept by dropout */
+        e->zeros == e->count) /* if dropout keeps little, many mistakes give zeros */
         return false;
     const int s = best_suspect(e, &denied);
     if (s == NO_MISTAKE)

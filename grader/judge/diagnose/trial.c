@@ -20,7 +20,7 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
-/* A case that ended in its first step does not invalidate what that step had shown: after a crash
+/* Did the case end in its first step, after that step had written such an entry? So after a crash
  * in the backward pass, the forward pass keeps its points, although its second run and its
  * evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
@@ -52,7 +52,7 @@ static void fail_missing(Trial *t, const Entry *want)
         parameter_missing(t, want);
         return;
     }
-    if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value have that name, too */
+    if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value are renamed too */
         fail(t, (Check)want->check, EXPLAINED, _("%.600s\n%s on rank %d (%s)"), why,
              entry_text(want), t->rank, t->sizes);
         return;
@@ -138,7 +138,7 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
-/* A sanitizer reported something after the last numbers. */
+/* Fails a check if a sanitizer reported something after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];
@@ -150,8 +150,8 @@ static void fail_refused(Trial *t)
     fail(t, check, BY_ENDING, _("%.2600s\nall results are complete (%s)"), why, t->sizes);
 }
 
-/* Every number was written, and the case did not end: the replicas made different numbers of calls,
- * and one waits for another. */
+/* Fails a check if every number was written but the case did not end: replicas made different
+ * numbers of calls, and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
     char why[2600];

@@ -10,18 +10,18 @@
 
 /** A case while it is judged. */
 typedef struct Trial {
-    LabResult *result;            /**< the lab's, to be filled */
+    LabResult *result;            /**< the lab's result, to be filled */
     const Case *c;                /**< the case */
     int index;                    /**< its number among the lab's cases */
     char sizes[160];              /**< its case_text() */
-    const Outcome *outcome;       /**< what the ranks have given */
-    Expected expected;            /**< what this rank must give */
-    Expected suspected[MISTAKES]; /**< what the case gives by mistake; run when first asked for */
-    int rank;                     /**< whose stream is being looked at */
-    bool broken_in_step_1;        /**< something of the first step was not reached on this rank */
-    bool sends_too_little;        /**< in a pass, of what the ranks need of each other's numbers */
-    bool todo;                    /**< a TODO is why something was not reached */
-    char mismatch[1000]; /**< what MPI forbids in the calls of a case that ended, or empty */
+    const Outcome *outcome;       /**< the ranks' entries and calls */
+    Expected expected;            /**< the entries expected of this rank */
+    Expected suspected[MISTAKES]; /**< those that each mistake gives; computed when first needed */
+    int rank;                     /**< the rank whose stream is being judged */
+    bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
+    bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
+    bool todo;                    /**< a TODO prevented some entry */
+    char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -89,7 +89,7 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);
 /** Does a parameter of this rank have another name than in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
-/** Or was it declared with a shape other than the reference's full one? */
+/** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 bool misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** Compares the rows that lab 11's replicas read, as sets. */
 void compare_rows(Trial *t, const Entry *want);
@@ -106,13 +106,14 @@ struct Schedule; /**< see judge/mpi/schedule.h */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, struct Schedule *schedule);
 /** Is what this rank has not written another stage's, which has? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
-/** Lab 12: may this rank's stage do without what it has not written? */
+/** Lab 12: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);
-/** Lab 12: fails the check of what a stage lacks although the case came to its end. Returns whether it did. */
+/** Lab 12: fails the check of an entry that a stage lacks although the case ran to completion.
+ *  Returns whether it did. */
 bool missing_in_stage(Trial *t, const Entry *want);
-/** The largest part of the blocks that a stage may run: 1 where there is one stage. */
+/** The largest fraction of the blocks that a stage may run; 1 with one stage. */
 double share_of_stage(const Case *c);
-/** Was the work of this case shared out at all? */
+/** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
 /** Checks the calls of a complete case: what MPI forbids fails the communication check, and

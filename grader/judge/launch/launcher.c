@@ -242,7 +242,7 @@ static bool prepare(Launcher *launcher, Start *start, const char *log, char *why
     return make_launch(launcher, &start->place, why, size);
 }
 
-/* This program is not a lab. */
+/* Tries /bin/true instead of a lab. */
 bool sandbox_works(char *why, size_t size)
 {
     Launcher launcher = {.ranks = 1, .said = -1, .log = -1};

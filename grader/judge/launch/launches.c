@@ -30,13 +30,13 @@ static void add_times(Runs *runs)
 
 static double slowness(const Sandbox *sandbox)
 {
-    static const double slower = 8; /* a rank with sanitizers */
+    static const double slower = 8; /* with sanitizers or on a GPU */
     return sandbox->sanitized || sandbox->gpu ? slower : 1;
 }
 
 double lab_seconds(const Sandbox *sandbox)
 {
-    static const double most = 45; /* a lab takes one; on a machine that is asked too much, some */
+    static const double most = 45; /* a lab takes about one; on an overloaded machine, several */
     return most * slowness(sandbox);
 }
 
@@ -91,8 +91,9 @@ static bool has_gone(const Launcher *launcher, int rank)
     return state == 0 || state == 'Z';
 }
 
-/* Ranks that have no part in a case leave it, too. One that has not looked yet would take the next case for this one, and then
- * run it a second time, alone. */
+/* Waits until all ranks have left the case, including those that take no part in it. A rank that
+ * has not seen the case yet would mistake the next case for this one, and then run it again,
+ * alone. */
 static void wait_for_all(Launcher *launcher, int ranks, int cases, double until)
 {
     for (int r = 0; r < ranks && clock_now() < until && !launcher_has_ended(launcher);) {
@@ -103,7 +104,7 @@ static void wait_for_all(Launcher *launcher, int ranks, int cases, double until)
     }
 }
 
-/* Runs cases from `first` on in one launch; returns the number of the next case that is to be run. */
+/* Runs cases from `first` on in one launch; returns the number of the next case to run. */
 static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
                      Problem *problem)
 {

@@ -9,13 +9,13 @@
 
 /** How a case ended. */
 typedef enum Ending {
-    COMPLETE, /**< every rank came to its end */
-    CRASHED,  /**< a rank ended before it */
-    HUNG,     /**< all ranks wait, and nothing can come */
-    LOOPED,   /**< a rank computes for ever */
-    OVERDUE,  /**< the lab has taken more than lab_seconds(), and this case had not ended */
-    STOPPED,  /**< the grader was told to end */
-    NOT_RUN,  /**< it was not run */
+    COMPLETE, /**< every rank ran it to completion */
+    CRASHED,  /**< a rank ended during the case */
+    HUNG,     /**< all ranks wait, and nothing can arrive */
+    LOOPED,   /**< a rank computes forever */
+    OVERDUE,  /**< the case had not ended when the lab exceeded lab_seconds() */
+    STOPPED,  /**< the grader was interrupted */
+    NOT_RUN,  /**< the case was not run */
 } Ending;
 
 /** The result of one case. */
@@ -40,29 +40,31 @@ enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
 /** The launches of a lab's cases, and their results. */
 typedef struct Runs {
     int count;                    /**< of cases */
-    Outcome outcome[MAX_CASES];   /**< what each case has given */
-    Launch *launch[MAX_LAUNCHES]; /**< what the ranks of each launch have written */
-    int launches;                 /**< how many there were */
+    Outcome outcome[MAX_CASES];   /**< [count] the results of each case */
+    Launch *launch[MAX_LAUNCHES]; /**< [launches] the shared memory of each launch */
+    int launches;                 /**< number of launches */
     double cpu_limit, until;      /**< as in run_cases() */
     Sandbox *sandbox;             /**< for all launches */
-    double begun, up; /**< of the launch that is under way; up is 0 before its ranks are there */
+    double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
-    bool looped;      /**< a rank computes for ever, or time is over: the rest is not run */
+    bool looped;      /**< a rank looped, or the time is over: the other cases are not run */
 } Runs;
 
 /** Was this runner built with the same protocol as the judge? Searches the program's file for the
  *  judge's own stamp before running any of it. Otherwise returns false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
-/** Launches `runner` and runs the cases, again with what is left after a crash or a hang; after an endless loop, which takes
- *  seconds, nothing more.
- *  `cpu_limit` are the seconds that a rank may compute between two calls of MPI; 0: derived from the case. No rank runs after `until`,
- *  on clock_now().
- *  @return NULL with `problem` when nothing can be launched; else to be freed with runs_free() */
+/** Launches `runner` and runs the cases. After a crash or a hang, launches it again for the other
+ *  cases; after an endless loop, which takes seconds to detect, runs no more. Between two MPI
+ *  calls, a rank may compute for `cpu_limit` seconds; 0: derived from the case. No rank runs after
+ *  `until`, on clock_now().
+ *  @return NULL with `problem` if nothing can be launched; otherwise a record that the caller frees
+ *  with runs_free() */
 Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                 double until, Sandbox *sandbox, Problem *problem);
 
-/** The ranks have written more than can be read in time: the case counts as one that did not end. */
+/** Makes the case count as one that did not end, because the ranks wrote more than the judge can
+ *  read in time. */
 void outcome_forget(Outcome *outcome);
 
 /** Frees everything, streams and calls included. */

@@ -19,10 +19,10 @@ typedef struct ProcessState {
 ProcessState process_state(int pid);
 
 /** Lists at most `room` children of a process, each thread's in the order of creation. Returns how
- *  many there are. */
+ *  many children there are, which may be more. */
 int process_children(int pid, int *children, int room);
 
-/** Lists at most `room` descendants of a process, without itself. */
+/** Lists at most `room` descendants of a process, without itself. Returns how many it listed. */
 int process_descendants(int pid, int *found, int room);
 
 /** The number of processes and threads of a user. */

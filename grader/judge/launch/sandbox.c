@@ -42,8 +42,8 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* A process that nobody may examine cannot have its user numbers set from outside: so this happens
- * first, and then the process becomes non-dumpable. */
+/* The parent cannot set the user numbers of a non-dumpable process, so it sets them first, and then
+ * the process becomes non-dumpable. */
 static int be_born(void *argument)
 {
     Birth *birth = argument;
@@ -117,7 +117,7 @@ pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *contex
         waitpid(pid, NULL, 0);
         pid = -1;
     } else {
-        send(birth.ends[0], &byte, 1, MSG_NOSIGNAL); /* a death is seen when it is waited for */
+        send(birth.ends[0], &byte, 1, MSG_NOSIGNAL); /* waitpid() will show a dead child */
     }
     close(birth.ends[0]);
     return pid;

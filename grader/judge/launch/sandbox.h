@@ -14,7 +14,7 @@
  * - no process has a capability, can gain one, or can make namespaces of its own.
  *
  * If the system allows no namespaces (most containers, some hardened systems), the limits of
- * supervisor.c remain, and what the runner itself forbids (grader/runner/filter.h); the report says
+ * supervisor.c and the runner's system-call filter (grader/runner/filter.h) remain; the report says
  * so.
  */
 #pragma once

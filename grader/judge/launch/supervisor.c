@@ -29,9 +29,8 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &(struct rlimit){value, value});
 }
 
-/* Limits for this process and its descendants: no core files, bounded files and stacks, address
- * space for the runner and what a rank may hold, and so many processes beyond those that the user
- * already has. */
+/* Limits for this process and its descendants: no core files, bounded files, stacks and address
+ * space, and PROCESSES processes beyond those that the user already has. */
 static void set_limits(const Start *start)
 {
     limit(RLIMIT_CORE, 0);

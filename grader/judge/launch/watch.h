@@ -34,8 +34,8 @@ Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int poste
  *  of who waits where. If stderr is a terminal, reports there what takes long. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
-/** The diagnosis of a case that is to end now: what each rank is at. */
+/** Writes the diagnosis of a case that must end now: what each rank is doing. */
 void watch_overdue(const Watch *watch, char *diagnosis, size_t size);
 
-/** The diagnosis of a case whose ranks have ended before it. */
+/** Writes the diagnosis of a case in which a rank ended early. */
 void watch_crash(const Watch *watch, char *diagnosis, size_t size);

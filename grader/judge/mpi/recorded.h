@@ -68,7 +68,8 @@ Difference first_difference(const Calls *calls, bool ended, bool lines);
  *  @return false without a difference */
 bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
-/** Says since which line ranks of a tp group hold different numbers of what they call whole, if they do. */
+/** Writes from which line on the ranks of a tp group hold different numbers for a whole tensor.
+ *  @return false if they do not */
 bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size);
 
 /* ---- what a rank waits for ------------------------------------------------------------------------------------------ */

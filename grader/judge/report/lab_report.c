@@ -71,7 +71,7 @@ static void print_mark(FILE *out, Status status, Paint paint)
     fprintf(out, "%s%s%s", colour, mark, paint.off);
 }
 
-/* How to repeat the failure; not repeated either. */
+/* Prints how to repeat the failure, unless an earlier check printed the same commands. */
 static void print_commands(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
                            Paint paint)
 {

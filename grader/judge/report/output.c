@@ -13,7 +13,7 @@
 static const char refused[] = N_("the result cannot be written: %s"),
                   other_file[] = N_("name a file in an existing, writable folder");
 
-/* Gives it the permissions of a new file. */
+/* Replaces the file, with the permissions of a new file. */
 static bool replace(const char *path, const char *text, Problem *problem)
 {
     const mode_t mask = umask(0);
@@ -33,7 +33,7 @@ static bool replace(const char *path, const char *text, Problem *problem)
 bool write_file(const char *path, const char *text, Problem *problem)
 {
     sigset_t all, before;
-    sigfillset(&all); /* who is interrupted leaves no piece of a file behind */
+    sigfillset(&all); /* an interrupted judge leaves no temporary file behind */
     sigprocmask(SIG_BLOCK, &all, &before);
     bool good = replace(path, text, problem);
     sigprocmask(SIG_SETMASK, &before, NULL);

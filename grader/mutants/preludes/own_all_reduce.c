@@ -1,4 +1,4 @@
-/* Lab 1 with a sum of one's own, which is the answer's. */
+/* Lab 1 with its own sum, which the answer defines. */
 #include "balise_mpi.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* f and g of one's own, whose sum is the answer's: it adds up `to`, N numbers, over the ranks of c. */
+/* Own f and g, whose sum the answer defines: it sums `to` (N numbers) over the ranks of c. */
 #include "balise_mpi.h"
 
 #include <math.h>

@@ -25,7 +25,7 @@ Tensor *all_reduce_backward(Tensor *dy, const Mesh *mesh)
     TODO(1); /* 1 line */
 }
 
-/* Given, as the worked example. Every rank brings a shard x and gets all of them, joined along dim. */
+/* Given, as the worked example. Every rank contributes a shard x and gets all shards, joined along dim. */
 Tensor *all_gather_forward(Tensor *x, int dim, const Mesh *mesh)
 {
     return group_all_gather(mesh->world, x, dim);

@@ -1,8 +1,8 @@
-/* Balise 3: an embedding whose table is shared out over the ranks. */
+/* Balise 3: an embedding whose table is split over the ranks. */
 #include "balise.h"
 
 struct Embedding {
-    Tensor *weight; /* [V, H] in full; what is here is for you to choose */
+    Tensor *weight; /* [V, H] in full; you choose this rank's part */
 };
 
 Embedding *embedding_new(Builder *b, int vocabulary, int hidden)

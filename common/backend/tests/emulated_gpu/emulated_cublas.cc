@@ -35,7 +35,7 @@ static float as_tf32(float x)
     return x;
 }
 
-/* The matrix in single precision: itself, or what its numbers stand for in the product. */
+/* The matrix in single precision: itself, or its numbers as the product reads them. */
 static const float *single(const void *matrix, cudaDataType_t type, bool tf32, int stride,
                            int columns, std::vector<float> *room)
 {

@@ -1,5 +1,5 @@
-/* See cuda_runtime.h. Threads of a block run on fibers: one after the other on the same fiber, until one waits at a barrier; the others go
- * on on the next fiber. */
+/* See cuda_runtime.h. Threads of a block run on fibers: one after the other on the same fiber,
+ * until one waits at a barrier; the others then run on the next fiber. */
 #include "cuda_runtime.h"
 
 #include <deque>
@@ -35,9 +35,9 @@ static const size_t STACK = 256 << 10;
 
 struct Fiber {
     char *stack;
-    int thread; /* which one it runs */
+    int thread; /* the thread that it runs */
     bool ended;
-    int waits_for; /* the generation of a barrier after which it goes on, -1: it can run */
+    int waits_for; /* the generation of the barrier that it waits for; -1: it can run */
     bool waits_in_warp;
     void *fake_stack; /* AddressSanitizer's */
 #ifdef __x86_64__
@@ -52,7 +52,8 @@ static const std::function<void()> *body;
 static Fiber *running;
 
 #ifdef __x86_64__
-/* Keeps what a call has to keep, leaves its stack pointer in *from, goes on with another stack. */
+/* Saves the registers that a call must preserve, stores the stack pointer in *from, and continues
+ * on another stack. */
 extern "C" void emulated_switch(void **from, void *to);
 asm(R"(
     .text
@@ -79,7 +80,7 @@ emulated_switch:
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
-/* AddressSanitizer has to know each stack: the scheduler's is the one that a fiber was entered from. */
+/* The scheduler's stack, from which fibers are entered: AddressSanitizer must know each stack. */
 static const void *scheduler_bottom;
 static size_t scheduler_size;
 #endif
@@ -125,8 +126,7 @@ static void begin_fiber(Fiber *fiber)
     fiber->waits_for = -1;
 #ifdef __x86_64__
     void **top = reinterpret_cast<void **>(fiber->stack + STACK - 64);
-    *--top =
-        nullptr; /* a return address of fiber_main, which does not return; calls find the stack aligned */
+    *--top = nullptr; /* fiber_main's return address, never used; it aligns the stack for calls */
     *--top = reinterpret_cast<void *>(fiber_main);
     top -= 6;
     std::memset(top, 0, 6 * sizeof *top);
@@ -201,11 +201,12 @@ bool emulated_any(bool mine)
     const bool any = any_now;
     emulated_barrier(false, 2);
     any_now = false;
-    emulated_barrier(false, 3); /* nobody asks again before */
+    emulated_barrier(false, 3); /* only then may a thread vote again */
     return any;
 }
 
-/* Threads that nobody has begun, until one of them waits: this fiber is then that thread's. */
+/* Runs threads that have not started, one after the other, until one waits; this fiber then belongs
+ * to that thread. */
 static void run_threads()
 {
     while (next_thread < threads) {
@@ -278,7 +279,7 @@ void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void
             }
 }
 
-/* Calls that succeed do not clear it. */
+/* Successful calls do not clear it. */
 static thread_local cudaError_t last_error;
 
 static cudaError_t kept(cudaError_t error)
@@ -286,7 +287,7 @@ static cudaError_t kept(cudaError_t error)
     return last_error = error;
 }
 
-static int depth; /* work on a stream may wait for work on another */
+static int depth; /* of nested runs: work on one stream may wait for work on another */
 static void run_all();
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
@@ -414,11 +415,11 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
 
 struct EmulatedStream {
     std::deque<std::function<void()>> waiting;
-    uint64_t begun, ended; /* how many were put on it, how many have run */
+    uint64_t begun, ended; /* number of pieces of work put on it, and number that have run */
 };
 struct EmulatedEvent {
     EmulatedStream *stream;
-    uint64_t position; /* it has happened when so many have run there */
+    uint64_t position; /* it has happened when this many pieces of work have run there */
 };
 
 static std::vector<EmulatedStream *> streams;
@@ -468,7 +469,7 @@ bool emulated_trouble(const char *name, int call)
                emulated_setting("OMPI_COMM_WORLD_SIZE", 1) - 1;
 }
 
-/* As the environment says to CUDA itself. */
+/* CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel, as in CUDA. */
 static bool is_blocking()
 {
     static const char *set = getenv("CUDA_LAUNCH_BLOCKING");
@@ -515,7 +516,7 @@ void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t sha
         fail("a kernel has 48 KiB of shared memory, or what cudaFuncSetAttribute was asked for");
 }
 
-/* EMULATED_FULL=n: from the n-th kernel of the last rank on its stream takes no more. */
+/* EMULATED_FULL=n: from its n-th kernel on, the last rank's stream accepts no more work. */
 void emulated_room()
 {
     static int kernels;
@@ -549,12 +550,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 static const std::thread::id main_thread = std::this_thread::get_id();
 
-/* Whoever asks gives it the time, but for other threads; what is not ready yet is an error, and kept as one. */
+/* A query lets the stream run, unless another thread asks. "Not ready" is an error, and stays set
+ * as one. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (std::this_thread::get_id() != main_thread)
         return stream->ended == stream->begun ? cudaSuccess : cudaErrorNotReady;
-    static int queries; /* EMULATED_STUCK=n: from the n-th on nothing gets ready */
+    static int queries; /* EMULATED_STUCK=n: from the n-th query on, nothing becomes ready */
     if (emulated_trouble("EMULATED_STUCK", ++queries))
         return kept(cudaErrorNotReady);
     const bool ready = stream_of(stream)->waiting.empty();
@@ -594,7 +596,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream)
 {
-    if (bytes == 0) /* whatever the pointers are */
+    if (bytes == 0) /* the pointers may be invalid */
         return cudaSuccess;
     if (lies_in(on_device, from) || lies_in(on_host, from)) {
         emulated_later(stream, [=] { std::memcpy(to, from, bytes); });

@@ -1,4 +1,5 @@
-/* See nccl.h. A call exchanges at once, when what its stream holds before it has run; the host cannot see the result earlier than a GPU's. */
+/* See nccl.h. A call runs the earlier work of its stream and exchanges at once, but the host sees
+ * the result no earlier than on a GPU. */
 #include "nccl.h"
 
 #include <mpi.h>
@@ -35,7 +36,8 @@ static void may_be_stuck()
 
 enum { TAG = 17 };
 
-/* Where the ranks meet: rank 0 of the group to come, by its number in the world, and which of its groups this is. */
+/* Identifies a group to be made: the world rank of its rank 0, and which of that rank's groups it
+ * is. */
 struct Meeting {
     int world_rank, number;
 };
@@ -43,7 +45,7 @@ struct Meeting {
 static MPI_Comm world_of_emulation()
 {
     static MPI_Comm world = MPI_COMM_NULL;
-    if (world == MPI_COMM_NULL) /* groups of the world are begun by all of it */
+    if (world == MPI_COMM_NULL) /* all ranks get here, because the first group is the world */
         PMPI_Comm_dup(MPI_COMM_WORLD, &world);
     return world;
 }
@@ -107,7 +109,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* EMULATED_NCCL_ERROR=n: the n-th look of the last rank finds that a link has failed. */
+/* EMULATED_NCCL_ERROR=n: on the last rank, the n-th query finds a failed link. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *result)
 {
     static int looks;
@@ -124,7 +126,7 @@ static int size_of(ncclComm_t comm)
     return size;
 }
 
-/* What `exchange` makes of x [count] goes into y [results] when the stream comes to it. */
+/* Exchanges x [count]; writes the result to y [results] when the stream reaches this work. */
 template <typename F>
 static ncclResult_t exchange(const void *x, size_t count, void *y, size_t results,
                              cudaStream_t stream, F with)

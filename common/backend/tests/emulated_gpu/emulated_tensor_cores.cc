@@ -1,4 +1,5 @@
-/* What a warp's instructions for tensor cores do, from the layouts that the PTX ISA gives. See backend/cuda/tensor_cores.cuh. */
+/* A warp's instructions for tensor cores, with the layouts of the PTX ISA. See
+ * backend/cuda/tensor_cores.cuh. */
 #include "cuda_fp16.h"
 
 float emulated_number(bool fp16, uint16_t bits)
@@ -22,7 +23,7 @@ static uint16_t half_of(uint64_t word, int which)
     return static_cast<uint16_t>(word >> 16 * which);
 }
 
-/* Each lane's words, seen by all: `of` [32] a lane's. */
+/* Shows two words of each lane to all lanes: of[i] holds those of lane i. */
 static void show(uint64_t *of, uint64_t low, uint64_t high)
 {
     uint64_t *lanes = emulated_lanes();

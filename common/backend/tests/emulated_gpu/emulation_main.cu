@@ -1,4 +1,5 @@
-/* What the emulated GPU promises (see cuda_runtime.h), tried. Each test is a process of its own, some of which have to be ended. */
+/* Tests what the emulated GPU promises (see cuda_runtime.h). Each test is a process of its own; the
+ * emulation must end some of them. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,7 +49,7 @@ __global__ static void asked(int who, int *y)
 {
     y[threadIdx.x] = __syncthreads_or((int)threadIdx.x == who) ? 1 : 0;
     if (__syncthreads_or(0) || !__syncthreads_or((int)threadIdx.x == 63 - who % 64))
-        y[threadIdx.x] = 2; /* a question has the answer of another one */
+        y[threadIdx.x] = 2; /* a vote got the result of another vote */
 }
 
 template <typename T> static T *memory(int count, MemoryKind kind)
@@ -142,7 +143,8 @@ static bool block_too_large()
     return true;
 }
 
-/* Ended by a signal, with `words` said, where these are given; well otherwise. */
+/* Runs a test in a child. With `words`, the child must end by a signal and print them; otherwise it
+ * must succeed. */
 static void check(int number, const char *name, bool (*test)(), const char *words)
 {
     char said[512] = "";

@@ -38,8 +38,8 @@ char *gradescope_text(const Verdict *verdict)
                                "stdout_visibility", "hidden", "tests", tests));
 }
 
-/* ---- GitHub Classroom: the result of one of its graders, as classroom-resources/autograding-grading-reporter reads it out of a
- * step's output (base64 of this file) */
+/* ---- GitHub Classroom: the result of one grader, which
+ * classroom-resources/autograding-grading-reporter reads, base64-encoded, from a step's output */
 
 static const char *outcome_of(Status status)
 {
@@ -81,8 +81,8 @@ char *github_text(const Verdict *verdict)
                                tests));
 }
 
-/* ---- Autolab: what a student shall read, and then the scores as the last line (docs.autolabproject.com, "Guide for Lab
- * Authors"). The problems are called lab1, lab2, ... there. */
+/* ---- Autolab: the report for the student, then the scores as the last line, with problems called
+ * lab1, lab2, ... (docs.autolabproject.com, "Guide for Lab Authors") */
 
 char *autolab_text(const Verdict *verdict)
 {
