@@ -10,9 +10,6 @@ CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
-# NTASKS, unless given, is the product of the degrees.
-DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
-NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 SITE ?= site.mk
 # The kit's version, recorded in each hand-in.
 VERSION = 1.0
@@ -182,39 +179,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
-# REPORT=1 makes a page from the run's trace and metrics. TRACE= and METRICS= keep these as files.
-REPORTED = $(filter-out 0,$(REPORT))
-METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
-TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
-PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
-MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
-
-TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE epochs=EPOCHS samples=SAMPLES model=MODEL \
-    layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS \
-    lr=LR warmup=WARMUP decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED dropout=DROPOUT mem=MEM \
-    amp=AMP optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS threads=THREADS save=SAVE \
-    every=EVERY resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
-setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))
-# If DATA is given without TEST, there is no test set.
-TRAIN_OPTIONS = $(foreach pair,$(TRAIN_SETTINGS),$(call setting,$(subst =, ,$(pair)))) \
-    $(if $(DATA)$(TEST),--test $(call quoted,$(TEST))) --cache $(BUILD)/cache
-
-# make sbatch: the same as a Slurm job; with JOB=n, waits for a job submitted earlier.
-.PHONY: train sbatch
-ifneq ($(call said,JOB),)
-sbatch:
-	$(ON_SLURM) wait $(call quoted,$(JOB))
-endif
-train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
-	$(RELEASE)
-	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
-	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
-	$(if $(REPORTED),$(MAKE_PAGE)training.py begin $(call PAGE,train))
-	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) $(call quoted,$(NTASKS)) \
-	    $(or $(STACK),solutions) $(call stack,stage) $(TRAIN) $(TRAIN_OPTIONS)
-	$(if $(REPORTED),$(MAKE_PAGE)training.py \
-	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
-
+include common/train/train.mk
 include $(wildcard common/bench/bench.mk)
 
 # Curves of runs, from files written with METRICS=.
