@@ -54,7 +54,7 @@ as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
-# After a command: if it failed, says whether the disk is full; leaves no half of what it made, of its dependencies neither.
+# After a command: if it failed, removes what it left, and says whether the disk is full.
 or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
 # ---- what is there, and what is in the way --------------------------------------------------------------------------

@@ -10,9 +10,14 @@
  */
 #pragma once
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "balise.h"
 #include "grader/calls.h"
@@ -121,4 +126,18 @@ enum { LAUNCH_BYTES = 1 << 16 }; /**< size of the launch, a multiple of a page *
 static inline Rings *rings_of(const Launch *launch, int rank)
 {
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
+}
+
+/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but not for
+ *  longer than so many microseconds: nobody has to call it. */
+static inline void sleep_while(const _Atomic int32_t *number, int32_t old, long microseconds)
+{
+    const struct timespec longest = {0, microseconds * 1000};
+    syscall(SYS_futex, number, FUTEX_WAIT, old, &longest, NULL, 0);
+}
+
+/** Wakes whoever sleeps on this number of the shared file, which has changed. */
+static inline void wake(const _Atomic int32_t *number)
+{
+    syscall(SYS_futex, number, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -169,6 +169,8 @@ launch() (
     esac
     if [[ $2 =~ _ranks([0-9])$ ]]; then
         ranks=${BASH_REMATCH[1]}
+        # MPI starts as in common/train/launch.sh.
+        export HWLOC_SYNTHETIC='core:1 pu:1' HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
         # Check must not fork where MPI runs. The suppressions of Open MPI's leaks match callers,
         # which requires slow unwinding.
         CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 \

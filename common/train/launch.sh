@@ -24,6 +24,8 @@ threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
 unset OPENBLAS_CORETYPE # a preset one forces kernels that are not this machine's
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
+# For ranks that are bound to no core, MPI need not look for caches, GPUs and displays in each, nor write files to start with.
+export HWLOC_SYNTHETIC="core:$cores pu:1" HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
 [ ! -t 1 ] || export BALISE_PROGRESS=1
 
 # For nonblocking sums, Open MPI's default algorithm takes two to four times as long as a blocking

@@ -237,7 +237,7 @@ static void run_posted_cases(void)
     for (int next = 0;; next++) {
         int posted;
         while ((posted = atomic_load(&runner.launch->control.posted)) == next)
-            nap(50);
+            sleep_while(&runner.launch->control.posted, next, 10000);
         if (posted < 0)
             break;
         Case c = runner.launch->control.current;
@@ -245,6 +245,7 @@ static void run_posted_cases(void)
             run_case(&c, worlds[c.world], posted);
         atomic_store(&runner.header->state, IDLE);
         atomic_fetch_add(&runner.header->done_cases, 1);
+        wake(&runner.header->done_cases);
     }
 }
 

@@ -10,32 +10,52 @@ work=$1
 name=${work##*/}
 number=${name%%-*}
 lab=$((10#$number))
+# Hundreds of answers are judged: what bash does itself takes a tenth of what a process takes.
+mapfile -t fields < "$work/fields"
 
-field() { # field NAME: every line of this field, without its name
-    sed -n "s,^$1: ,,p" "$work/fields"
-}
-variable() {
-    local name=$1_$lab
-    printf '%s' "${!name}"
+field() { # found: every line of this field, without its name
+    local line
+    found=()
+    for line in "${fields[@]}"; do
+        [[ $line != "$1: "* ]] || found+=("${line#"$1: "}")
+    done
 }
 
 build() {
+    local file=FILE_$lab exports=EXPORTS_$lab objects=OBJECTS_$lab source
+    source=$work/student/${!file##*/}
     mkdir -p "$work/student"
     rm -f "$work"/[01][0-9]-*
-    local source
-    source=$work/student/$(basename "$(variable FILE)")
     cp "$work/source.c" "$source"
-    grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "$(variable EXPORTS)" 2> "$work/warnings" || true
-    # shellcheck disable=SC2046 # a list of files
-    grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" $(variable OBJECTS)
+    grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "${!exports}" 2> "$work/warnings" || true
+    # shellcheck disable=SC2086 # a list of files
+    grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" ${!objects}
 }
 
-# points CHECK: its points in the report, "2/2"
-points() {
-    sed -nE "s,^  (✓|○|✗) $1 +([0-9]+/[0-9]+)(  held back)?$,\2,p" "$work/report"
+# report: what the judge printed; words: the same on one line, in lower case; failing: its checks with a cross; unplayed: why the
+# lab was not played; said: why the first check failed
+read_report() {
+    local lines line all
+    mapfile -t lines < "$work/report"
+    printf -v report '\n%s' "${lines[@]}" ''
+    read -r -d '' -a all < "$work/report"
+    words=${all[*]}
+    words=${words,,}
+    failing=() unplayed='' said=''
+    for line in "${lines[@]}"; do
+        [[ ! $line =~ ^"  ✗ "(.*[a-z])" "+[0-9]+/[0-9]+$ ]] || failing+=("${BASH_REMATCH[1]}")
+        [[ ! $line =~ ^"Lab ".*": "("does not build"|refused)" "+0/ ]] || unplayed=${BASH_REMATCH[1]}
+    done
+    while ((${#lines[@]})) && [[ ! ${lines[0]} =~ ^"  ✗"|": ${unplayed:-✗}  " ]]; do lines=("${lines[@]:1}"); done
+    said=${lines[1]:-}
+    said=${said#"${said%%[! ]*}"}
 }
-full() { # full CHECK: it passed, although its points may be held back
-    grep -qE "^  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?$" "$work/report"
+# matches PATTERN: whether a line of the report matches, from its beginning to its end; BASH_REMATCH[2] and on: its groups
+matches() {
+    [[ $report =~ ($'\n')$1$'\n' ]]
+}
+full() { # its points may be held back all the same
+    matches "  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?"
 }
 trouble=() # violated expectations
 unsaid=()  # expected words that the report lacks
@@ -44,48 +64,53 @@ sentences() { # the reasons of failed checks, from the report
         /^ +(not reached|again|calls): |the same cause as above/ { next } wrong' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
 }
 each() { # each FIELD FUNCTION: calls it with each item of a list
-    local item
-    while read -r item; do
-        [ -z "$item" ] || "$2" "$item"
-    done < <(field "$1" | tr ',' '\n' | sed 's/^ *//')
+    local list items=() item
+    field "$1"
+    for list in "${found[@]}"; do
+        IFS=, read -r -a items <<< "$list"
+        for item in "${items[@]}"; do
+            item=${item#"${item%%[! ]*}"}
+            [ -z "$item" ] || "$2" "$item"
+        done
+    done
 }
 must_fail() {
     if [ -n "$unplayed" ]; then return; fi
-    if [ -z "$(points "$1")" ] || full "$1"; then trouble+=("$1 does not fail"); fi
-    local ratio
-    ratio=$(sed -nE "s,^  margin $1 +,,p" "$work/report")
-    awk -v ratio="${ratio:-0}" 'BEGIN { exit !(ratio > 1 && ratio < 10) }' && trouble+=("$1 fails by only $ratio times the tolerance")
+    if ! matches "  ✗ $1 +[0-9]+/[0-9]+(  held back)?" || full "$1"; then trouble+=("$1 does not fail"); fi
+    ! matches "  margin $1 +([1-9](\.[0-9]+)?)" || [ "${BASH_REMATCH[2]}" = 1 ] || trouble+=("$1 fails by only ${BASH_REMATCH[2]} times the tolerance")
 }
 must_pass() {
     full "$1" || trouble+=("$1 fails")
 }
 says() {
-    tr -s ' \n' ' ' < "$work/report" | grep -qiF -- "$1"
+    [[ $words == *"${1,,}"* ]]
 }
 judge_mutant() {
+    local wanted
     [ "$status" = 1 ] || trouble+=("exit status $status")
     each fails must_fail
     each passes must_pass
-    local words layout score
-    while read -r words; do says "$words" || unsaid+=("$words"); done < <(field says)
-    # If a lab does not build or is refused, only the words show why, so they are required.
+    field says
+    for wanted in "${found[@]}"; do says "$wanted" || unsaid+=("$wanted"); done
+    # Of a lab that does not build or is refused the words alone say why.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
-    layout=$(field layout)
-    [ -z "$layout" ] || says "$layout ranks" || trouble+=("no case on $layout ranks is named")
-    score=$(field scores)
-    [ -z "$score" ] || grep -qxF "Score: $score" "$work/report" || trouble+=("scores other than $score")
-    # The outcome of a race depends on which message arrives first, so the case may pass when it is
-    # repeated; the report then rightly says so.
-    [ "$(field repeats)" = "not always" ] && return
-    grep -q "passes when run alone" "$work/report" && ! field says | grep -q "passes when run alone" && trouble+=("cannot be repeated")
+    [[ $report != *"passes when run alone"* || ${found[*]} == *"passes when run alone"* ]] || alone=yes
+    field layout
+    [ -z "${found[*]}" ] || says "${found[*]} ranks" || trouble+=("no case on ${found[*]} ranks is named")
+    field scores
+    [ -z "${found[*]}" ] || matches "Score: ${found[*]}" || trouble+=("scores other than ${found[*]}")
+    # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
+    field repeats
+    [ "${found[*]}" = "not always" ] || [ -z "${alone:-}" ] || trouble+=("cannot be repeated")
 }
 judge_accept() {
     local check
-    case $(field expects) in
+    field expects
+    case ${found[*]} in
     full) [ "$status" = 0 ] || trouble+=("exit status $status") ;;
     "all but communication")
         full communication && trouble+=("communication does not fail")
-        while read -r check; do trouble+=("$check fails"); done < <(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | grep -v communication)
+        for check in "${failing[@]}"; do [[ $check == *communication* ]] || trouble+=("$check fails"); done
         [ "$status" = 1 ] || trouble+=("exit status $status")
         ;;
     *) trouble+=("no field expects") ;;
@@ -100,10 +125,7 @@ gpu=()
 [ "${BACKEND:-}" != cuda ] || gpu=(--gpu)
 timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --expected "$EXPECTED" --margins > "$work/report" 2>&1
 status=$?
-failed=$(sed -nE 's,^  ✗ (.*[a-z]) +[0-9]+/[0-9]+$,\1,p' "$work/report" | paste -sd, | sed 's/,/, /g')
-unplayed=$(sed -nE 's,^Lab .*: (does not build|refused) +0/.*,\1,p' "$work/report")
-failed=${unplayed:-$failed}
-said=$(grep -A1 -m1 -E "^  ✗|: ${unplayed:-✗}  " "$work/report" | tail -1 | sed 's/^ *//')
+read_report
 case $work in
 */accepts/*) judge_accept ;;
 *) judge_mutant ;;
@@ -111,10 +133,12 @@ esac
 kind=${work%/*} kind=${kind##*/}
 line="lab $lab ${kind%s} ${name#*-}"
 if [ ${#trouble[@]} -eq 0 ]; then
-    [ -n "$unplayed" ] || failed=${failed:+$failed fails}
+    printf -v failed ', %s' "${failing[@]}"
+    failed=${failed#, }
+    failed=${unplayed:-${failed:+$failed fails}}
     echo "ok - $line: ${failed:-all points}${failed:+, \"$said\"}"
-    for words in "${unsaid[@]}"; do
-        printf 'otherwise - %s: expected "%s"; the report: "%s"\n' "$line" "$words" "$(sentences)"
+    for wanted in "${unsaid[@]}"; do
+        printf 'otherwise - %s: expected "%s"; the report: "%s"\n' "$line" "$wanted" "$(sentences)"
     done
 else
     printf 'not ok - %s: %s\n' "$line" "$(printf '%s; ' "${trouble[@]}")"

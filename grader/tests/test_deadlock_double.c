@@ -39,6 +39,21 @@ START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
 }
 END_TEST
 
+START_TEST(a_rank_that_has_left_hardly_completes_what_it_started)
+{
+    Call *awaited = sum(0, 1, 6), *started = sum(1, 1, 6);
+    awaited->starts = started->starts = 1;
+    awaited->waited_by = 1;
+    new_call(0, "wait", LOCAL);
+    waits(0);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
+    leaves(1);
+    ck_assert_int_eq(outlook_of(calls), SOME);
+    started->completed = 1;
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
+}
+END_TEST
+
 START_TEST(two_groups_crosswise_wait_for_ever)
 {
     sum(0, 1, 6);
@@ -172,6 +187,7 @@ Suite *suite(void)
     tcase_add_test(tcase, where_all_have_come_mpi_is_at_work);
     tcase_add_test(tcase, where_one_has_left_the_others_wait_for_ever);
     tcase_add_test(tcase, where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever);
+    tcase_add_test(tcase, a_rank_that_has_left_hardly_completes_what_it_started);
     tcase_add_test(tcase, two_groups_crosswise_wait_for_ever);
     tcase_add_test(tcase, calls_that_do_not_fit_may_come_to_something);
     tcase_add_test(tcase, the_root_of_a_broadcast_may_go_on_alone_and_the_others_not);

@@ -40,16 +40,31 @@ double lab_seconds(const Sandbox *sandbox)
     return most * slowness(sandbox);
 }
 
+static int32_t done_cases(const Launch *launch, int rank)
+{
+    return atomic_load(&launch->rank[rank].done_cases);
+}
+
+/* Until this rank leaves a case, or it is time to look whether all is well. A lab could wake the
+ * judge without end. */
+static void wait_for_rank(const Launch *launch, int rank, int32_t done)
+{
+    enum { LONGEST = 1000, LEAST = 20 /* µs */ };
+    sleep_while(&launch->rank[rank].done_cases, done, LONGEST);
+    nap(LEAST);
+}
+
 /* Waits for the case that was posted. */
 static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis,
                             size_t size)
 {
     for (;;) {
         look_whether_up(runs, watch);
-        int done = 0;
-        for (int r = 0; r < watch->c.world; r++)
-            done += atomic_load(&watch->launch->rank[r].done_cases) >= watch->posted;
-        if (done == watch->c.world)
+        int rank = 0;
+        int32_t done = 0;
+        while (rank < watch->c.world && (done = done_cases(watch->launch, rank)) >= watch->posted)
+            rank++;
+        if (rank == watch->c.world)
             return COMPLETE;
         if (clock_now() > runs->until) {
             watch_overdue(watch, diagnosis, size);
@@ -64,7 +79,7 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
         Ending ending = watch_look(watch, diagnosis, size);
         if (ending != COMPLETE)
             return ending;
-        nap(100);
+        wait_for_rank(watch->launch, rank, done);
     }
 }
 
@@ -97,11 +112,18 @@ static bool has_gone(const Launcher *launcher, int rank)
 static void wait_for_all(Launcher *launcher, int ranks, int cases, double until)
 {
     for (int r = 0; r < ranks && clock_now() < until && !launcher_has_ended(launcher);) {
-        if (atomic_load(&launcher->launch->rank[r].done_cases) >= cases || has_gone(launcher, r))
+        int32_t done = done_cases(launcher->launch, r);
+        if (done >= cases || has_gone(launcher, r))
             r++;
         else
-            nap(100);
+            wait_for_rank(launcher->launch, r, done);
     }
+}
+
+static void post(Launch *launch, int32_t number)
+{
+    atomic_store(&launch->control.posted, number);
+    wake(&launch->control.posted);
 }
 
 /* Runs cases from `first` on in one launch; returns the number of the next case to run. */
@@ -124,7 +146,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         wait_for_all(&launcher, ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
-        atomic_store(&launch->control.posted, i - first + 1);
+        post(launch, i - first + 1);
         Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
                                   slowness(runs->sandbox));
         outcome->ending =
@@ -136,7 +158,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         mark_end(outcome, launch, cases[i].world, i - first + 1);
     }
     if (!failures) {
-        atomic_store(&launch->control.posted, -1);
+        post(launch, -1);
         for (int k = 0; k < 5000 && !launcher_has_ended(&launcher); k++)
             nap(200);
         launcher_stop(&launcher);

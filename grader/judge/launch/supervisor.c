@@ -56,6 +56,11 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
+/* As in common/train/launch.sh: for ranks that are bound to no core, MPI need not look for caches,
+ * GPUs and displays in each, nor write files to start with. That halves the time of a start. */
+static const char *const start_settings[][2] = {
+    {"HWLOC_SYNTHETIC", "core:1 pu:1"}, {"HWLOC_PLUGINS_PATH", "/none"}, {"PMIX_MCA_gds", "hash"}};
+
 /* Empties the environment except for what MPI and the system's libraries read, so that a lab can
  * read neither the seed nor other settings of make or the judge. */
 static void clear_environment(const Seen *seen)
@@ -74,6 +79,8 @@ static void clear_environment(const Seen *seen)
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    for (size_t i = 0; i < sizeof start_settings / sizeof *start_settings; i++)
+        setenv(start_settings[i][0], start_settings[i][1], 1);
 }
 
 static _Noreturn void become_mpirun(const Start *start)

@@ -54,6 +54,18 @@ static bool moves_nothing(const Call *call)
     return call->rule != TOGETHER && count == 0;
 }
 
+/* Has a rank started this call and left the case before it was complete? It no longer progresses MPI. */
+static bool was_abandoned(const Look *look, const Part *mine)
+{
+    for (int64_t i = 0; i < look->together.count; i++) {
+        const Part *other = &look->together.part[i];
+        if (same_number(mine, other) && look->calls->rank[other->rank].left &&
+            other->call->starts && !other->call->completed)
+            return true;
+    }
+    return false;
+}
+
 static Outlook outlook_together(const Look *look, const Part *mine)
 {
     bool fits;
@@ -63,7 +75,7 @@ static Outlook outlook_together(const Look *look, const Part *mine)
     if (missing && moves_nothing(mine->call))
         return SOME;
     if (!missing)
-        return ALL_THERE;
+        return was_abandoned(look, mine) ? SOME : ALL_THERE;
     return has_lost(look->calls, missing) ? SOME : outlook_without(mine, missing);
 }
 
