@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what is in the way of a command of make, in one line, before it begins; nothing, where nothing is. The Makefile passes its
-# variables: GOALS, SET (the names on the command line), EMPTY (those of them without a value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# variables: GOALS, SET (the names on the command line), EMPTY (those of them without a value), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
 # check.sh --unknown NAME...: which of these names is no setting.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -116,6 +116,10 @@ check_empty() {
     done
 }
 
+check_dollar() {
+    [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions | serial) ;;
@@ -168,6 +172,7 @@ if [[ ${1:-} == --unknown ]]; then
     exit
 fi
 make_catalogues
+check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
