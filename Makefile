@@ -85,9 +85,12 @@ include common/backend/backend.mk
 GOALS = $(MAKECMDGOALS)
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
-CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB \
+# What make would expand or run, unless it is written in a makefile.
+expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
+DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
+CHECKED = TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB \
           BACKEND TRANSPORT ON SITE
-IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
+IN_THE_WAY := $(shell $(call as_environment,$(filter-out $(DOLLAR),$(CHECKED))) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 
 # In `make help train`, train is a topic, not a goal.

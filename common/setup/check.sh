@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # check.sh: before a make command begins, prints in one line what prevents it, or nothing. The
 # Makefile passes variables: GOALS, SET (the names on the command line), EMPTY (those without a
-# value), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# value), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and
+# the settings.
 # check.sh --unknown NAME...: prints those of these names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -120,6 +121,10 @@ check_empty() {
     done
 }
 
+check_dollar() {
+    [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions | serial) ;;
@@ -172,6 +177,7 @@ if [[ ${1:-} == --unknown ]]; then
     exit
 fi
 make_catalogues
+check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine

@@ -15,7 +15,7 @@
 # GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER check the
 # first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off none. Both
 # kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with
-# its plan, 1..N. A test that dies or prints nothing has failed.
+# its plan, 1..N. A test that dies, prints nothing or prints a traceback of Python has failed.
 set -uo pipefail
 
 speed=${1:-fast} name=${2:-}
@@ -199,6 +199,8 @@ run_test() {
         passed=$((passed - skipped)) # Check prints "ok" for a test that printed "skip" and returned
     fi
     ((failed)) || { ((status == 0)) && ((${plan:-0} != 0 && ${plan:-0} == passed + skipped)); } || failed=-1
+    # A check by Python that ended early, whatever the script made of its status.
+    ((failed)) || ! grep -q 'Traceback (most recent call last):' "$log" || failed=-1
     echo "$passed $failed $skipped $status $(awk 'END { printf "%.1f %.1f", $1, $2 + $3 }' "$log.times")" >"$log.part" &&
         mv "$log.part" "$log.result"
 }

@@ -86,4 +86,8 @@ fake silent ':'
 fake dies 'echo "ok - one"; kill -SEGV $$'
 runs
 check "a test that says nothing has failed, and so has one that dies" closes "1 passed, 2 failed, 0 skipped" 1
+
+fake hides 'python3 -c "print(\"ok - one\"); {}[2]" | tee /dev/null'
+runs
+check "a test that hides a traceback of Python has failed" closes "1 passed, 1 failed, 0 skipped" 1
 exit "$failures"

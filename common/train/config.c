@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/language.h"
@@ -231,15 +232,33 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     return true;
 }
 
+/* The file keeps its size, whichever ranks do this at once. A device fails at a write of no bytes;
+ * pipes and terminals, and file systems that cannot reserve, do not. */
+static bool has_room(int fd)
+{
+    struct stat file;
+    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+        fallocate(fd, FALLOC_FL_KEEP_SIZE, file.st_size, 4096))
+        return errno != ENOSPC && errno != EDQUOT;
+    return write(fd, "", 0) == 0 || errno != ENOSPC;
+}
+
 static bool can_write(const char *path, Problem *problem)
 {
+    const bool existed = access(path, F_OK) == 0;
     /* A FIFO that nobody reads would wait. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0)
-        return problem_set(problem, path, "name a file in an existing, writable folder",
-                           "the metrics cannot be written: %s", strerror(errno));
-    close(fd);
-    return true;
+    const bool good = fd >= 0 && has_room(fd);
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !good && !existed)
+        unlink(path);
+    return good || problem_set(problem, path,
+                               reason == ENOSPC || reason == EDQUOT
+                                   ? N_("free some space, or name a file on another disk")
+                                   : N_("name a file in an existing, writable folder"),
+                               "the metrics cannot be written: %s", strerror(reason));
 }
 
 static bool check_saving(const TrainConfig *config, Problem *problem)

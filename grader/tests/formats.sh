@@ -65,5 +65,6 @@ for signal in INT TERM KILL; do
     check "SIG$signal leaves no piece of a file" [ ! -e cut.json.?????? ]
 done
 BUILD=$BUILD python3 "$ROOT/grader/tests/formats.py" "$tree" | tee words
+check "every file is read" [ "${PIPESTATUS[0]}" = 0 ]
 failures=$((failures + $(grep -c '^not ok' words)))
 finish

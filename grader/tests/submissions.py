@@ -14,9 +14,10 @@ import tarfile
 import zipfile
 
 ROOT = os.environ["ROOT"]
-LABS = {int(name[:2]): name for name in sorted(os.listdir(os.path.join(ROOT, "solutions"))) if name[:2].isdigit()}
 with open("build/generated/labs.json", encoding="utf-8") as listed:
-    FULL = {lab["number"]: sum(lab["points"].values()) for lab in json.load(listed)}
+    GRADED = [lab for lab in json.load(listed) if lab["part"] == 1]  # those in the table, where PART is not given
+LABS = {lab["number"]: lab["folder"] for lab in GRADED}
+FULL = {lab["number"]: sum(lab["points"].values()) for lab in GRADED}
 
 
 def source(lab, change=lambda text: text, folder="solutions"):

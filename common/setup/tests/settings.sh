@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make NAME=... accepts only settings, and each command reports once what prevents it.
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2016,SC2317 # make expands what is quoted; functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"
 make_tree settings
@@ -34,6 +34,13 @@ an_error() { # an_error WORDS COMMAND...: the program itself reports the error, 
 check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
 check "a stack for training with one, too" stops "'m'ien'" make --silent train "STACK=m'ien"
 check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
+for value in '$(touch x)' '$(shell touch x)' 'a$b' '$$$b' '${HOME}'; do
+    check "a METRICS of $value is refused: make would expand it" stops 'make expands the $ in METRICS' make train VOCAB=none.txt "METRICS=$value"
+done
+check "so is a LAB that would run a command, before it does" stops 'make expands the $ in LAB' make grade 'LAB=$(shell touch x)'
+check "and a NAME" stops 'make expands the $ in NAME' make hand-in 'NAME=A$(id)B'
+check "a command in a setting has not run" [ ! -e x ]
+check "\$\$ is a dollar sign" an_error 'l$b.csv' make --silent train 'DATA=l$$b.csv' VOCAB=none.txt
 for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
     check "make train $setting= is refused: it would silently be the default" stops "$setting is empty" make train "$setting="
 done

@@ -42,7 +42,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     os.truncate(huge, 1 << 42)
     for option, path, words in [("data", "/dev/zero", "not a file"), ("data", "/dev/urandom", "not a file"), ("data", fifo, "not a file"), ("data", folder, "a folder"),
                                 ("data", huge, "this machine's memory"), ("test", "/dev/zero", "not a file"), ("vocab", fifo, "not a file"),
-                                ("metrics", fifo, "the metrics cannot be written"), ("trace", fifo, "not a file")]:
+                                ("metrics", fifo, "the metrics cannot be written"),
+                                ("metrics", "/dev/full", "the metrics cannot be written: No space left on device"), ("trace", fifo, "not a file")]:
         refused(f"--{option} {path.replace(folder, '.')} is refused", [path, words], 2, "--tp", 2, f"--{option}", path)
     refused("an empty CSV is refused", ["empty.csv"], 2, "--tp", 2, "--data", file_with(folder, "empty.csv", b""))
     for what, name, row, words in [
@@ -69,6 +70,20 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a number that is none is refused", ["'many'"], 1, "--epochs", "many")
     refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",
             f"{folder}/no/such/folder.jsonl")
+    full = os.path.join(folder, "full")
+    os.mkdir(full)
+    script = f'mount -t tmpfs -o size=64k none {full} && (head -c 1M /dev/zero > {full}/all; "$@"; status=$?; ls {full}; exit $status) 2>&1'
+    walls = subprocess.run(["unshare", "-rm", "true"], capture_output=True, text=True, check=False).stderr
+    if walls:
+        print(f"skip - a metrics file on a full disk is refused before training, and not left: {walls.strip()}")
+    else:
+        dry = subprocess.run(["unshare", "-rm", "bash", "-c", script, "bash", f"{BUILD}/train", "--dry", "1", "--metrics", f"{full}/m.jsonl"], cwd=ROOT,
+                             capture_output=True, text=True, check=False)
+        check(dry.returncode == 2 and "No space left" in dry.stdout and "free some space" in dry.stdout and dry.stdout.endswith("\nall\n"),
+              "a metrics file on a full disk is refused before training, and not left", dry.stdout + dry.stderr)
+    kept = file_with(folder, "kept.jsonl", b"x" * 10)
+    subprocess.run([f"{BUILD}/train", "--dry", "1", "--metrics", kept], cwd=ROOT, check=False)
+    check(os.path.getsize(kept) == 10, "a metrics file that is there is kept until training begins", str(os.path.getsize(kept)))
     refused("a cache that cannot be written is refused", ["cache"], 2, "--tp", 2, "--cache", "/proc/nowhere")
     refused("what does not fit in MEM is refused with what holds the memory",
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",
