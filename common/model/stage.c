@@ -103,7 +103,10 @@ Tensor *stage_embed(Stage *stage, int micro)
         misuse("the first stage embeds the tokens; this one receives from the stage before it",
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
     model_use_tape(stage->model, m->tape);
-    return m->input = bert_embed(stage->bert, m->ids, stage->mesh);
+    backend_range("forward");
+    m->input = bert_embed(stage->bert, m->ids, stage->mesh);
+    backend_range_end();
+    return m->input;
 }
 
 static void begin_pass(const Stage *stage, int micro, bool backward)
