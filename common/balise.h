@@ -262,7 +262,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
 /** Runs backward from the result of stage_run(); dy is its gradient, or NULL on the last stage,
  * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
-/** Sends x [B,S,H] to stage `to`. May return only when that stage has begun to receive it. (In balise 13 you write it.) */
+/** Sends x [B,S,H] to stage `to`. In balise 12 it may return only when that stage has begun to
+ * receive it; in balise 13 you write one that returns at once. */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);

@@ -161,7 +161,7 @@ def verdicts(rounds):
         said("make", "grade", "SOLUTION=1")
         everything.append(time.perf_counter() - begin)
     found = [Row("verdict", f"lab {number}", "s", values) for number, values in times.items()]
-    found.append(Row("verdict", "all eleven, nothing edited", "s", everything))
+    found.append(Row("verdict", "part 1, nothing edited", "s", everything))
     for row in found:
         aim = aims.VERDICT.get(row.name, aims.ANY_VERDICT)
         row.notes = {"target": aim, "": aims.judged(row.median() <= aim)}

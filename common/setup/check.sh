@@ -125,6 +125,12 @@ check_dollar() {
     [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
+check_values() {
+    case $REPORT in '' | 0 | 1) ;; *) stop "$(said "REPORT cannot be '%s'" "$REPORT")" "$(say 'REPORT=1 makes a page, REPORT=0 makes none')" ;; esac
+    [[ -z $PART || -z $LAB || " $SET " != *' PART '* || " $SET " != *' LAB '* ]] || ! goal grade ||
+        stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions | serial) ;;
@@ -181,7 +187,7 @@ check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
-[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; }
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; check_values; }
 check_stack
 check_backend
 check_cluster

@@ -15,9 +15,18 @@ shift 4
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage" "$@"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
+cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
+
+# With less, OpenBLAS asks for its buffers (128 MB a core) for ever, and mpirun may wait for ever.
+least() { # least FLAG NUMBER SENTENCE
+    local limit
+    limit=$(ulimit "-$1")
+    [ "$limit" = unlimited ] || [ "$limit" -ge "$2" ] || give_up "$(said "$3" "$1" "$limit" "$2")" "$(said 'raise the limit: ulimit -%s %s' "$1" "$2")"
+}
+least v $((262144 + 131072 * cores)) "$(say 'ulimit -%s is %s: a rank needs %s kB of address space to start')"
+least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files for its ranks')"
 "$program" "$@" --dry 1 --ranks "$ranks" || exit # one process checks the options first
 
-cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 bind=(--bind-to none)
 [ "$ranks" -le "$cores" ] || bind+=(--mca mpi_yield_when_idle 1)
 threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}

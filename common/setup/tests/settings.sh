@@ -47,6 +47,9 @@ done
 check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
+check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe
+check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
+
 every_setting() {
     local unknown
     mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)

@@ -110,6 +110,11 @@ no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
 check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,
       "an MPI that is not installed is named", no_mpi.stderr)
+for flag, limit, words in ("v", 300000, "address space"), ("n", 20, "open files"):
+    done = subprocess.run(["bash", "-c", f'ulimit -{flag} {limit} && exec timeout 20 "$@"', "bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    check(done.returncode == 2 and f"ulimit -{flag} is {limit}" in done.stderr and words in done.stderr and done.stderr.count("\n") == 2,
+          f"ulimit -{flag} {limit} is refused before anything starts", done.stderr)
 unsplit = subprocess.run(command(2, "--pp", 2, stage=11), cwd=ROOT, capture_output=True, text=True)
 check(unsplit.returncode == 2 and "before balise 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
       "before balise 12, more than one stage is refused", unsplit.stderr)

@@ -146,7 +146,7 @@ static void tell_too_long(Trial *t, const Schedule *s, int64_t enough)
     const Pass *instead, *pass = worst_wait(t, s, &rank, &instead);
     char meanwhile[120] = "";
     const char *line = pass && pass->waited_in ? line_of(pass->waited_in->address) : "";
-    if (instead)
+    if (instead && pass->backward)
         snprintf(meanwhile, sizeof meanwhile, _(", while it could run micro-batch %d forward"),
                  instead->micro);
     fail(t, SCHEDULE, EXPLAINED,
