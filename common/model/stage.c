@@ -293,8 +293,9 @@ Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_receive_gradient");
     if (!m->output)
-        misuse("each micro-batch runs backward once, after its forward pass; stage_receive receives the input of this stage",
-               "stage_receive_gradient: micro-batch %d has not run forward, or has run backward already",
-               micro);
+        misuse(
+            "each micro-batch runs backward once, after its forward pass; stage_receive receives the input of this stage",
+            "stage_receive_gradient: micro-batch %d has not run forward, or has run backward already",
+            micro);
     return received(stage, m, "stage_receive_gradient", from, false);
 }

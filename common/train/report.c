@@ -80,11 +80,10 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
         printf(_(", pipeline parallel %d"), config->pp);
     putchar('\n');
     if (config->pp > 1 || config->micro > 1)
-        printf(ngettext("schedule  %s, %d micro-batch of %d rows a step\n",
-                        "schedule  %s, %d micro-batches of %d rows a step\n",
+        printf(ngettext("schedule  %d micro-batch of %d rows a step\n",
+                        "schedule  %d micro-batches of %d rows a step\n",
                         (unsigned long)config->micro),
-               config->pipeline == GPIPE ? "GPipe" : "1F1B", config->micro,
-               config->batch / config->dp / config->micro);
+               config->micro, config->batch / config->dp / config->micro);
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
