@@ -157,6 +157,10 @@ for_both_machines() {
 }
 
 lay_tree
+sums_say_nothing() {
+    grader/handout/sums.sh . 2> "$out" > /dev/null && [ ! -s "$out" ]
+}
+check "every file that verdicts depend on is there" sums_say_nothing
 check "a handout is made from an instructor's folder" pack ""
 unpack
 check "the archive for Windows holds the same files" alike
