@@ -187,7 +187,7 @@ def check_tokens():
 def check_plan():
     """The chart of 64 GPUs shows what make model predicts."""
     run = said(sys.executable, "common/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
-               BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", WEAK="", AMP="", BACKEND="")
+               BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", PP="1", MICRO="", WEAK="", AMP="", BACKEND="")
     numbers = compute.all_numbers()
     told = {int(tp): float(step.replace(",", "")) for tp, step in re.findall(r"tp=(\d+) dp=\d+ +([\d.,]+)", run.stdout)}
     wrong = {tp: (told.get(tp), numbers[f"plan.{tp}.step"]) for tp in (1, 2, 4, 8, 16)
