@@ -48,14 +48,17 @@ void tape_must_be_summed(const Tape *tape)
 
 void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b)
 {
-    for (int64_t i = 0; i < tape->tensors.count; i++)
-        if (tensor_at(tape, i) != a && tensor_at(tape, i) != b)
-            tape_release_value(tensor_at(tape, i));
+    for (int64_t i = 0; i < tape->tensors.count; i++) {
+        Tensor *x = tensor_at(tape, i);
+        if (x != a && x != b && !x->reached)
+            tape_release_value(x);
+    }
 }
 
 void tape_reset(Tape *tape, TapeBatch batch)
 {
-    tape_release_all(tape, NULL, NULL);
+    for (int64_t i = 0; i < tape->tensors.count; i++)
+        tape_release_value(tensor_at(tape, i));
     backend_wait_always(false); /* pointers into tensors end with them */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = NULL;

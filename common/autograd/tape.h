@@ -125,8 +125,8 @@ TapeMark tape_mark(const Tape *tape);
  * recomputes what is cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/** Releases the values of all tensors, gradients too, except `a` and `b`, which may be NULL: nothing reads the others after
- *  the backward pass. */
+/** Releases the values of all tensors, gradients too: nothing reads them after the backward pass. Keeps
+ * `a` and `b`, which may be NULL, and what tensor_data() has given out, until tape_reset(). */
 void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 
 /* ---- for operations ---------------------------------------------------------------------------------------- */

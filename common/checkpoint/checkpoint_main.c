@@ -61,6 +61,7 @@ static bool info(const char *folder, Problem *problem)
     }
     const CheckpointIndex *index = &saved->index;
     const int64_t *fit = index->fitting;
+    const int files = index->tp * index->pp;
     int64_t numbers = 0;
     printf(_("step        %" PRId64 ", seed %" PRId64 ", batches of %" PRId64 " from %" PRId64
              " rows of up to %" PRId64 " tokens (contents %s)\n"),
@@ -73,8 +74,8 @@ static bool info(const char *folder, Problem *problem)
     printf(_("optimizer   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
     printf(ngettext("layout      tensor parallel %d, pipeline parallel %d: %d file\n\n",
                     "layout      tensor parallel %d, pipeline parallel %d: %d files\n\n",
-                    (unsigned long)(index->tp * index->pp)),
-           index->tp, index->pp, index->tp * index->pp);
+                    (unsigned long)files),
+           index->tp, index->pp, files);
     int width = name_width(index);
     printf("%-*s  %-20s  %s\n", padded_to(_("name"), width), _("name"), _("shape"), _("placement"));
     for (int i = 0; i < index->count; i++) {

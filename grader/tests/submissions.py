@@ -120,7 +120,7 @@ kind(False, "leaves.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#includ
 kind(False, "constructor.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: t + '\n#include <stdlib.h>\n__attribute__((constructor)) static void early(void)\n{\n    exit(0);\n}\n')), {1: "some or none", 8: FULL[8]})
 kind(False, "kills.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include <signal.h>\n#include <unistd.h>\n" + in_g("    kill(getppid(), SIGKILL);\n    kill(-1, SIGKILL);")(t))),
      {1: "some or none", 8: FULL[8]})
-kind(False, "reads zeros.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: '#include "/dev/zero"\n' + t)), full(8), "does not build: lab 1")
+kind(False, "reads zeros.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: '#include "/dev/zero"\n' + t)), full(8), ": lab 1; not handed in")
 kind(False, "writes.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: t + '\n#include <stdio.h>\nvoid *w(void)\n{\n    return fopen("/tmp/x", "w");\n}\n')), full(8), "refused: lab 1")
 kind(False, "two places.zip", lambda p: zipped(p, {**labs(1, prefix="a/labs/"), **labs(1, prefix="b/labs/")}), UNREAD, "more than one folder", "a/labs/", "b/labs/")
 kind(False, "outside.zip", lambda p: zipped(p, {"labs/../../outside": b"x", **labs(1)}), UNREAD, "leads outside")

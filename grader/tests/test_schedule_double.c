@@ -6,14 +6,14 @@ Suite *suite(void);
 
 enum { TAG = 0, COUNT = 6, MOST_MICROS = 6 };
 static const Label step = {.of = THE_MODEL, .step = 0}, another = {.of = THE_MODEL, .step = 1};
-static Schedule schedule;
+static StepSchedule schedule;
 static int stages;    /* p */
 static bool blocking; /* sends */
 
 static void up(void)
 {
     begin();
-    schedule = (Schedule){0};
+    schedule = (StepSchedule){0};
     stages = 2;
     blocking = false;
 }

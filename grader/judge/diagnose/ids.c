@@ -228,7 +228,7 @@ bool row_of_other_ids(const Evidence *e)
                 _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
                   "what it returns for them to zero, but the tape does not know. ids_between() "
                   "makes them NO_ID, which has no gradient"),
-                (long long)(e->got->begin + at / columns));
+                (long long)e->got->begin + at / columns);
 }
 
 /* The gradient of a table: are only the rows of repeated ids wrong? */

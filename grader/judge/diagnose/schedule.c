@@ -12,7 +12,7 @@ static int stage_of_rank(const Case *c, int rank)
 /* ---- the passes ---------------------------------------------------------------------------------------------- */
 
 /* Appends a pass of this step; a rank may write nonsense. */
-static void add_pass(Schedule *s, int rank, const Entry *entry, int step)
+static void add_pass(StepSchedule *s, int rank, const Entry *entry, int step)
 {
     if (entry->kind != PASS || entry->count != PASS_NUMBERS || entry->label.of != THE_MODEL ||
         entry->label.step != step || s->count[rank] == MOST_PASSES)
@@ -23,10 +23,10 @@ static void add_pass(Schedule *s, int rank, const Entry *entry, int step)
                                              .slot = NO_SLOT};
 }
 
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step, Schedule *s)
+bool schedule_of_step(const Case *c, const Outcome *outcome, int step, StepSchedule *s)
 {
     const Label where = work_of_stages(step);
-    *s = (Schedule){.ranks = c->world};
+    *s = (StepSchedule){.ranks = c->world};
     for (int rank = 0; rank < c->world; rank++)
         for (const Entry *entry = NULL; (entry = next_entry(outcome->wrote[rank], entry));)
             add_pass(s, rank, entry, step);
@@ -34,7 +34,7 @@ bool schedule_of_step(const Case *c, const Outcome *outcome, int step, Schedule 
 }
 
 /* The place of a pass among those of its rank, or -1. */
-static int place_of(const Schedule *s, int rank, int micro, bool backward)
+static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
 {
     for (int i = 0; i < s->count[rank]; i++)
         if (s->pass[rank][i].micro == micro && s->pass[rank][i].backward == backward)
@@ -42,7 +42,7 @@ static int place_of(const Schedule *s, int rank, int micro, bool backward)
     return -1;
 }
 
-static bool tell_left_out(Trial *t, const Schedule *s)
+static bool tell_left_out(Trial *t, const StepSchedule *s)
 {
     char why[400];
     for (int rank = 0; rank < t->c->world; rank++)
@@ -66,7 +66,7 @@ static bool tell_left_out(Trial *t, const Schedule *s)
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
 /* The most micro-batches between their two passes; and the first pass with which there are more than `enough`, or NULL. */
-static int most_alive(const Schedule *s, int rank, int enough, const Pass **beyond)
+static int most_alive(const StepSchedule *s, int rank, int enough, const Pass **beyond)
 {
     int alive = 0, most = 0;
     *beyond = NULL;
@@ -80,7 +80,7 @@ static int most_alive(const Schedule *s, int rank, int enough, const Pass **beyo
 }
 
 /* The micro-batch that has waited longest for its backward pass when this pass begins. */
-static int oldest_alive(const Schedule *s, int rank, const Pass *before)
+static int oldest_alive(const StepSchedule *s, int rank, const Pass *before)
 {
     for (const Pass *pass = s->pass[rank]; pass < before; pass++) {
         const int back = place_of(s, rank, pass->micro, true);
@@ -90,7 +90,7 @@ static int oldest_alive(const Schedule *s, int rank, const Pass *before)
     return 0;
 }
 
-static void compare_alive(Trial *t, const Schedule *s)
+static void compare_alive(Trial *t, const StepSchedule *s)
 {
     const Case *c = t->c;
     for (int rank = 0; rank < c->world && c->kind == BY_ONE_F_ONE_B; rank++) {
@@ -113,7 +113,7 @@ static void compare_alive(Trial *t, const Schedule *s)
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
 /* Is there a pass after number i that needs nothing from another stage? */
-static const Pass *could_run(const Schedule *s, int rank, int i)
+static const Pass *could_run(const StepSchedule *s, int rank, int i)
 {
     for (int k = i + 1; k < s->count[rank]; k++)
         if (!s->pass[rank][k].backward)
@@ -122,7 +122,8 @@ static const Pass *could_run(const Schedule *s, int rank, int i)
 }
 
 /* A wait that is not needed: the first stage can always run forward. Otherwise the longest. */
-static const Pass *worst_wait(const Trial *t, const Schedule *s, int *of_rank, const Pass **instead)
+static const Pass *worst_wait(const Trial *t, const StepSchedule *s, int *of_rank,
+                              const Pass **instead)
 {
     const Pass *worst = NULL;
     *instead = NULL;
@@ -140,7 +141,7 @@ static const Pass *worst_wait(const Trial *t, const Schedule *s, int *of_rank, c
     return worst;
 }
 
-static void tell_too_long(Trial *t, const Schedule *s, int64_t enough)
+static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
 {
     int rank = 0;
     const Pass *instead, *pass = worst_wait(t, s, &rank, &instead);
@@ -163,7 +164,7 @@ static void tell_too_long(Trial *t, const Schedule *s, int64_t enough)
 }
 
 /* The case has ended all the same: MPI has buffered what waits. */
-static void tell_stuck(Trial *t, const Schedule *s)
+static void tell_stuck(Trial *t, const StepSchedule *s)
 {
     char waits[2][300] = {"", ""};
     int told = 0;
@@ -192,7 +193,7 @@ static bool has_lost_calls(Trial *t)
     return false;
 }
 
-static void compare_time(Trial *t, const Schedule *s, bool replayed)
+static void compare_time(Trial *t, const StepSchedule *s, bool replayed)
 {
     const Case *c = t->c;
     const int64_t enough = 2 * (c->micros + c->pp - 1), alone = 2 * c->micros * c->pp;
@@ -226,7 +227,7 @@ void compare_schedule(Trial *t)
         return;
     }
     for (int step = 0; step < STEPS; step++) {
-        Schedule s;
+        StepSchedule s;
         const bool replayed = schedule_of_step(t->c, t->outcome, step, &s);
         if (tell_left_out(t, &s))
             return;
@@ -238,7 +239,7 @@ void compare_schedule(Trial *t)
 /* ---- why numbers are wrong ----------------------------------------------------------------------------------- */
 
 /* The k-th pass in this direction of a rank, or NULL. */
-static const Pass *pass_in_direction(const Schedule *s, int rank, bool backward, int k)
+static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backward, int k)
 {
     for (int i = 0; i < s->count[rank]; i++)
         if (s->pass[rank][i].backward == backward && k-- == 0)
@@ -252,7 +253,7 @@ bool micros_in_other_order(const Evidence *e)
     const Case *c = e->c;
     const int width = c->world / c->pp;
     const bool backward = e->want->check != FORWARD;
-    Schedule s;
+    StepSchedule s;
     if (!c->micros || e->want->label.step >= STEPS)
         return false;
     schedule_of_step(c, e->trial->outcome, e->want->label.step, &s);

@@ -101,9 +101,10 @@ void compare_work(Trial *t, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
-struct Schedule; /**< see judge/mpi/schedule.h */
+struct StepSchedule; /**< see judge/mpi/schedule.h */
 /** The schedule of a step, as the ranks have recorded it. @return false if it cannot be replayed to its end */
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step, struct Schedule *schedule);
+bool schedule_of_step(const Case *c, const Outcome *outcome, int step,
+                      struct StepSchedule *schedule);
 /** Is what this rank has not written another stage's, which has? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Lab 12: may this rank's stage lack this entry? */

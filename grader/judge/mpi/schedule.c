@@ -17,7 +17,7 @@ typedef struct Meeting {
 typedef struct Replay {
     const Calls *calls;
     const Label *where;
-    Schedule *schedule;
+    StepSchedule *schedule;
     Parts together;
     Meeting *meeting[MAX_RANKS]; /* of each call */
     int64_t *made[MAX_RANKS];    /* the time at which each call was made, or UNKNOWN */
@@ -152,7 +152,7 @@ static bool make_call(Replay *r, int rank, int64_t i)
 static bool advance(Replay *r, int rank)
 {
     const RankCalls *mine = &r->calls->rank[rank];
-    Schedule *s = r->schedule;
+    StepSchedule *s = r->schedule;
     bool moved = false;
     for (;;) {
         while (r->next[rank] < mine->count &&
@@ -195,7 +195,7 @@ static void replay_end(Replay *r)
     free(r->together.part);
 }
 
-bool schedule_replay(const Calls *calls, const Label *where, Schedule *schedule)
+bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule)
 {
     Replay r = {.calls = calls, .where = where, .schedule = schedule};
     bool moved = true, complete = true;

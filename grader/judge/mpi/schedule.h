@@ -22,21 +22,21 @@ typedef struct Pass {
 } Pass;
 
 /** All passes of a step. */
-typedef struct Schedule {
+typedef struct StepSchedule {
     int ranks;                         /**< of the case */
     int count[MAX_RANKS];              /**< of each rank's passes */
     Pass pass[MAX_RANKS][MOST_PASSES]; /**< in their order */
     int64_t length;                    /**< slots until the last pass has ended */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */
-} Schedule;
+} StepSchedule;
 
 /** Replays the calls that the ranks made in one place, `where`, with the passes, of which micro, backward and calls are given. Sets
  *  the rest. @return false if some rank is stuck */
-bool schedule_replay(const Calls *calls, const Label *where, Schedule *schedule);
+bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
 /** The slots in which a rank has nothing to do until the step ends. */
-static inline int64_t idle_slots(const Schedule *s, int rank)
+static inline int64_t idle_slots(const StepSchedule *s, int rank)
 {
     return s->length - s->count[rank];
 }

@@ -8,7 +8,7 @@
 enum { COLUMNS = 80, INDENT = 2 };
 
 /* What a rank does in a slot: "F3 ", "B0 ", or a point where it is idle. */
-static void print_slot(FILE *out, const Schedule *s, int rank, int64_t slot, int width)
+static void print_slot(FILE *out, const StepSchedule *s, int rank, int64_t slot, int width)
 {
     for (int i = 0; i < s->count[rank]; i++)
         if (s->pass[rank][i].slot == slot) {
@@ -21,7 +21,7 @@ static void print_slot(FILE *out, const Schedule *s, int rank, int64_t slot, int
 
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome)
 {
-    Schedule s;
+    StepSchedule s;
     char stage[32];
     const int ranks_of_stage = c->world / c->pp, width = c->micros > 10 ? 4 : 3;
     if (!lab_of(c->lab)->over_stages || !outcome->calls)
