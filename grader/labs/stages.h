@@ -23,7 +23,10 @@ void run_stages(Scenario *run, StagesFunction *pass);
 Label work_of_stages(int step);
 
 /** The kinds of cases of lab 13. */
-enum { BY_GPIPE, BY_ONE_F_ONE_B };
+enum {
+    BY_GPIPE,       /**< gpipe_step() makes the steps */
+    BY_ONE_F_ONE_B, /**< one_f_one_b_step() does */
+};
 /** The function of lab 13 that makes the steps of this case. */
 static inline const char *schedule_name(const Case *c)
 {

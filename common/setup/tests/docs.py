@@ -192,7 +192,7 @@ def line_of(path, words):
 # that the message must name.
 BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
-    ("a function without a comment", "common/mesh/mesh.h", "/** Can `ranks` ranks", "/* Can `ranks` ranks", "bool mesh_check", "mesh_check"),
+    ("a function without a comment", "common/mesh/mesh.h", "/** Fills `mesh` for `world`", "/* Fills `mesh` for `world`", "void mesh_open", "mesh_open"),
     ("an enumerator without a comment", "common/tensor/tensor.h", " /**< ids, labels and masks */", "", None, "INT32"),
     ("a type without a comment", "common/model/bert.h", "/** The sizes of a BERT. */", "", "typedef struct BertConfig", "BertConfig"),
     ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, naming",
