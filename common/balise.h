@@ -29,7 +29,7 @@ typedef struct Mesh {
     Group *world; /**< every rank of the run */
     Group *tp;    /**< the ranks that split one model: made in balise 8, NULL before */
     Group *dp;    /**< the ranks that hold this shard in every replica: made in balise 10, NULL before */
-    Group *pp;    /**< the stages of this rank's pipeline, the first one first; NULL if there is one stage */
+    Group *pp;    /**< the stages of this rank's pipeline, the first one first; before balise 14 NULL if there is one */
     int tp_rank, tp_degree; /**< place in the tp group and its size; before balise 8 those of the world */
     int dp_rank, dp_degree; /**< place in the dp group and its size; before balise 10: 0 and 1 */
     int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
@@ -290,6 +290,26 @@ void gpipe_step(Stage *stage, const Mesh *mesh);
 /** The same with as few micro-batches as possible between their two passes: one forward, one backward in turn.
  * (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
 void one_f_one_b_step(Stage *stage, const Mesh *mesh);
+
+/* ---- Balise 14: the grid in three dimensions ------------------------------------------------------------ */
+
+/** Replaces balises 8 and 10: sets tp, dp and pp, this rank's place in each of the three and their sizes. tp times pp
+ * divides the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
+ * arXiv:2104.04473.) */
+void mesh_init_3d(Mesh *mesh, int tp, int pp);
+
+/** Called in each backward pass, when it has added its last gradients to a bucket. A step has `passes` of them on
+ * this stage, one for each micro-batch; this one is number `pass`, from 0. */
+void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh);
+
+/** Called before metrics_synchronise(): the last stage has counted rows, the others bring zeros. Afterwards, every
+ * stage has the sums of its pipeline. */
+void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
+
+/** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of the squares of this rank's
+ * gradients of split parameters; `whole`, of those that every rank of its tp group holds whole. Called after
+ * buckets_finish(). */
+double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 

@@ -44,12 +44,14 @@ typedef enum Thing {
     A_LAYER,      /**< index 0 or 1; step: evaluations are numbered from STEPS on; or NO_STEP */
     AN_OPERATION, /**< index: a part of labs/f_and_g.h; step: which call, or NO_STEP: once more */
     A_PARAMETER,  /**< name; step */
-    A_GROUP,      /**< index: 0 tp, 1 dp */
+    A_GROUP,      /**< index: a GroupName of labs/groups.h */
     THE_GROUPS,   /**< all groups */
     A_DEAL,       /**< index: rows; step: epoch; detail: see labs/replicas.h */
     A_BUCKET,     /**< index; step: the round */
     A_ROUND,      /**< of buckets; step: which */
     METRICS_OF,   /**< step: which evaluation */
+    METRICS_OF_STAGES, /**< of one pipeline; step: which evaluation */
+    THE_NORM,     /**< of the gradient; step */
     THE_MODEL,    /**< step */
     A_BLOCK,      /**< index; step, or STEPS: the evaluation */
     EVALUATION,   /**< of the model, between two steps */

@@ -114,7 +114,8 @@ class Stack:
         for number in self.labs:
             yield f"part=labs/{author(number, self.mine)}/{number}.o"
         for number in self.others:
-            yield f"part={place_holder(number)}"
+            if str(number) not in TABLE["WEAK_IN_LIBRARY"]:
+                yield f"part={place_holder(number)}"
 
     def tell(self, upto):
         def row(numbers):

@@ -30,11 +30,12 @@ static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
                    fields[i].name);
 }
 
-/* Consecutive ranks split a layer, consecutive replicas form a stage. Balises 8 and 10 see one
- * stage as their world. */
-void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
+/* Before balise 14. Consecutive ranks split a layer, consecutive replicas form a stage. Balises 8 and
+ * 10 see one stage as their world. */
+__attribute__((weak)) void mesh_init_3d(Mesh *mesh, int tp, int pp)
 {
-    *mesh = (Mesh){.world = world, .tp_degree = 1, .dp_degree = 1, .pp_degree = pp};
+    Group *world = mesh->world;
+    mesh->pp_degree = pp;
     if (pp > 1) {
         int rank = group_rank(world), ranks_of_a_stage = group_size(world) / pp;
         mesh->pp_rank = rank / ranks_of_a_stage;
@@ -48,4 +49,13 @@ void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
     mesh_init_dp(mesh);
     keeps_the_rest(&before, mesh, false);
     mesh->world = world;
+}
+
+void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
+{
+    *mesh = (Mesh){.world = world, .tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    mesh_init_3d(mesh, tp, pp);
+    if (mesh->world != world)
+        misuse(N_("balise 14 sets tp, dp and pp, and leaves the world as it is"),
+               "mesh_init_3d changed mesh->world");
 }

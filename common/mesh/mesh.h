@@ -1,14 +1,15 @@
 /** @file
  * The grid of ranks: tp ranks split a layer, dp replicas of the model share the data, pp stages
- * share the blocks of a replica. Balises 8 and 10 make the tp and dp groups within a stage.
+ * share the blocks of a replica.
  */
 #pragma once
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world`, split into `pp` stages. Calls balises 8 and 10, which make the tp and
- *  dp groups of each stage. All groups belong to `world`. Collective. `tp` times `pp` must divide
- *  the size of the world; before balise 8, `tp` is the size of a stage. */
+/** Fills `mesh` for `world`: calls balise 14. Before it, splits the world into `pp` stages and calls
+ *  balises 8 and 10, which make the tp and dp groups of each stage. All groups belong to `world`.
+ *  Collective. `tp` times `pp` must divide the size of the world; before balise 8, `tp` is the size
+ *  of a stage. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp);
 
 /** The ranks that split one model: the world before balise 8. */

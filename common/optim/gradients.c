@@ -7,8 +7,8 @@
 
 /* ---- clipping ---- */
 
-/* Sums over adjacent parameters together, because on a GPU each sum requires a wait. The padding
- * between them is zero. */
+/* Gradients that are next to each other are summed in one go, because on a GPU each sum requires a
+ * wait. The padding between parameters is zero. */
 typedef struct Run {
     const real *begin, *end;
 } Run;
@@ -18,27 +18,34 @@ static double square_sum(Run run)
     return run.begin ? kernel_vector_square_sum(run.end - run.begin, run.begin) : 0;
 }
 
-double gradient_norm(Model *model)
+/* Before balise 14. */
+__attribute__((weak)) double gradient_norm(double shards, double whole, const Mesh *mesh)
 {
-    const Mesh *mesh = model->mesh;
-    double sum = 0;
+    double squares = shards + (mesh->tp_rank == 0 ? whole : 0);
+    if (mesh->tp_degree > 1)
+        group_sum(mesh_tp_group(mesh), &squares, 1);
+    if (mesh->pp_degree > 1)
+        group_sum(mesh->pp, &squares, 1);
+    return sqrt(squares);
+}
+
+double model_gradient_norm(Model *model)
+{
+    double shards = 0, whole = 0, *squares = &whole;
     Run run = {NULL, NULL};
     for (const Parameter *p = model->parameters; p; p = p->next) {
         const real *gradient = reals(p->value->gradient);
-        if (p->placement.kind == SHARD || mesh->tp_rank == 0) {
-            run.begin = run.begin ? run.begin : gradient;
-            run.end = gradient + tensor_count(p->value);
-        } else { /* only rank 0 counts it */
-            sum += square_sum(run);
-            run = (Run){NULL, NULL};
+        double *to = p->placement.kind == SHARD ? &shards : &whole;
+        if (to != squares) {
+            *squares += square_sum(run);
+            run.begin = NULL;
         }
+        squares = to;
+        run.begin = run.begin ? run.begin : gradient;
+        run.end = gradient + tensor_count(p->value);
     }
-    sum += square_sum(run);
-    if (mesh->tp_degree > 1)
-        group_sum(mesh_tp_group(mesh), &sum, 1);
-    if (mesh->pp_degree > 1)
-        group_sum(mesh->pp, &sum, 1);
-    return sqrt(sum);
+    *squares += square_sum(run);
+    return gradient_norm(shards, whole, model->mesh);
 }
 
 void clip_gradients(Model *model, double norm, double most)

@@ -10,10 +10,10 @@
 /* ---- clipping by the norm of all gradients together ---- */
 
 /** The norm of the full model's gradient: each shard of a parameter counts once, and so does a
- *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Collective over the ranks
- *  that split the model.
+ *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Balise 14 adds up what the
+ *  ranks hold. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
-double gradient_norm(Model *model);
+double model_gradient_norm(Model *model);
 
 /** PyTorch's clip_grad_norm_: multiplies all gradients by \f$ \mathrm{most} / (\mathrm{norm} +
  *  10^{-6}) \f$ if that is below 1. */

@@ -117,6 +117,7 @@ struct BucketSet {
     int count;
     Bucket *bucket;   /* in order of completion: the last parameters first */
     Filling *filling; /* in the order of the parameters; for bucket i, filling[count - 1 - i] */
+    int pass, passes; /* the backward pass that fills them, and how many a step has */
 };
 
 static int filling_of(const BucketSet *set, const Tensor *parameter)
@@ -172,17 +173,36 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
+/* Before balise 14: the last pass completes the gradients. */
+__attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
+{
+    if (pass == passes - 1)
+        bucket_ready(bucket, mesh);
+}
+
+static bool is_last_pass(const BucketSet *set)
+{
+    return set->pass == set->passes - 1;
+}
+
 static void give_out(BucketSet *set, int i, Tensor *last)
 {
     const Mesh *mesh = set->model->mesh;
     Filling *filling = &set->filling[i];
-    if (last && mesh->dp_degree > 1 && filling->parameters == 1 && has_table_rows(last)) {
+    if (last && is_last_pass(set) && mesh->dp_degree > 1 && filling->parameters == 1 &&
+        has_table_rows(last)) {
         if (!filling->table)
             filling->table = table_rows_new(last);
         filling->gradients.shape.size[0] = table_rows_pack(filling->table, mesh->dp);
         span_end(REDUCTION_ROWS, true);
     }
-    bucket_ready(bucket_at(set, i), mesh);
+    bucket_filled(bucket_at(set, i), set->pass, set->passes, mesh);
+    if (!is_last_pass(set) && bucket_at(set, i)->pending)
+        misuse(N_("start the sum in the last backward pass of a step, when the gradients of all "
+                  "micro-batches are in the bucket"),
+               "bucket_filled started the sum over the replicas in backward pass %d of %d, and the "
+               "passes after it add to the same gradients",
+               set->pass + 1, set->passes);
 }
 
 void bucket_hold(Bucket *bucket, Tensor *gradients)
@@ -213,14 +233,17 @@ static void between_operations(void *context)
     }
 }
 
-void bucket_set_begin(BucketSet *set, Tape *tape)
+void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes)
 {
+    set->pass = pass;
+    set->passes = passes;
     for (int i = 0; i < set->count; i++) {
         set->filling[i].missing = set->filling[i].parameters;
         set->filling[i].gradients.tape = tape;
         set->bucket[i].pending = NULL;
     }
-    tape->watch = (GradientWatch){parameter_complete, between_operations, set};
+    tape->watch =
+        (GradientWatch){parameter_complete, is_last_pass(set) ? between_operations : NULL, set};
 }
 
 double bucket_set_finish(BucketSet *set, Tape *tape)

@@ -2,7 +2,8 @@
  * A model's gradients in buckets, reduced over the replicas during the backward pass (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2). A bucket is a range of the gradient arena, so no
  * copy is needed. A large embedding table has its own bucket, which is complete last and holds the
- * rows that some replica has used. Balise 11 decides what to do with a bucket.
+ * rows that some replica has used. Balise 14 decides after which backward pass a bucket is reduced,
+ * and balise 11 how.
  */
 #pragma once
 
@@ -18,12 +19,12 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients belong to the model. */
 void bucket_set_free(BucketSet *set);
 
-/** Makes the next backward pass on `tape` hand complete buckets to bucket_ready(), in the same
- *  order on every rank. */
-void bucket_set_begin(BucketSet *set, Tape *tape);
+/** Makes the next backward pass, on `tape`, hand complete buckets to bucket_filled(), in the same
+ *  order on every rank. It is number `pass`, from 0, of the `passes` of a step. */
+void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
 
-/** Call this after the backward pass. Hands over the buckets of parameters that no operation used,
- * then calls buckets_finish().
+/** Call this after the last backward pass, which was on `tape`. Hands over the buckets of parameters
+ * that no operation used, then calls buckets_finish().
  *  @return the seconds that this took: the part of the reduction that the backward pass did not
  * hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);

@@ -23,12 +23,13 @@ static void fill_stage(Trainer *t, int micro, const ReviewSet *set, const int64_
     span_end(N_("reading the batch"), false);
 }
 
-/* One reduction per step: the last backward pass completes the gradients. */
 static void pass_begins(void *context, const Stage *stage, int micro, bool backward)
 {
     Trainer *t = context;
-    if (backward && ++t->passes == t->config->micro)
-        bucket_set_begin(t->buckets, t->last_tape = stage->micro[micro].tape);
+    if (backward) {
+        t->last_tape = stage->micro[micro].tape;
+        bucket_set_begin(t->buckets, t->last_tape, t->passes++, t->config->micro);
+    }
 }
 
 /* Only the last stage has a loss, which is divided by this replica's rows per step. */
@@ -53,15 +54,20 @@ void trainer_watch_stage(Trainer *t)
     t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 
+/* Before balise 14. */
+__attribute__((weak)) void metrics_over_stages(Metrics *metrics, const Mesh *mesh)
+{
+    double sums[] = {metrics->loss_sum, metrics->correct, metrics->count};
+    if (mesh->pp)
+        group_sum(mesh->pp, sums, 3);
+    *metrics = (Metrics){sums[0], sums[1], sums[2]};
+}
+
 Metrics trainer_take_metrics(Trainer *t)
 {
     Metrics m = t->metrics;
     t->metrics = (Metrics){0};
-    if (t->mesh.pp) {
-        double sums[] = {m.loss_sum, m.correct, m.count};
-        group_sum(t->mesh.pp, sums, 3);
-        m = (Metrics){sums[0], sums[1], sums[2]};
-    }
+    metrics_over_stages(&m, &t->mesh);
     metrics_synchronise(&m, &t->mesh);
     return m;
 }
@@ -70,7 +76,7 @@ static void step_with_gradients(Trainer *t, StepReport *report)
 {
     const double clip = t->config->clip;
     if (clip > 0) {
-        report->gradient_norm = gradient_norm(t->model);
+        report->gradient_norm = model_gradient_norm(t->model);
         clip_gradients(t->model, report->gradient_norm, clip);
         span_end(N_("clipping"), false);
     }

@@ -51,7 +51,16 @@ bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
         return problem_set(problem, NULL, "n=4 B=8 S=128 H=768",
                            "lab %d: these sizes do not define what it may send: '%.60s'",
                            lab->number, sizes);
-    const Sizes at = {B, S, H, F, OUT, C, N, (int)part, (int)vocabulary, 1};
+    const Sizes at = {.B = B,
+                      .S = S,
+                      .H = H,
+                      .F = F,
+                      .OUT = OUT,
+                      .C = C,
+                      .N = N,
+                      .part = (int)part,
+                      .vocabulary = (int)vocabulary,
+                      .micros = 1};
     fprintf(out, "%lld %lld\n", (long long)lab->forward(n, &at).numbers,
             (long long)lab->backward(n, &at).numbers);
     return true;

@@ -47,6 +47,7 @@ int measure_lab(const Options *o)
         cannot_measure(lab, _(state_names[result.state]));
     Case c = lab_case_with(lab, o->seed, 0, at->world, at->tp, at);
     c.kind = at->kind;
+    c.pp = at->pp ? at->pp : c.pp;
     printed_forget(runner);
     Runs *runs = run_or_give_up(o, runner, &c, 1, c.world, clock_now() + lab_seconds(o->sandbox));
     judge_case(&result, &c, 0, &runs->outcome[0]);

@@ -1,7 +1,19 @@
-/* Labs 8 and 10: the members of groups. */
+/* Labs 8, 10 and 14: the members of groups. */
 #include "grader/labs/groups.h"
 
 #include "base/run.h"
+
+const char *const group_names[AXES] = {"tp", "dp", "pp"};
+
+Members group_members(const Case *c, GroupName name, int rank)
+{
+    const int tp = c->tp, dp = replicas_of(c), stage = tp * dp;
+    if (name == TP && c->apart)
+        return (Members){rank % dp, dp, tp};
+    return name == TP   ? (Members){rank / tp * tp, 1, tp}
+           : name == DP ? (Members){rank / stage * stage + rank % tp, tp, dp}
+                        : (Members){rank % stage, stage, c->pp};
+}
 
 static double *numbers(Stream *stream, What what, GroupName name, int64_t count)
 {
@@ -13,28 +25,28 @@ static double *numbers(Stream *stream, What what, GroupName name, int64_t count)
 }
 
 #ifndef BALISE_DOUBLE
-void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree)
+void write_group(Scenario *run, GroupName name)
 {
+    const Mesh *mesh = run->mesh;
+    Group *const groups[AXES] = {mesh->tp, mesh->dp, mesh->pp}, *group = groups[name];
+    const int ranks[AXES] = {mesh->tp_rank, mesh->dp_rank, mesh->pp_rank},
+              degrees[AXES] = {mesh->tp_degree, mesh->dp_degree, mesh->pp_degree};
     if (!group)
         misuse("group_split makes it, on every rank", "mesh->%s was not made on this rank",
-               name == TP ? "tp" : "dp");
+               group_names[name]);
     int size = group_size(group), place = group_rank(group);
     at(run, label_of(EXCHANGE_IN, A_GROUP, name, 0));
     double members[MAX_RANKS] = {0};
-    members[place] = group_rank(run->mesh->world);
+    members[place] = group_rank(mesh->world);
     group_sum(group, members, size); /* the others' places are zero here */
     memcpy(numbers(&run->stream, MEMBERS_OF, name, size), members, (size_t)size * sizeof *members);
-    *numbers(&run->stream, RANK_IN, name, 1) = rank;
-    *numbers(&run->stream, DEGREE_OF, name, 1) = degree;
+    *numbers(&run->stream, RANK_IN, name, 1) = ranks[name];
+    *numbers(&run->stream, DEGREE_OF, name, 1) = degrees[name];
 }
 #else
-Members dp_group(const Case *c, int rank)
+void write_expected_group(Stream *stream, const Case *c, GroupName name, int rank)
 {
-    return (Members){rank % c->tp, c->tp, c->world / c->tp};
-}
-
-static void write_expected(Stream *stream, GroupName name, Members m, int rank)
-{
+    const Members m = group_members(c, name, rank);
     double *members = numbers(stream, MEMBERS_OF, name, m.count);
     for (int i = 0; i < m.count; i++)
         members[i] = m.first + i * m.stride;
@@ -53,7 +65,6 @@ double sum_of_members(const Entry *entry, const double *numbers, GroupName name)
 
 void expect_groups(const Case *c, int rank, int mistake, Stream stream)
 {
-    const bool dp = lab_of(c->lab)->over_replicas;
-    write_expected(&stream, dp ? DP : TP, dp ? dp_group(c, rank) : tp_group(c, rank), rank);
+    write_expected_group(&stream, c, lab_of(c->lab)->over_replicas ? DP : TP, rank);
 }
 #endif

@@ -1,5 +1,5 @@
 /** @file
- * Labs 8 and 10: which ranks are in a group, in which order, and what the mesh says about it.
+ * Labs 8, 10 and 14: which ranks are in a group, in which order, and what the mesh says about it.
  */
 #pragma once
 
@@ -7,13 +7,16 @@
 
 /** Which group; the index in its labels. */
 typedef enum GroupName {
-    TP, /**< mesh->tp */
-    DP, /**< mesh->dp */
+    TP,   /**< mesh->tp */
+    DP,   /**< mesh->dp */
+    PP,   /**< mesh->pp */
+    AXES, /**< how many there are */
 } GroupName;
+extern const char *const group_names[AXES]; /**< "tp", "dp", "pp" */
 
-/** Writes the group's members, found by an exchange in it, and the rank and degree according to the
- *  mesh. */
-void write_group(Scenario *run, GroupName name, Group *group, int rank, int degree);
+/** Writes the members of one of the mesh's groups, found by an exchange in it, and the rank and
+ *  degree according to the mesh. */
+void write_group(Scenario *run, GroupName name);
 
 /** The ranks of a group in order: first, first + stride, ... */
 typedef struct Members {
@@ -21,20 +24,20 @@ typedef struct Members {
     int stride; /**< distance to the next */
     int count;  /**< number of ranks */
 } Members;
+/** In the judge: writes what write_group() must write on this rank. */
+void write_expected_group(Stream *stream, const Case *c, GroupName name, int rank);
 /** The sum of the members' world ranks, in an entry about the members of this group; otherwise
  *  0. */
 double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
+/** The group that a rank must be in. */
+Members group_members(const Case *c, GroupName name, int rank);
 /** The tp group that a rank is in. */
 static inline Members tp_group(const Case *c, int rank)
 {
-    const int groups = replicas_of(c);
-    return c->apart ? (Members){rank % groups, groups, c->tp}
-                    : (Members){rank / c->tp * c->tp, 1, c->tp};
+    return group_members(c, TP, rank);
 }
 /** The place of a member in its group, from 0. */
 static inline int place_in(Members m, int rank)
 {
     return (rank - m.first) / m.stride;
 }
-/** The dp group that a rank must be in. */
-Members dp_group(const Case *c, int rank);

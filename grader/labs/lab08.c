@@ -4,8 +4,7 @@
 #ifndef BALISE_DOUBLE
 void scenario_08(Scenario *run)
 {
-    const Mesh *mesh = run->mesh;
-    write_group(run, TP, mesh->tp, mesh->tp_rank, mesh->tp_degree);
+    write_group(run, TP);
 }
 #else
 static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)

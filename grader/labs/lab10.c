@@ -4,8 +4,7 @@
 #ifndef BALISE_DOUBLE
 void scenario_10(Scenario *run)
 {
-    const Mesh *mesh = run->mesh;
-    write_group(run, DP, mesh->dp, mesh->dp_rank, mesh->dp_degree);
+    write_group(run, DP);
 }
 #else
 static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)

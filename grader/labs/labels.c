@@ -3,6 +3,7 @@
 
 #include "base/language.h"
 #include "grader/labs/f_and_g.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
 
 enum { MOST_WHATS = END_OF + 1 };
@@ -80,6 +81,9 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         {A_ROUND, END_OF, N_("buckets_finish, round %d"), N_("gradients, round %d")},
         {METRICS_OF, CALL_OF, N_("metrics_synchronise, evaluation %d"),
          N_("loss sum, correct, count of evaluation %d")},
+        {METRICS_OF_STAGES, CALL_OF, N_("metrics_over_stages and gradient_norm, evaluation %d"),
+         N_("loss sum, correct, count of a pipeline, evaluation %d")},
+        {THE_NORM, CALL_OF, N_("gradient_norm, step %d"), N_("norm of the gradient, step %d")},
         {THE_MODEL, LOSS_OF, N_("loss of step %d of the whole model"),
          N_("step %d of the whole model")},
         {EVALUATION, LOSS_OF, N_("loss of the evaluation"), N_("evaluation of the whole model")},
@@ -119,7 +123,7 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
                      l->detail - 1);
         break;
     case A_GROUP:
-        snprintf(text, LABEL_SIZE, "%s", l->index == 0 ? "tp" : "dp");
+        snprintf(text, LABEL_SIZE, "%s", group_names[l->index]);
         break;
     case THE_GROUPS:
         snprintf(text, LABEL_SIZE, "%s", _("the groups"));

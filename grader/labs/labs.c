@@ -73,7 +73,7 @@ bool alike_on_ranks(const Case *c)
 int exchanging_ranks(const Case *c)
 {
     const Lab *lab = lab_of(c->lab);
-    return lab->over_replicas ? replicas_of(c) : lab->over_stages ? c->pp : c->tp;
+    return lab->over_replicas ? replicas_of(c) : lab->over_stages ? c->world / c->tp : c->tp;
 }
 
 int lab_points(const Lab *lab, Check check)

@@ -129,7 +129,7 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
     Tensor *logits = logits_of(run, bert, step, &labels);
     Tensor *loss = cross_entropy_mean(logits, labels, labels->shape.size[0], NULL);
     double mean = (double)reals(loss)[0];
-    bucket_set_begin(buckets, run->tape);
+    bucket_set_begin(buckets, run->tape, 0, 1);
     tape_backward(run->tape, loss, NULL);
     bucket_set_finish(buckets, run->tape);
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),

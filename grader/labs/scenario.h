@@ -51,7 +51,7 @@ typedef struct Scenario {
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
-    struct Stage *stage; /**< labs 12 and 13: what it has made of them, or NULL */
+    struct Stage *stage; /**< labs 12 to 14: what it has made of them, or NULL */
     void (*stage_free)(
         struct Stage *stage); /**< frees `stage`; a pointer, because only lab 12 links it */
     Stream stream;            /**< where it writes */
@@ -64,6 +64,8 @@ typedef struct Sizes {
     int part;                      /**< which part of the lab: see its budgets */
     int vocabulary;                /**< the embedding's table is split by rows */
     int micros;                    /**< micro-batches: calls are made for each */
+    int stages;                    /**< of a pipeline */
+    int64_t held; /**< gradients of a replica, those that several tp ranks hold counted for each */
 } Sizes;
 
 /** What a rank does in a case of a lab. */

@@ -1,11 +1,11 @@
-/* What a rank does in a case of labs 12 and 13, and what the judge expects of it. */
+/* What a rank does in a case of labs 12 and 13, and what the judge expects of it; the batch of lab 14. */
 #include "grader/labs/stages.h"
 
 #include <stdlib.h>
 
 static const double rate = 0.25;
 
-static BertConfig config_of(const Case *c)
+BertConfig stages_config(const Case *c)
 {
     return (BertConfig){.vocabulary = c->V,
                         .hidden = c->H,
@@ -39,20 +39,20 @@ static Rows rows_of_step(const Scenario *run, int step)
     return rows;
 }
 
-/* The micro-batches are equal parts of the rows, in order. */
-static void fill_stage(Scenario *run, Stage *stage, int step)
+void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas)
 {
     const Case *c = &run->c;
     const bool training = step < STEPS;
-    const int64_t B = c->B / stage->micros, S = c->S;
+    const int64_t mine = c->B / replicas, B = mine / stage->micros, S = c->S;
     const Rows rows = rows_of_step(run, step);
-    for (int i = 0; i < stage->micros; i++) {
-        TapeBatch batch = {c->key, step, B, run->samples + i * B, training && c->training};
+    int64_t first = replica * mine;
+    for (int i = 0; i < stage->micros; i++, first += B) {
+        TapeBatch batch = {c->key, step, B, run->samples + first, training && c->training};
         Tape *tape = stage_begin(stage, i, batch);
         tape_record(tape, training);
-        stage_fill(stage, i, tape_ints(tape, SHAPE(B, S), rows.ids + i * B * S),
-                   tape_ints(tape, SHAPE(B, S), rows.mask + i * B * S),
-                   tape_ints(tape, SHAPE(B), rows.labels + i * B), c->B);
+        stage_fill(stage, i, tape_ints(tape, SHAPE(B, S), rows.ids + first * S),
+                   tape_ints(tape, SHAPE(B, S), rows.mask + first * S),
+                   tape_ints(tape, SHAPE(B), rows.labels + first), mine);
     }
     free(rows.ids);
 }
@@ -219,7 +219,7 @@ static StagesFunction *of_lab;
 
 static void pass_of_rank(Scenario *run, int step)
 {
-    fill_stage(run, run->stage, step);
+    stages_fill(run, run->stage, step, 0, 1);
     alive.now = alive.most = 0;
     traffic_begin(run);
     work_begin(run);
@@ -231,7 +231,7 @@ static void pass_of_rank(Scenario *run, int step)
 
 void run_stages(Scenario *run, StagesFunction *pass)
 {
-    const BertConfig config = config_of(&run->c);
+    const BertConfig config = stages_config(&run->c);
     run->model = model_new(run->pool, run->mesh, run->c.key);
     at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
     run->stage_free = stage_free;
@@ -253,7 +253,8 @@ static struct {
 
 Range stage_blocks(int blocks, const Mesh *mesh)
 {
-    return (Range){mesh->pp_rank, mesh->pp_rank + 1};
+    const int p = mesh->pp_degree, k = mesh->pp_rank;
+    return (Range){blocks * k / p, blocks * (k + 1) / p};
 }
 
 static Tensor *handed_over(Stage *to, const Tensor *x, bool input)
@@ -268,7 +269,7 @@ static void pass_through_line(Scenario *run, int step)
 {
     const int blocks = run->c.blocks;
     for (int i = 0; i < blocks; i++)
-        fill_stage(run, line.stage[i], step);
+        stages_fill(run, line.stage[i], step, 0, 1);
     work_begin(run);
     Tensor *x = stage_embed(line.stage[0], 0), *dy = NULL;
     for (int i = 0; i < blocks; i++)
@@ -284,7 +285,7 @@ static void pass_through_line(Scenario *run, int step)
 
 void run_stages(Scenario *run, StagesFunction *pass)
 {
-    const BertConfig config = config_of(&run->c);
+    const BertConfig config = stages_config(&run->c);
     const int blocks = run->c.blocks;
     run->model = model_new(run->pool, run->mesh, run->c.key);
     for (int i = 0; i < blocks; i++) {

@@ -1,5 +1,5 @@
 /** @file
- * Labs 12 and 13: a batch goes through the stages of a pipeline, in one piece or in micro-batches. The judge runs it in one piece.
+ * Labs 12 to 14: a batch goes through the stages of a pipeline, in one piece or in micro-batches. The judge runs it in one piece.
  */
 #pragma once
 
@@ -22,6 +22,12 @@ void run_stages(Scenario *run, StagesFunction *pass);
 /** What the ranks do in a step, or in the evaluation: the label of what they send and multiply there. */
 Label work_of_stages(int step);
 
+/** The model of a case. */
+BertConfig stages_config(const Case *c);
+/** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are equal parts, in order, of the
+ *  rows of a step or of the evaluation. */
+void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
+
 /** The kinds of cases of lab 13. */
 enum {
     BY_GPIPE,       /**< gpipe_step() makes the steps */
@@ -41,7 +47,7 @@ static inline int micros_of(const Case *c)
 
 /** The budgets: see Lab. */
 AllowanceFunction stages_sent_forward, stages_sent_in_step;
-/** The usual case of both labs: five blocks divide evenly over one stage only. */
+/** The usual case of labs 12 and 13: five blocks divide evenly over one stage only. */
 UsualFunction stages_usual;
 /** Why these sizes do not fit; NULL if they do. */
 const char *stages_misfit(const Case *c);

@@ -63,7 +63,7 @@ OwnWork own_work(void)
 
 static void run_serially(const Case *c, Stream stream)
 {
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
     run.pool = pool_new(0, true);
     run.tape = tape_new(run.pool, &mesh);

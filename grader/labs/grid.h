@@ -1,0 +1,31 @@
+/** @file
+ * Lab 14: the kinds of its cases, and the numbers that the ranks bring to the sums.
+ */
+#pragma once
+
+#include "grader/labs/lab.h"
+
+/** The kinds of cases. */
+enum {
+    THREE_GROUPS, /**< their members */
+    SUMS,         /**< metrics_over_stages() and gradient_norm() of drawn numbers */
+    WHOLE_STEPS,  /**< two steps of a model */
+};
+
+enum { SUMS_TIMES = 2 }; /**< how often both are called in a case */
+
+/** The stage that a rank is in. */
+static inline int stage_of_rank(const Case *c, int rank)
+{
+    return rank / (c->world / c->pp);
+}
+/** The replica that a rank is in. */
+static inline int replica_of_rank(const Case *c, int rank)
+{
+    return rank % (c->world / c->pp) / c->tp;
+}
+
+/** The sum of squares of a rank's shards, in the call number `time`. */
+double grid_shards(const Scenario *run, int rank, int time);
+/** The sum of squares of its whole parameters, which is the same on all ranks of its tp group. */
+double grid_whole(const Scenario *run, int rank, int time);

@@ -1,0 +1,338 @@
+/* Lab 14, The grid in three dimensions: its groups, and what a step sums over which of them. */
+#include "grader/labs/grid.h"
+#include "grader/labs/groups.h"
+#include "grader/labs/replicas.h"
+#include "grader/labs/stages.h"
+
+#include <math.h>
+
+#include "optim/optim.h"
+#include "train/buckets.h"
+
+static const double rate = 0.5;
+
+static void write_three(Scenario *run, Label label, const Metrics *m)
+{
+    double *sums;
+    stream_entry(&run->stream, VALUES, METRICS, label, 3, &sums)->shape = SHAPE(3);
+    sums[0] = m->loss_sum;
+    sums[1] = m->correct;
+    sums[2] = m->count;
+}
+
+static void write_one(Scenario *run, Check check, Label label, double number)
+{
+    double *to;
+    stream_entry(&run->stream, VALUES, check, label, 1, &to)->shape = SHAPE(1);
+    *to = number;
+}
+
+/* Integers, so that the order of their sum does not matter; those of a rank in the first replica. */
+static double drawn_squares(const Scenario *run, const char *what, int rank, int tp_rank, int time)
+{
+    const int place = stage_of_rank(&run->c, rank) * MAX_RANKS + tp_rank;
+    return 1 + (double)random_below(run, what, place * SUMS_TIMES + time, 1 << 20);
+}
+
+double grid_shards(const Scenario *run, int rank, int time)
+{
+    return drawn_squares(run, "squares of shards", rank, rank % run->c.tp, time);
+}
+
+double grid_whole(const Scenario *run, int rank, int time)
+{
+    return drawn_squares(run, "squares of whole parameters", rank, 0, time);
+}
+
+/* ---- on a rank ----------------------------------------------------------------------------------------------- */
+
+#ifndef BALISE_DOUBLE
+#include "base/run.h"
+
+/* What the other kinds of cases need. */
+static void groups_must_be_right(const Scenario *run)
+{
+    const Mesh *mesh = run->mesh;
+    const int rank = group_rank(mesh->world);
+    Group *const groups[AXES] = {mesh->tp, mesh->dp, mesh->pp};
+    const int places[AXES] = {mesh->tp_rank, mesh->dp_rank, mesh->pp_rank},
+              degrees[AXES] = {mesh->tp_degree, mesh->dp_degree, mesh->pp_degree};
+    for (int i = 0; i < AXES; i++) {
+        const Members m = group_members(&run->c, i, rank);
+        const int place = place_in(m, rank);
+        if (!groups[i] || group_size(groups[i]) != m.count || group_rank(groups[i]) != place ||
+            places[i] != place || degrees[i] != m.count)
+            misuse("the check of the groups says what is wrong; make them right first",
+                   "mesh->%s, its rank or its degree is not that of the grid", group_names[i]);
+    }
+}
+
+static void run_sums(Scenario *run, int rank)
+{
+    const bool last = stage_of_rank(&run->c, rank) == run->c.pp - 1;
+    for (int time = 0; time < SUMS_TIMES; time++) {
+        const Label calls = label_of(CALL_OF, METRICS_OF_STAGES, 0, time);
+        Metrics metrics =
+            last ? replica_metrics(run, replica_of_rank(&run->c, rank), time) : (Metrics){0};
+        at(run, calls);
+        traffic_begin(run);
+        metrics_over_stages(&metrics, run->mesh);
+        const double norm =
+            gradient_norm(grid_shards(run, rank, time), grid_whole(run, rank, time), run->mesh);
+        traffic_end(run, calls, FORWARD_BUDGET, &(Sizes){0});
+        write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
+        write_one(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), norm);
+    }
+}
+
+static struct {
+    BucketSet *buckets;
+    Tape *tape; /* of the last backward pass */
+    int count;  /* of backward passes in this step */
+} passes;
+
+static void pass_begins(void *context, const Stage *stage, int micro, bool backward)
+{
+    if (!backward)
+        return;
+    passes.tape = stage->micro[micro].tape;
+    bucket_set_begin(passes.buckets, passes.tape, passes.count++, stage->micros);
+}
+
+static Stage *open_stage(const Scenario *run, const BertConfig *config)
+{
+    Stage *stage = stage_new(run->model, config, run->c.micros);
+    stage->watch = (StageWatch){pass_begins, NULL, NULL};
+    return stage;
+}
+
+static double loss_of_step(const Scenario *run, const Stage *stage)
+{
+    Metrics metrics = {0};
+    for (int i = 0; i < stage->micros; i++)
+        if (stage->micro[i].loss) {
+            metrics.loss_sum += (double)reals(ready(stage->micro[i].loss))[0] *
+                                (double)stage->micro[i].rows_of_a_step;
+            metrics.count += (double)stage->micro[i].rows_of_a_step / stage->micros;
+        }
+    metrics_over_stages(&metrics, run->mesh);
+    metrics_synchronise(&metrics, run->mesh);
+    return metrics.loss_sum / metrics.count;
+}
+
+static double run_step(Scenario *run, Stage *stage, int step, double *norm)
+{
+    const int replica = replica_of_rank(&run->c, group_rank(run->mesh->world));
+    if (step == 0)
+        passes.buckets = bucket_set_new(run->model, 4096);
+    passes.count = 0;
+    stages_fill(run, stage, step, replica, replicas_of(&run->c));
+    traffic_begin(run);
+    one_f_one_b_step(stage, run->mesh);
+    stage_must_have_sent(stage, "one_f_one_b_step");
+    bucket_set_finish(passes.buckets, passes.tape);
+    *norm = model_gradient_norm(run->model);
+    const double loss = loss_of_step(run, stage);
+    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &(Sizes){0});
+    if (step == STEPS - 1)
+        bucket_set_free(passes.buckets);
+    return loss;
+}
+#else
+/* ---- in the judge -------------------------------------------------------------------------------------------- */
+
+static void expect_sums(Scenario *run, int rank)
+{
+    const Case *c = &run->c;
+    for (int time = 0; time < SUMS_TIMES; time++) {
+        const Metrics metrics = replica_metrics(run, replica_of_rank(c, rank), time);
+        double squares = 0;
+        for (int other = 0; other < c->world; other++)
+            if (replica_of_rank(c, other) == 0)
+                squares += grid_shards(run, other, time) +
+                           (other % c->tp == 0 ? grid_whole(run, other, time) : 0);
+        traffic_end(run, label_of(CALL_OF, METRICS_OF_STAGES, 0, time), FORWARD_BUDGET,
+                    &(Sizes){.part = c->tp, .stages = c->pp});
+        write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
+        write_one(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), sqrt(squares));
+    }
+}
+
+static void expect_grid(const Case *c, int rank, int mistake, Stream stream)
+{
+    Scenario run = {.c = *c, .stream = stream};
+    for (int i = 0; c->kind == THREE_GROUPS && i < AXES; i++)
+        write_expected_group(&run.stream, c, i, rank);
+    if (c->kind == SUMS)
+        expect_sums(&run, rank);
+}
+
+static Stage *open_stage(const Scenario *run, const BertConfig *config)
+{
+    return stage_new(run->model, config, 1);
+}
+
+/* The gradients that the ranks of a replica hold in all. */
+static int64_t held_by_replica(const Scenario *run)
+{
+    int64_t held = 0;
+    for (const Parameter *p = run->model->parameters; p; p = p->next)
+        held += tensor_count(p->value) *
+                (lab_cuts(lab_of(run->c.lab), p->name) == CUT_NOT ? run->c.tp : 1);
+    return held;
+}
+
+static double run_step(Scenario *run, Stage *stage, int step, double *norm)
+{
+    const Case *c = &run->c;
+    const Sizes sizes = {.B = c->B,
+                         .S = c->S,
+                         .H = c->H,
+                         .C = 2,
+                         .N = c->blocks,
+                         .micros = c->micros,
+                         .part = c->tp,
+                         .stages = c->pp,
+                         .held = held_by_replica(run)};
+    stages_fill(run, stage, step, 0, 1);
+    stage_run(stage, 0, stage_embed(stage, 0));
+    const double loss = (double)reals(ready(stage->micro[0].loss))[0];
+    stage_run_backward(stage, 0, NULL);
+    model_complete_gradients(run->model);
+    *norm = sqrt(kernel_vector_square_sum(run->model->arena_size, model_gradients(run->model)));
+    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &sizes);
+    return loss;
+}
+#endif
+
+/* ---- two steps of a model, on both sides --------------------------------------------------------------------- */
+
+static void run_steps(Scenario *run)
+{
+    const BertConfig config = stages_config(&run->c);
+    run->model = model_new(run->pool, run->mesh, run->c.key);
+    run->stage_free = stage_free;
+    run->stage = open_stage(run, &config);
+    model_finish(run->model);
+    write_parameters(run);
+    for (int step = 0; step < STEPS; step++) {
+        double norm;
+        fill_weights(run, step);
+        model_clear_gradients(run->model);
+        at(run, label_of(ITSELF, THE_MODEL, 0, step));
+        const double loss = run_step(run, run->stage, step, &norm);
+        write_arena(run, GRADIENT, GRADIENT_OF, step);
+        write_one(run, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), loss);
+        write_one(run, LAYOUT, label_of(VALUE_OF, THE_NORM, 0, step), norm);
+        kernel_sgd_step(run->model->arena_size, model_weights(run->model),
+                        model_gradients(run->model), rate, 0);
+        write_arena(run, LAYOUT, VALUE_OF, step);
+    }
+}
+
+#ifndef BALISE_DOUBLE
+void scenario_14(Scenario *run)
+{
+    if (run->c.kind == THREE_GROUPS) {
+        for (int i = 0; i < AXES; i++)
+            write_group(run, i);
+        return;
+    }
+    groups_must_be_right(run);
+    if (run->c.kind == SUMS)
+        run_sums(run, group_rank(run->mesh->world));
+    else
+        run_steps(run);
+}
+#else
+void scenario_14(Scenario *run)
+{
+    run_steps(run);
+    stage_free(run->stage);
+}
+
+/* ---- its record ---------------------------------------------------------------------------------------------- */
+
+/* Of n = dp * pp ranks, which exchange with each other in each of the tp parts of a layer: the sums of both functions. */
+static Allowance sent_by_sums(int64_t n, const Sizes *z)
+{
+    enum { METRICS_NUMBERS = 6, NORM_NUMBERS = 2 }; /* a double counts as two */
+    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const int64_t over_tp = dp * pp * sent_by_all_reduce(tp, NORM_NUMBERS);
+    return (Allowance){
+        dp * sent_by_all_reduce(pp, METRICS_NUMBERS + NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
+}
+
+/* A step: lab 13 on all replicas, one sum of the gradients, the three sums of the metrics over the replicas. */
+static Allowance sent_in_step(int64_t n, const Sizes *z)
+{
+    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const Allowance stages = stages_sent_in_step(pp, z), sums = sent_by_sums(n, z);
+    const int64_t gradients = sent_by_all_reduce(dp, z->held);
+    return (Allowance){stages.numbers + (gradients + tp - 1) / tp + sums.numbers +
+                           pp * sent_by_all_reduce(dp, 6),
+                       stages.calls + sums.calls + 4 * z->N + 10};
+}
+
+/* Five blocks, in which no number of stages above 1 divides evenly. */
+static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
+{
+    Case c = stages_usual(lab, d, world, tp);
+    c.kind = kind;
+    c.pp = pp;
+    c.delay = draw(d, 0, 1);
+    c.micros = kind == WHOLE_STEPS ? draw(d, 2, 4) : 0;
+    c.B = kind == WHOLE_STEPS ? replicas_of(&c) * c.micros * draw(d, 1, 2) : 0;
+    c.blocks = kind == WHOLE_STEPS ? 5 : 0;
+    return c;
+}
+
+/* Sums over groups of one rank each are in the steps. */
+static bool is_a_case(int kind, int tp, int pp)
+{
+    enum { MOST_STAGES = 4 };
+    return kind == SUMS ? tp * pp > 1 : kind != WHOLE_STEPS || pp <= MOST_STAGES;
+}
+
+static int cases_14(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    for (int kind = THREE_GROUPS; kind <= WHOLE_STEPS; kind++)
+        for (int pp = 1; pp * tp <= world; pp++)
+            if (world / tp % pp == 0 && is_a_case(kind, tp, pp))
+                cases[count++] = case_14(lab, d, world, tp, pp, kind);
+    return count;
+}
+
+static Case usual_14(const Lab *lab, Draw *d, int world, int tp)
+{
+    return case_14(lab, d, world, tp, world / tp, WHOLE_STEPS);
+}
+
+static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
+{
+    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
+}
+
+Lab lab_14 = {
+    LAB_FILES_14,
+    .title = N_("The grid in three dimensions"),
+    .points = {[GROUPS] = 4, [METRICS] = 2, [GRADIENT] = 2, [LAYOUT] = 2, [COMMUNICATION] = 2},
+    .layouts = "6x1 8x2 4x1 6x2 2x1 1x1",
+    .has_replicas = true,
+    .over_stages = true,
+    .cuts = STAGES_CUTS,
+    .predict = {.question =
+                    N_("In a world of eight ranks with tp = 2 and pp = 2, each rank contributes "
+                       "its world rank to an all-reduce on mesh->dp. What does rank 5 get?"),
+                .at = {.world = 8, .tp = 2, .pp = 2, .kind = THREE_GROUPS},
+                .count = sum_on_rank_5},
+    .kinds = {[THREE_GROUPS] = {.expect = expect_grid},
+              [SUMS] = {.expect = expect_grid},
+              [WHOLE_STEPS] = {.scenario = scenario_14}},
+    .forward = sent_by_sums,
+    .backward = sent_in_step,
+    .usual = usual_14,
+    .cases = cases_14,
+};
+#endif
