@@ -99,10 +99,15 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     bucket_set_begin(passes.buckets, passes.tape, passes.count++, stage->micros);
 }
 
-static Stage *open_stage(const Scenario *run, const BertConfig *config)
+static void pass_ran(void *context, const Stage *stage, int micro, bool backward)
+{
+    stages_pass_ran(context, micro, (int)stage->micro[micro].tape->batch.step, backward);
+}
+
+static Stage *open_stage(Scenario *run, const BertConfig *config)
 {
     Stage *stage = stage_new(run->model, config, run->c.micros);
-    stage->watch = (StageWatch){pass_begins, NULL, NULL};
+    stage->watch = (StageWatch){pass_begins, pass_ran, run};
     return stage;
 }
 
@@ -124,8 +129,9 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
 {
     const int replica = replica_of_rank(&run->c, group_rank(run->mesh->world));
     if (step == 0)
-        passes.buckets = bucket_set_new(run->model, 4096);
+        passes.buckets = bucket_set_new(run->model, 1 << 14);
     passes.count = 0;
+    stages_passes_begin();
     stages_fill(run, stage, step, replica, replicas_of(&run->c));
     traffic_begin(run);
     one_f_one_b_step(stage, run->mesh);
@@ -167,7 +173,7 @@ static void expect_grid(const Case *c, int rank, int mistake, Stream stream)
         expect_sums(&run, rank);
 }
 
-static Stage *open_stage(const Scenario *run, const BertConfig *config)
+static Stage *open_stage(Scenario *run, const BertConfig *config)
 {
     return stage_new(run->model, config, 1);
 }
@@ -274,16 +280,17 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + sums.calls + 4 * z->N + 10};
 }
 
-/* Five blocks, in which no number of stages above 1 divides evenly. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);
     c.kind = kind;
     c.pp = pp;
     c.delay = draw(d, 0, 1);
-    c.micros = kind == WHOLE_STEPS ? draw(d, 2, 4) : 0;
-    c.B = kind == WHOLE_STEPS ? replicas_of(&c) * c.micros * draw(d, 1, 2) : 0;
-    c.blocks = kind == WHOLE_STEPS ? 5 : 0;
+    if (kind == WHOLE_STEPS) {
+        c.micros = draw(d, 2, 4);
+        c.B = replicas_of(&c) * c.micros * draw(d, 1, 2);
+    } else
+        c.B = c.S = c.H = c.blocks = 0;
     return c;
 }
 
@@ -321,6 +328,7 @@ Lab lab_14 = {
     .layouts = "6x1 8x2 4x1 6x2 2x1 1x1",
     .has_replicas = true,
     .over_stages = true,
+    .sizes = SIZES_BSH | SIZE_BLOCKS | SIZE_MICROS,
     .cuts = STAGES_CUTS,
     .predict = {.question =
                     N_("In a world of eight ranks with tp = 2 and pp = 2, each rank contributes "

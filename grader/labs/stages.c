@@ -131,7 +131,12 @@ static struct {
     int now, most;
 } alive; /* micro-batches of this step that wait for their backward pass */
 
-static void write_that_it_ran(Scenario *run, int micro, int step, bool backward)
+void stages_passes_begin(void)
+{
+    alive.now = alive.most = 0;
+}
+
+void stages_pass_ran(Scenario *run, int micro, int step, bool backward)
 {
     double *numbers;
     alive.now += backward ? -1 : 1;
@@ -152,7 +157,7 @@ static void write_pass(void *context, const Stage *stage, int micro, bool backwa
     const MicroBatch *m = &stage->micro[micro];
     const int step = (int)m->tape->batch.step;
 #ifndef BALISE_DOUBLE
-    write_that_it_ran(run, micro, step, backward);
+    stages_pass_ran(run, micro, step, backward);
 #endif
     if (step == STEPS)
         return;
@@ -220,7 +225,7 @@ static StagesFunction *of_lab;
 static void pass_of_rank(Scenario *run, int step)
 {
     stages_fill(run, run->stage, step, 0, 1);
-    alive.now = alive.most = 0;
+    stages_passes_begin();
     traffic_begin(run);
     work_begin(run);
     of_lab(run, step);

@@ -28,6 +28,11 @@ BertConfig stages_config(const Case *c);
  *  rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
 
+/** On a rank: before the passes of a step, or of the evaluation. */
+void stages_passes_begin(void);
+/** On a rank: writes that a pass has ended, as a PASS entry. */
+void stages_pass_ran(Scenario *run, int micro, int step, bool backward);
+
 /** The kinds of cases of lab 13. */
 enum {
     BY_GPIPE,       /**< gpipe_step() makes the steps */
