@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 run() {
     local name=$1 ranks=$2
     shift 2
-    common/train/launch.sh "$ranks" solutions 13 "$build/train" --cache "$build/cache" --test "" --threads 1 \
+    common/train/launch.sh "$ranks" solutions 14 "$build/train" --cache "$build/cache" --test "" --threads 1 \
         "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out"
     sed -n 's/.*"loss":\([-0-9.e+]*\),"accuracy".*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
 }

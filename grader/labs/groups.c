@@ -3,8 +3,6 @@
 
 #include "base/run.h"
 
-const char *const group_names[AXES] = {"tp", "dp", "pp"};
-
 Members group_members(const Case *c, GroupName name, int rank)
 {
     const int tp = c->tp, dp = replicas_of(c), stage = tp * dp;

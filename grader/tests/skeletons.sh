@@ -17,8 +17,8 @@ not_started() {
     grep -q "^Lab $1 .*not started  0/" out
 }
 grade PART=2
-check "untouched, labs 12 and 13 are not started" eval 'not_started 12 && not_started 13'
-check "part 2 has points of its own" scores 0/22
+check "untouched, labs 12 to 14 are not started" eval 'not_started 12 && not_started 13 && not_started 14'
+check "part 2 has points of its own" scores 0/34
 grade
 for lab in "${labs[@]:0:11}"; do
     check "untouched, lab $lab is not started" not_started "$lab"

@@ -19,7 +19,7 @@ check() {
 says() { grep -qF -- "$1" "$work/out"; }
 is_silent() { ! grep -q warning "$work/out"; }
 
-common/train/launch.sh 8 solutions 13 "$BUILD/train" --cache "$BUILD/cache" --tp 2 --pp 2 "${small[@]}" > "$work/out" 2>&1
+common/train/launch.sh 8 solutions 14 "$BUILD/train" --cache "$BUILD/cache" --tp 2 --pp 2 "${small[@]}" > "$work/out" 2>&1
 check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0, pp 0"
 check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1, pp 0"
 check "and stages are outermost" says "rank 4: node $(uname -n), tp 0, dp 0, pp 1"

@@ -22,7 +22,7 @@ def on(name):
     program, environment_of_runs = ON_GPUS.get(name, ("train", {}))
 
 
-def command(ranks, *options, stack="solutions", stage=13):
+def command(ranks, *options, stack="solutions", stage=14):
     return ["common/train/launch.sh", str(ranks), stack, str(stage), f"{BUILD}/{program}", "--cache", f"{BUILD}/cache",
             *map(str, options)]
 
