@@ -3,16 +3,6 @@
 
 #include "base/run.h"
 
-Members group_members(const Case *c, GroupName name, int rank)
-{
-    const int tp = c->tp, dp = replicas_of(c), stage = tp * dp;
-    if (name == TP && c->apart)
-        return (Members){rank % dp, dp, tp};
-    return name == TP   ? (Members){rank / tp * tp, 1, tp}
-           : name == DP ? (Members){rank / stage * stage + rank % tp, tp, dp}
-                        : (Members){rank % stage, stage, c->pp};
-}
-
 static double *numbers(Stream *stream, What what, GroupName name, int64_t count)
 {
     double *values;

@@ -30,7 +30,15 @@ void write_expected_group(Stream *stream, const Case *c, GroupName name, int ran
  *  0. */
 double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
 /** The group that a rank must be in. */
-Members group_members(const Case *c, GroupName name, int rank);
+static inline Members group_members(const Case *c, GroupName name, int rank)
+{
+    const int tp = c->tp, dp = replicas_of(c), stage = tp * dp;
+    if (name == TP && c->apart)
+        return (Members){rank % dp, dp, tp};
+    return name == TP   ? (Members){rank / tp * tp, 1, tp}
+           : name == DP ? (Members){rank / stage * stage + rank % tp, tp, dp}
+                        : (Members){rank % stage, stage, c->pp};
+}
 /** The tp group that a rank is in. */
 static inline Members tp_group(const Case *c, int rank)
 {

@@ -9,6 +9,8 @@ export BACKEND=${BACKEND:-emulated}
 for part in "$BACKEND" "libbalise-$BACKEND.a"; do cp -rp "$BUILD/$part" build/ 2> /dev/null; done
 grade SOLUTION=1
 check "every solution has full marks on a GPU" scores 100/100
+grade SOLUTION=1 PART=2
+check "and so has every solution of part 2" scores 34/34
 copy_solution 6
 grade LAB=6
 check "a student's file, unchanged, has them too" scores 10/10
