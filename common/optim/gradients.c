@@ -21,12 +21,13 @@ static double square_sum(Run run)
 /* Before balise 14. */
 __attribute__((weak)) double gradient_norm(double shards, double whole, const Mesh *mesh)
 {
-    double squares = shards + (mesh->tp_rank == 0 ? whole : 0);
+    double sum = mesh->tp_rank == 0 ? whole : 0;
+    sum += shards;
     if (mesh->tp_degree > 1)
-        group_sum(mesh_tp_group(mesh), &squares, 1);
+        group_sum(mesh_tp_group(mesh), &sum, 1);
     if (mesh->pp_degree > 1)
-        group_sum(mesh->pp, &squares, 1);
-    return sqrt(squares);
+        group_sum(mesh->pp, &sum, 1);
+    return sqrt(sum);
 }
 
 double model_gradient_norm(Model *model)

@@ -176,7 +176,8 @@ void bucket_set_free(BucketSet *set)
 /* Before balise 14: the last pass completes the gradients. */
 __attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
-    if (pass == passes - 1)
+    const int passes_left = passes - 1 - pass;
+    if (passes_left == 0)
         bucket_ready(bucket, mesh);
 }
 

@@ -57,10 +57,11 @@ void trainer_watch_stage(Trainer *t)
 /* Before balise 14. */
 __attribute__((weak)) void metrics_over_stages(Metrics *metrics, const Mesh *mesh)
 {
-    double sums[] = {metrics->loss_sum, metrics->correct, metrics->count};
+    Metrics *m = metrics;
+    double of_stage[] = {m->loss_sum, m->correct, m->count};
     if (mesh->pp)
-        group_sum(mesh->pp, sums, 3);
-    *metrics = (Metrics){sums[0], sums[1], sums[2]};
+        group_sum(mesh->pp, of_stage, 3);
+    *m = (Metrics){of_stage[0], of_stage[1], of_stage[2]};
 }
 
 Metrics trainer_take_metrics(Trainer *t)
