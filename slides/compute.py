@@ -17,6 +17,12 @@ import clusters  # in the folder that formulas has put on the path
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
 CLUSTER, RANKS, BATCH, SEQ = "dgx-h100", 64, 512, 512
+GPT3 = cost.Model(96, 12288, 96, 2048, 1536, 51200)  # arXiv:2005.14165, table 2.1; the vocabulary as in arXiv:2104.04473
+GRID_BATCH = 64  # of BERT-Large on the grid of matrices.py
+# Megabytes of activations on each stage, as make train prints them: the runs of lab 13's text with 20 steps.
+ALIVE = {"gpipe": (18.9, 18.9, 18.0), "1f1b": (10.9, 8.7, 4.6)}
+ALIVE_MICRO = 6
+BUBBLE_STAGES, BUBBLE_MICROS = 4, (1, 2, 4, 8, 16, 32)
 
 
 def grouped(number):
@@ -115,11 +121,30 @@ def of_clusters():
     return found
 
 
+def of_pipelines():
+    base, cluster = formulas.preset("base"), clusters.read(CLUSTER)[1]
+    found = {"gpt.L": GPT3.layers, "gpt.H": grouped(GPT3.hidden), "gpt.P": grouped(GPT3.parameters(1) / 1e9), "gpt.most": grouped(cluster.memory / 1e9),
+             "gpt.tp": cluster.node, "cross.pp": 4, "cross.tensor": grouped(formulas.sent_over_tp(base, 4, 1) / 1e6),
+             "cross.stages": grouped(formulas.sent_over_pp(base, 1, 1, 4) / 1e6), "bubble.p": BUBBLE_STAGES,
+             "alive.p": matrices.STAGES, "alive.m": ALIVE_MICRO}
+    for pp in (1, 2, 4, 8):
+        found[f"gpt.{pp}"] = grouped(STATE * GPT3.parameters(cluster.node, pp) / 1e9)
+    for m in BUBBLE_MICROS:
+        found[f"bubble.{m}"] = f"{100 * (BUBBLE_STAGES - 1) / (m + BUBBLE_STAGES - 1):.0f}"
+    for name, held in ALIVE.items():
+        queues = matrices.schedule(matrices.STAGES, ALIVE_MICRO, gpipe=name == "gpipe")
+        found.update({f"alive.{name}.{k}": matrices.alive(queue) for k, queue in enumerate(queues)})
+        found.update({f"alive.{name}.{k}.MB": megabytes for k, megabytes in enumerate(held)})
+    large, (tp, dp, pp) = formulas.preset("large", SEQ, GRID_BATCH), matrices.GRID.values()
+    sent = {"tp": formulas.sent_over_tp(large, tp, dp), "dp": formulas.sent_over_dp(large, tp, dp), "pp": formulas.sent_over_pp(large, tp, dp, pp)}
+    return {**found, "grid.B": GRID_BATCH, "grid.S": SEQ, **{f"grid.{key}": short(value / 1e9) for key, value in sent.items()}}
+
+
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **ring}
+            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **ring}
 
 
 def main():

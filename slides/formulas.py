@@ -69,6 +69,12 @@ def sent_over_dp(model, tp, dp):
     return WIDTH * tp * budget(11, "BACKWARD", n=dp, N=model.reduced(tp))
 
 
+def sent_over_pp(model, tp, dp, pp):
+    """The bytes that a training step sends over pp: each of tp ranks of a stage sends what crosses a
+    border."""
+    return WIDTH * dp * tp * budget(12, "BACKWARD", n=pp, B=model.batch // dp, S=model.seq, H=model.hidden, PART=1)
+
+
 def memory(model, tp, dp=1):
     return cost.memory(cost.UNIT, model, tp, dp)
 

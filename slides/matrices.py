@@ -18,7 +18,10 @@ MASK = [1, 1, 0]
 IDS, TABLE_ROWS, TABLE_COLUMNS = [7, 2, 9], 10, 4  # as in lab 3
 ORDER, REPLICAS = [7, 2, 9, 4, 0, 6, 1, 8, 5, 3], 3  # as in lab 11
 COLORS, KEYS = [7, 3, 7, 7, 3, 7], [2, 0, 1, 2, 0, 0]  # as in lab 8
-STAGES, MICRO = 4, 8
+STAGES, MICRO = 3, 4  # as in lab 13
+GRID, GRID_MICRO, ONE = {"tp": 2, "dp": 2, "pp": 2}, 3, 5  # the fastest dimension first; ONE is the rank with marked groups
+SHARDS, WHOLE = [[4, 5], [3, 2]], [1, 1]  # squares of gradients, by stage: shards of two ranks, parameters that both hold whole
+LOSSES, LOSS_ROWS = [5.5, 4.9], 8  # sums of losses over the rows of each replica
 SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and the number of right ones
 SENTENCE = "a brilliant film"
 
@@ -176,34 +179,87 @@ def split():
     return found
 
 
-def pipeline():
-    """The schedule "one forward, one backward" (arXiv:2104.04473, figure 4): a forward pass takes
-    one unit of time, a backward pass two."""
+def schedule(stages, micros, gpipe=False):
+    """The passes of each stage, in order: ("F", micro-batch) or ("B", micro-batch).
+
+    @param gpipe all forward passes first, and otherwise only as many as a 1F1B schedule needs"""
     queues = []
-    for s in range(STAGES):
-        ahead = STAGES - 1 - s
-        forwards, backwards = [("F", m) for m in range(MICRO)], [("B", m) for m in range(MICRO)]
+    for s in range(stages):
+        ahead = micros if gpipe else min(micros, stages - 1 - s)
+        forwards, backwards = [("F", m) for m in range(micros)], [("B", m) for m in range(micros)]
         queue, forwards = forwards[:ahead], forwards[ahead:]
         while forwards or backwards:
             queue += forwards[:1] + backwards[:1]
             forwards, backwards = forwards[1:], backwards[1:]
         queues.append(queue)
-    done, clock, slots = {}, [0] * STAGES, []
-    while any(queues):
-        for s, queue in enumerate(queues):
+    return queues
+
+
+def alive(queue):
+    """The most micro-batches of a stage that wait for their backward pass at once."""
+    return max(sum(1 if kind == "F" else -1 for kind, _ in queue[:i]) for i in range(len(queue) + 1))
+
+
+def drawn_schedule(queues, length=1):
+    """A schedule as TeX macros: each pass begins once its input is there, and takes `length` slots."""
+    stages, done, drawn_slots = len(queues), {}, []
+    clock, left = [0] * stages, [list(queue) for queue in queues]
+    while any(left):
+        for s, queue in enumerate(left):
             while queue:
                 kind, m = queue[0]
                 needs = (s - 1 if kind == "F" else s + 1, kind, m)
-                ready = 0 if needs[0] < 0 else done.get((s, "F", m)) if needs[0] == STAGES else done.get(needs)
+                ready = 0 if needs[0] < 0 else done.get((s, "F", m)) if needs[0] == stages else done.get(needs)
                 if ready is None:
                     break
-                length, begin = (1 if kind == "F" else 2), max(clock[s], ready)
+                begin = max(clock[s], ready)
                 clock[s] = done[s, kind, m] = begin + length
-                slots.append((s, begin, length, m + 1, kind))
+                drawn_slots.append(rf"\Slot{{{s}}}{{{begin}}}{{{length}}}{{{kind}}}{{{m}}}")
                 queue.pop(0)
-    idle = max(clock) / (3 * MICRO) - 1
-    must(abs(idle - (STAGES - 1) / MICRO) < 1e-9, f"the pipeline's bubble {idle}")
-    return "".join(rf"\Slot{{{s}}}{{{begin}}}{{{length}}}{{{m}}}{{{kind}}}" for s, begin, length, m, kind in slots)
+    end = length * (len(queues[0]) + 2 * (stages - 1))
+    must(max(clock) == end, f"a schedule of {max(clock)} slots, not {end}")
+    return "".join(rf"\Row{{{s}}}{{{end}}}" for s in range(stages)) + "".join(drawn_slots)
+
+
+def pipeline():
+    gpipe, one_f_one_b = schedule(STAGES, MICRO, gpipe=True), schedule(STAGES, MICRO)
+    must([alive(queue) for queue in gpipe] == [MICRO] * STAGES, "GPipe's micro-batches alive")
+    must([alive(queue) for queue in one_f_one_b] == [min(MICRO, STAGES - k) for k in range(STAGES)], "1F1B's micro-batches alive")
+    return {"pipeline.batch": drawn_schedule(schedule(STAGES, 1)), "pipeline.batch.long": drawn_schedule(schedule(STAGES, 1), MICRO),
+            "pipeline.gpipe": drawn_schedule(gpipe), "pipeline.1f1b": drawn_schedule(one_f_one_b),
+            "pipeline.grid": drawn_schedule(schedule(GRID["pp"], GRID_MICRO))}
+
+
+def grid():
+    """The coordinates of each rank of the grid. A colour is a piece of the model: replicas share it."""
+    ranks = range(math.prod(GRID.values()))
+    place = [{"tp": rank % GRID["tp"], "dp": rank // GRID["tp"] % GRID["dp"], "pp": rank // (GRID["tp"] * GRID["dp"])} for rank in ranks]
+    must(all((at["pp"] * GRID["dp"] + at["dp"]) * GRID["tp"] + at["tp"] == rank for rank, at in zip(ranks, place)), "the grid's formula")
+    styles = [f"r{at['pp'] * GRID['tp'] + at['tp']}" for at in place]
+    found = {f"grid.{name}": drawn([[at[name] for at in place]], lambda i, j: styles[j]) for name in GRID}
+    found["grid.rank"] = drawn([list(ranks)], lambda i, j: styles[j])
+    corners = "".join(rf"\Corner{{{rank}}}{{{at['tp']}}}{{{at['dp']}}}{{{at['pp']}}}{{{styles[rank]}}}" for rank, at in zip(ranks, place))
+    edges = "".join(rf"\Edge{{{name}}}{{{a}}}{{{b}}}{{{int(ONE in (a, b))}}}" for a in ranks for b in ranks if a < b
+                    for name in GRID if [one for one in GRID if place[a][one] != place[b][one]] == [name])
+    return {**found, "grid.corners": corners, "grid.edges": edges}
+
+
+def norm():
+    """The gradient norm of two stages of two ranks, from squares; and what counting each rank of the
+    grid would give."""
+    once = sum(map(sum, SHARDS)) + sum(WHOLE)
+    each_rank = GRID["dp"] * (sum(map(sum, SHARDS)) + GRID["tp"] * sum(WHOLE))
+    found = {"sum": once, "value": math.isqrt(once), "wrong.sum": each_rank, "wrong.value": math.isqrt(each_rank)}
+    must(found["value"] ** 2 == once and found["wrong.value"] ** 2 == each_rank, f"a norm that is no whole number: {once}, {each_rank}")
+    for s, whole in enumerate(WHOLE):
+        found.update({f"whole.{s}": whole, f"stage.{s}": sum(SHARDS[s]) + whole, **{f"shard.{s}.{t}": one for t, one in enumerate(SHARDS[s])}})
+    return {f"norm.{key}": value for key, value in found.items()}
+
+
+def loss():
+    """The mean loss over replicas, of which only the last stage has counted rows."""
+    found = {f"loss.{d}.{s}": value if s == GRID["pp"] - 1 else 0 for d, value in enumerate(LOSSES) for s in range(GRID["pp"])}
+    return {**found, "loss.sum": f"{sum(LOSSES):.1f}", "loss.rows": len(LOSSES) * LOSS_ROWS, "loss.mean": f"{sum(LOSSES) / len(LOSSES) / LOSS_ROWS:.2f}"}
 
 
 def gelu_curve():
@@ -217,7 +273,7 @@ def vocabulary():
 
 def drawings():
     return {**column_split(), **row_split(), **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
-            "pipeline": pipeline(), "gelu": gelu_curve()}
+            **pipeline(), **grid(), "gelu": gelu_curve()}
 
 
 def numbers():
@@ -227,7 +283,7 @@ def numbers():
     a, b = 1, -2
     found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b,
                   "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{gelu(a) + gelu(b):.2f}",
-                  "stages": STAGES, "micro": MICRO, "bubble": f"{100 * (STAGES - 1) / MICRO:.1f}"})
+                  "stages": STAGES, "micro": MICRO, "one": ONE, **norm(), **loss()})
     ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]
     for r, ratio in enumerate(ratios):
         found.update({f"seen.{r}": SEEN[r], f"right.{r}": RIGHT[r], f"ratio.{r}": f"{ratio:.3f}"})
