@@ -58,6 +58,11 @@ END
 }
 check "below the calls of lab 13 stands the schedule that they make" drawn
 check "and its length" says "10 slots; the first stage is idle in 2 of them"
+each_heading_once() {
+    [ "$(grep -c '^-- step' out)" = 2 ] && [ -z "$(grep '^-- ' out | sort | uniq -d)" ]
+}
+trace LAB=13 SOLUTION=1
+check "each step stands below one heading, although some ranks end it before others" each_heading_once
 
 trace LAB=11 SOLUTION=1 CASE=1
 ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)
