@@ -19,11 +19,6 @@ json_t *picture_text(const char *text)
 
 /* ---- calls ----------------------------------------------------------------------------------------------- */
 
-static double bytes_of_signature(const Signature *s)
-{
-    return s->basic > 0 && s->count > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
-}
-
 /* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes,
  * not to whom it goes. That amount is divided equally among the other ranks, as in an optimal
  * algorithm (an all-reduce sends twice as much as a reduction to one rank). */
@@ -33,13 +28,13 @@ static double bytes_to(const Call *call, int self, int other)
     if (other == self)
         return 0;
     if (call->rule == MESSAGE)
-        return call->to == other ? bytes_of_signature(&call->sent[0]) : 0;
+        return call->to == other ? signature_bytes(&call->sent[0]) : 0;
     if (!(call->members >> other & 1) || ranks < 2)
         return 0;
     if (call->rule == EXCHANGE)
-        return bytes_of_signature(&call->sent[other]);
+        return signature_bytes(&call->sent[other]);
     const int times = strstr(call->name, "all_reduce") ? 2 : 1;
-    return call->rule == REDUCTION ? times * bytes_of_signature(&call->sent[0]) / ranks : 0;
+    return call->rule == REDUCTION ? times * signature_bytes(&call->sent[0]) / ranks : 0;
 }
 
 static const char *kind_of(const Call *call)
