@@ -113,7 +113,8 @@ def schedule_of(ranks):
 def schedule_text():
     drawn = _("Each stage of rank 0's pipeline is a row. F is the forward pass of a micro-batch, B its backward pass, each with the micro-batch's number. "
               "Grey is time spent in messages, which is mostly waiting for another stage: the bubble.")
-    return f"<h2>{_('Schedule of the pipeline')}</h2>\n{paragraph(drawn)}\n{timeline_figure(_('schedule of the pipeline'), 'schedule')}"
+    heading = _("Schedule of the pipeline")
+    return f"<h2>{heading}</h2>\n{paragraph(drawn)}\n{timeline_figure(heading, 'schedule')}"
 
 
 def sent_over(ranks, group):

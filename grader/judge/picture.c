@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
+#include "grader/judge/mpi/schedule.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/output.h"
 
@@ -73,6 +74,28 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
     return ranks;
 }
 
+/* ---- the schedule ---------------------------------------------------------------------------------------- */
+
+/* The passes of step 1 on the first rank of each stage, in slots; those to which the clock did not come are left out. */
+static json_t *picture_schedule(const Case *c, const Outcome *outcome)
+{
+    StepSchedule s;
+    json_t *stages = json_array();
+    if (!lab_of(c->lab)->over_stages || !outcome->calls)
+        return stages;
+    schedule_of_step(c, outcome, 0, NULL, &s);
+    for (int rank = 0; rank < c->world && s.length > 0; rank += c->world / c->pp) {
+        json_t *passes = json_array();
+        for (int i = 0; i < s.count[rank] && s.pass[rank][i].begin != NO_TIME; i++)
+            json_array_append_new(passes,
+                                  json_pack("{s:i, s:b, s:i}", "micro", s.pass[rank][i].micro,
+                                            "backward", s.pass[rank][i].backward, "slot",
+                                            (int)s.pass[rank][i].begin));
+        json_array_append_new(stages, passes);
+    }
+    return stages;
+}
+
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
 static json_t *checks_json(const LabResult *result)
@@ -101,14 +124,14 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
     return json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
         "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
         "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
-        case_text(c, text), "world", c->world, "tp", c->tp, "ending",
+        case_text(c, text), "world", c->world, "tp", c->tp, "pp", c->pp, "ending",
         ended ? "refused" : endings[outcome->ending], "diagnosis",
         picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
         checks_json(result), "alike", alike_on_ranks(c), "matrices", picture_matrices(c, outcome),
-        "ranks", picture_calls(c, outcome->calls));
+        "ranks", picture_calls(c, outcome->calls), "schedule", picture_schedule(c, outcome));
 }
 
 int picture_lab(const Options *o)

@@ -77,7 +77,7 @@ for case in 12 17; do # GPipe, 1F1B
     trace LAB=13 SOLUTION=1 CASE=$case CLUSTER=dgx-h200
     check "on a cluster they fit too, in boxes as long as each takes" fits_80 "on dgx-h200, 12 layers" 3
     check "with the length of the step, and the idle share of each stage" \
-        eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of it'"
+        eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of the step'"
 done
 takes() { # takes N: the N-th time of the step on a cluster
     below ' on ' | grep -oE '[0-9.]+ (us|ms|s)\b' | awk -v n="$1" '{ unit["us"] = 1; unit["ms"] = 1e3; unit["s"] = 1e6 } NR == n { print $1 * unit[$2] }'

@@ -175,7 +175,7 @@ static void print_idle(FILE *out, const Case *c, const StepSchedule *s)
     for (int i = 0; i < c->pp; i++)
         append(shares, sizeof shares, "%s%.0f %%", i ? ", " : "",
                100 * idle_time(s, i * (c->world / c->pp)) / s->length);
-    fprintf(out, _("  the stages are idle for %s of it\n"), shares);
+    fprintf(out, _("  the stages are idle for %s of the step\n"), shares);
 }
 
 /* The length of the step at another pace, as text. */
@@ -205,7 +205,7 @@ static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome,
     if (s.count[0] > 0)
         print_idle(out, c, &s);
     if (lab_of(c->lab)->over_replicas)
-        fprintf(out, _("  and %s if the sums over the replicas began after the backward pass\n"),
+        fprintf(out, _("  if the sums over replicas followed the backward pass, it would take %s\n"),
                 length_at(c, outcome, &late, other));
 }
 
