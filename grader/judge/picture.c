@@ -87,10 +87,9 @@ static json_t *picture_schedule(const Case *c, const Outcome *outcome)
     for (int rank = 0; rank < c->world && s.length > 0; rank += c->world / c->pp) {
         json_t *passes = json_array();
         for (int i = 0; i < s.count[rank] && s.pass[rank][i].begin != NO_TIME; i++)
-            json_array_append_new(passes,
-                                  json_pack("{s:i, s:b, s:i}", "micro", s.pass[rank][i].micro,
-                                            "backward", s.pass[rank][i].backward, "slot",
-                                            (int)s.pass[rank][i].begin));
+            json_array_append_new(
+                passes, json_pack("{s:i, s:b, s:i}", "micro", s.pass[rank][i].micro, "backward",
+                                  s.pass[rank][i].backward, "slot", (int)s.pass[rank][i].begin));
         json_array_append_new(stages, passes);
     }
     return stages;

@@ -259,8 +259,8 @@ END_TEST
 
 enum { PER_PASS = 8, LATENCY = 2, BYTE = 1, FARTHER = 10, SENT = 4 * COUNT };
 static const Pace pace = {.work = PER_PASS,
-                          .latency = {LATENCY, FARTHER * LATENCY},
-                          .byte = {BYTE, FARTHER * BYTE},
+                          .latency = {LATENCY, FARTHER *LATENCY},
+                          .byte = {BYTE, FARTHER *BYTE},
                           .node = 2,
                           .tp = 1,
                           .over_replicas = 1};
@@ -367,7 +367,8 @@ START_TEST(only_sums_over_replicas_have_the_size_of_gradients)
     two_buckets(2);
     schedule.pace.over_replicas = 3;
     ck_assert(replayed());
-    ck_assert_double_eq(schedule.length, PER_PASS + 2 * 2 * (LATENCY + 3 * BYTE * (double)SENT / 2));
+    ck_assert_double_eq(schedule.length,
+                        PER_PASS + 2 * 2 * (LATENCY + 3 * BYTE * (double)SENT / 2));
     schedule = (StepSchedule){.pace = schedule.pace};
     schedule.pace.tp = 2;
     ck_assert(replayed());

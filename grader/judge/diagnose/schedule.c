@@ -20,8 +20,7 @@ static void add_pass(StepSchedule *s, int rank, const Entry *entry, int step)
     s->pass[rank][s->count[rank]++] = (Pass){.micro = entry->label.index,
                                              .backward = entry->label.what == BACKWARD_PASS_OF,
                                              .calls = (int64_t)numbers_of(entry)[CALLS_BEFORE],
-                                             .multiplied =
-                                                 (int64_t)numbers_of(entry)[MULTIPLIED],
+                                             .multiplied = (int64_t)numbers_of(entry)[MULTIPLIED],
                                              .begin = NO_TIME,
                                              .end = NO_TIME};
 }

@@ -22,12 +22,13 @@ typedef struct Replay {
     Parts together;
     Meeting *meeting[MAX_RANKS]; /* of each call */
     double *made[MAX_RANKS];     /* the time at which each call was made, or UNKNOWN */
-    double *over;                /* [together.count] the time at which those of this begin were over, or UNKNOWN */
-    int64_t next[MAX_RANKS];     /* call */
+    double *over; /* [together.count] the time at which those of this begin were over, or UNKNOWN */
+    int64_t next[MAX_RANKS]; /* call */
     int next_pass[MAX_RANKS];
     int64_t multiplied[MAX_RANKS]; /* up to now */
     double time[MAX_RANKS];
-    Pass since[MAX_RANKS]; /* what the rank has waited since its last pass, and when it began to work */
+    Pass since
+        [MAX_RANKS]; /* what the rank has waited since its last pass, and when it began to work */
     double longest[MAX_RANKS];
 } Replay;
 
@@ -78,54 +79,6 @@ static void match_collectives(Replay *r)
     }
 }
 
-/* ---- what takes how long ------------------------------------------------------------------------------------- */
-
-static int link_of(const Pace *pace, uint64_t members)
-{
-    const int node = pace->node > 0 && pace->node < MAX_RANKS ? pace->node : MAX_RANKS,
-              first = members ? __builtin_ctzll(members) : 0;
-    return members >> ((first / node + 1) * node) ? FAR : NEAR;
-}
-
-static double message_takes(const Pace *pace, const Call *send, int from, int to)
-{
-    const int link = link_of(pace, (uint64_t)1 << from | (uint64_t)1 << to);
-    return pace->latency[link] + pace->byte[link] * signature_bytes(&send->sent[0]);
-}
-
-bool are_replicas(uint64_t members, int tp)
-{
-    int ranks = 0;
-    for (int rank = 0, first = 0; tp > 0 && rank < MAX_RANKS; rank++) {
-        if (!(members >> rank & 1))
-            continue;
-        first = ranks++ == 0 ? rank : first;
-        if ((rank - first) % tp != 0)
-            return false;
-    }
-    return ranks > 1;
-}
-
-/* A sum takes the time of a ring or of a tree, whichever is faster, as in common/bench/cost.py; anything else, that of a ring. */
-static double collective_takes(const Pace *pace, const Call *call)
-{
-    const int n = __builtin_popcountll(call->members), link = link_of(pace, call->members);
-    double bytes = 0, trips = 0;
-    if (n < 2)
-        return 0;
-    for (int rank = 0; rank < MAX_RANKS; rank++)
-        bytes += signature_bytes(&call->sent[rank]);
-    if (call->rule != REDUCTION)
-        return (n - 1) * pace->latency[link] + pace->byte[link] * bytes;
-    if (are_replicas(call->members, pace->tp))
-        bytes *= pace->over_replicas;
-    for (int reached = 1; reached < n; reached *= 2)
-        trips += 2;
-    const double ring = 2 * (n - 1) * (pace->latency[link] + pace->byte[link] * bytes / n),
-                 tree = trips * (pace->latency[link] + pace->byte[link] * bytes);
-    return ring < tree ? ring : tree;
-}
-
 /* ---- when what is over --------------------------------------------------------------------------------------- */
 
 static bool is_here(const Replay *r, const Call *call)
@@ -156,7 +109,8 @@ static double collective_over(Replay *r, const Meeting *m)
     double *over = &r->over[m->begin], time = 0;
     if (*over != UNKNOWN)
         return *over;
-    if (!r->schedule->pace.late && m->before < m->begin && part[m->before].call->group == part[m->begin].call->group &&
+    if (!r->schedule->pace.late && m->before < m->begin &&
+        part[m->before].call->group == part[m->begin].call->group &&
         is_here(r, part[m->before].call))
         time = r->over[m->before];
     for (int64_t k = m->begin; k < m->end; k++)

@@ -26,6 +26,14 @@ typedef struct Pace {
     bool late; /**< what starts a collective starts nothing: it begins when it is waited for */
 } Pace;
 
+/** The seconds of a message from rank to rank. */
+double message_takes(const Pace *pace, const Call *send, int from, int to);
+/** The seconds of a collective, once all of its ranks have made it: a sum takes the time of a ring or of a tree, whichever is faster, as in
+ *  common/bench/cost.py; anything else, that of a ring. */
+double collective_takes(const Pace *pace, const Call *call);
+/** Is it a group of several ranks that hold the same shard, if `tp` ranks split a layer? */
+bool are_replicas(uint64_t members, int tp);
+
 /** A pass of a stage: a micro-batch, forward or backward. */
 typedef struct Pass {
     int micro;             /**< from 0 */
@@ -52,9 +60,6 @@ typedef struct StepSchedule {
 /** Replays the calls that the ranks made in one place, `where`, at the pace of the schedule, with its passes, of which micro, backward,
  *  calls and multiplied are given. Sets the rest. @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
-
-/** Is it a group of several ranks that hold the same shard, if `tp` ranks split a layer? */
-bool are_replicas(uint64_t members, int tp);
 
 /** For how long a rank has nothing to do until the step ends. */
 static inline double idle_time(const StepSchedule *s, int rank)

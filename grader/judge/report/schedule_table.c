@@ -48,8 +48,7 @@ static void print_slots(FILE *out, const Case *c, const Outcome *outcome)
     const int64_t length = (int64_t)s.length;
     if (length == 0)
         return;
-    fprintf(out, "%s",
-            _("\nstep 1, a pass in each slot (F forward, B backward, . idle):\n"));
+    fprintf(out, "%s", _("\nstep 1, a pass in each slot (F forward, B backward, . idle):\n"));
     for (int64_t first = 0; first < length; first += fit)
         for (int i = 0; i < c->pp; i++) {
             print_stage(out, i);
@@ -66,7 +65,8 @@ static void print_slots(FILE *out, const Case *c, const Outcome *outcome)
 /* What common/bench/clusters.py says of a cluster and a model: in seconds and bytes a second, and of a step. */
 typedef struct Cluster {
     double node, latency[LINKS], bandwidth[LINKS];
-    double work, activations, gradients; /* seconds on one rank; bytes of the activations between two blocks, of all gradients */
+    double work, activations,
+        gradients; /* seconds on one rank; bytes of the activations between two blocks, of all gradients */
     const char *name;
 } Cluster;
 
@@ -194,7 +194,8 @@ static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome,
     Pace late = pace, free = {.work = pace.work};
     late.late = true;
     if (pace.work == 0 || !schedule_of_step(c, outcome, 0, &pace, &s)) {
-        fprintf(out, "%s", _("\nthis case has no whole step that a cluster's clock could replay\n"));
+        fprintf(out, "%s",
+                _("\nthis case has no whole step that a cluster's clock could replay\n"));
         return;
     }
     fprintf(out, _("\nstep 1 on %s:\n"), cluster->name);
@@ -205,7 +206,8 @@ static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome,
     if (s.count[0] > 0)
         print_idle(out, c, &s);
     if (lab_of(c->lab)->over_replicas)
-        fprintf(out, _("  if the sums over replicas followed the backward pass, it would take %s\n"),
+        fprintf(out,
+                _("  if the sums over replicas followed the backward pass, it would take %s\n"),
                 length_at(c, outcome, &late, other));
 }
 
