@@ -101,6 +101,7 @@ typedef struct Call {
     int32_t ready;                 /**< a ready send: its receive must have been posted */
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
+    int64_t multiplied;            /**< multiply-adds of its rank before it, since work_begin() */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
 } Call;

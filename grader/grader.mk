@@ -174,10 +174,14 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 # who holds what, which elements are wrong, and the calls. measure: the number that students
 # predict.
 .PHONY: trace report measure
-trace report measure: $(GPU_PROBE) $(BUILD)/grade $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
+trace report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
+        $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
+# With CLUSTER=, trace also replays the case's step at the pace of a cluster.
+ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
+    PYTHONDONTWRITEBYTECODE=1 common/bench/clusters.py) &&
 trace:
 	$(RELEASE)
-	$(call judge,$(RUNNERS)) --trace $(SHOWN)
+	$(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) --trace $(SHOWN) $(if $(CLUSTER),--cluster "$$cluster")
 report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report

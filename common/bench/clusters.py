@@ -1,11 +1,19 @@
-"""Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them."""
+#!/usr/bin/env python3
+"""Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them.
+
+    clusters.py     with CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE in the environment
+
+prints what the clock of make trace CLUSTER= needs (grader/judge/report/schedule_table.c): ranks of
+a node; latency and bandwidth of a rank near and far; seconds of a step's passes on one rank; bytes
+of activations between two blocks, and of gradients that replicas sum; and a text about all this.
+"""
 import dataclasses
 import json
 import math
 import os
 
 import cost
-from rows import fail, number, table
+from rows import fail, number, table, whole_number
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
 # The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden,
@@ -13,6 +21,24 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
 MEGATRON = (("1.2 G parameters", 1, 40, 1536, 16), ("2.5 G parameters", 2, 54, 1920, 20), ("4.2 G parameters", 4, 64, 2304, 24),
             ("8.3 G parameters", 8, 72, 3072, 32))
 ROWS, SEQ, VOCABULARY, REPLICAS = 8, 1024, 51200, 64
+PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
+
+
+def model_asked_for(usual, leaves_out):
+    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`."""
+    name = os.environ.get("MODEL") or ""
+    if name and name not in PRESETS:
+        fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
+    layers, hidden, heads = PRESETS.get(name, usual)
+    model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), cost.VOCABULARY, classifies=True, leaves_out=leaves_out)
+    if model.hidden % model.heads:
+        fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
+    return model
+
+
+def sizes_text(model):
+    return f"{model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}"
 
 
 def checked(described, kind, given=()):
@@ -112,3 +138,16 @@ def show_weak_scaling(described, cluster):
     gpus, one = tp * dp, rate / linear * 100 / 1e12
     print(f"  one GPU: {one:.1f} TFLOP/s predicted" + (f", {headline[0]} published" if its else ""))
     print(f"  {gpus} GPUs: {gpus * rate / 1e15:.1f} PFLOP/s, {linear:.0f} % of linear predicted" + (f", {headline[1]} and {headline[2]} % published" if its else ""))
+
+
+def main():
+    name, model = os.environ["CLUSTER"], model_asked_for(PRESETS["base"], leaves_out=True)
+    _, cluster = read(name)
+    parts = cost.step(cluster, model, 1, 1)
+    print(cluster.node, cluster.near.latency, cluster.near.bandwidth, cluster.far.latency, cluster.far.bandwidth / cluster.node,
+          parts["compute"] + parts["element-wise"], model.batch * model.seq * model.hidden * cluster.width, model.reduced(1) * cluster.width,
+          f"{os.path.basename(name)}, {sizes_text(model)}")
+
+
+if __name__ == "__main__":
+    main()

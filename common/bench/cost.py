@@ -10,6 +10,8 @@ wide. A pipeline runs one forward and one backward pass per micro-batch, in the 
 import math
 from dataclasses import dataclass, field
 
+VOCABULARY = 30522  # of BERT
+
 
 @dataclass
 class Model:

@@ -24,7 +24,6 @@ import steps
 from rows import fail, number, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
-PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 
 def arithmetic():
@@ -32,18 +31,6 @@ def arithmetic():
     if amp not in amps:
         fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}")
     return amp
-
-
-def asked_for():
-    name = os.environ.get("MODEL") or ""
-    if name and name not in PRESETS:
-        fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
-    layers, hidden, heads = PRESETS.get(name, (2, 128, 4))
-    model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True, leaves_out=not on_gpu())
-    if model.hidden % model.heads:
-        fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
-    return model
 
 
 # ---- this machine ------------------------------------------------------------------------------------------------------
@@ -182,13 +169,13 @@ def of_cluster(build, work, model, ranks):
 
 
 def main():
-    build, model, ranks = sys.argv[1], asked_for(), whole_number("NTASKS", 4)
+    build, ranks = sys.argv[1], whole_number("NTASKS", 4)
+    model = clusters.model_asked_for((2, 128, 4), leaves_out=not on_gpu())
     work = f"{sys.argv[1]}/bench-data"
     arithmetic()
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
-    print(f"model     {model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}, "
-          f"{model.parameters(1) / 1e6:.1f} M parameters")
+    print(f"model     {clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)
         return

@@ -10,7 +10,7 @@ import cost
 import peers
 from rows import Row, fail, number, said, show, table
 
-VOCABULARY = 30522
+VOCABULARY = cost.VOCABULARY
 REVIEWS, LONGEST = 320, 1030  # words
 WARM_UP = 2  # these steps fill the pool and the caches
 

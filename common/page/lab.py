@@ -189,6 +189,31 @@ def timeline_of(found):
     return {"kinds": [KINDS[kind] for kind in used], "names": list(names), "rows": rows, "marks": marks, "all": True}
 
 
+def schedule_of(found):
+    """The judge's schedule in slots: a row a stage, the slots between its passes grey."""
+    stages = found["schedule"]
+    length = max((one["slot"] + 1 for passes in stages for one in passes), default=0)
+    names, rows = {_("idle"): 0}, []
+    for number, passes in enumerate(stages):
+        spans, at = [], 0
+        for one in passes + [{"slot": length}]:
+            if one["slot"] > at:
+                spans.append([at, one["slot"] - at, 2, 0])
+            if "micro" in one:
+                spans.append([one["slot"], 1, int(one["backward"]), names.setdefault("FB"[one["backward"]] + str(one["micro"]), len(names))])
+            at = one["slot"] + 1
+        rows.append({"label": _("stage {stage}").format(stage=number), "spans": spans})
+    kinds = [[_("forward"), "sky", "plain"], [_("backward"), "blue", "plain"], [_("idle"), "grey", "level"]]
+    return {"kinds": kinds, "names": list(names), "rows": rows, "marks": [], "slots": True} if length else None
+
+
+def schedule_text():
+    words = _("Step 1 by the judge's clock: a pass of a stage takes one slot, messages take no time. F is the forward pass of a micro-batch, B its "
+              "backward pass, each with the micro-batch's number. Grey is the bubble.")
+    heading = _("Schedule of the pipeline")
+    return f"<h2>{heading}</h2>\n{paragraph(words)}\n{timeline_figure(heading, 'schedule', strip=False)}"
+
+
 def amounts_of(found):
     amounts = [[0] * found["world"] for _ in range(found["world"])]
     for number, rank in enumerate(found["ranks"]):
@@ -232,14 +257,15 @@ def summary(found):
     return words + paragraph("✗ " + text.format(n=len(bad), all=total, ranks=ranks_text(ranks)), "bad")
 
 
-def body_of(found, line):
+def body_of(found, line, schedule):
     diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
     of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
     again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])
-    layout = _("{ranks} in {n} groups of {tp}").format(ranks=ranks, n=groups, tp=found["tp"]) if groups > 1 else ranks
+    layout = _("{ranks} in {n} stages").format(ranks=ranks, n=found["pp"]) if found["pp"] > 1 else \
+        _("{ranks} in {n} groups of {tp}").format(ranks=ranks, n=groups, tp=found["tp"]) if groups > 1 else ranks
     run_again, holding, calls, sending = _("Again:"), _("Which rank holds which part of each matrix"), _("MPI calls"), _("Who sends to whom")
     off, beyond = _("The blocks are drawn by JavaScript, which is off here."), _("Elements marked wrong differ by more than the judge allows for rounding.")
     what_is_held = _("Matrices as the ranks hold them. The number in a block is the rank that holds it. In a tensor of more than two dimensions, all but the last are rows.")
@@ -260,6 +286,7 @@ def body_of(found, line):
 {matrices_text(found)}
 <h2>{calls}</h2>
 {calls_text(found, line)}
+{schedule_text() if schedule else ""}
 <h2>{sending}</h2>
 <p>{to_whom}</p>
 {matrix(amount, amounts_of(found))}"""
@@ -274,9 +301,9 @@ def main(arguments):
             found = json.load(file)
     except (OSError, ValueError) as error:
         give_up(f"{arguments[0]}: {error}", _("make report LAB=6 writes it"))
-    line = timeline_of(found)
-    data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "ranks": found["world"], **({"timeline": line} if line else {})}
-    write(arguments[1], _("Lab {lab} {title}").format(lab=found["lab"], title=_(found["title"])), body_of(found, line), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])
+    line, schedule = timeline_of(found), schedule_of(found)
+    data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "ranks": found["world"], **({"timeline": line} if line else {}), **({"schedule": schedule} if schedule else {})}
+    write(arguments[1], _("Lab {lab} {title}").format(lab=found["lab"], title=_(found["title"])), body_of(found, line, schedule), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])
 
 
 main(sys.argv[1:])

@@ -114,12 +114,16 @@ def matrix(caption, amounts):
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
-def timeline_figure(label):
+def timeline_figure(label, name="timeline", strip=True):
+    """A timeline, which start.js draws from data[name].
+
+    @param strip whether marks stand above its rows"""
     keys = _("plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span")
     off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, to see its details here.")
-    zoom = _("Zoom: + and −, or the wheel after clicking the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all. The strip above the rows is rank 0's.")
-    return f"""<figure class="timeline" id="timeline"><p class="needs-script">{off}</p>
+    zoom = _("Zoom: + and −, or the wheel after clicking the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all.")
+    above = _("The strip above the rows is rank 0's.") if strip else ""
+    return f"""<figure class="timeline" id="{name}"><p class="needs-script">{off}</p>
 <ul class="legend"></ul><div class="buttons"></div>
 <canvas tabindex="0" role="application" aria-label="{escape(label)}: {keys}"></canvas>
 <p class="readout" aria-live="polite">{point}</p>
-<figcaption>{zoom}</figcaption></figure>"""
+<figcaption>{zoom} {above}</figcaption></figure>"""

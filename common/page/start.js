@@ -5,8 +5,8 @@ for (const note of document.querySelectorAll(".needs-script")) note.remove();
 const redraws = [], colourings = [];
 const byId = id => document.getElementById(id);
 if (data.memory) var drawMemory = memory(byId("memory"), data.memory);
-if (data.timeline) {
-    const line = timeline(byId("timeline"), data.timeline, view => drawMemory && drawMemory(view));
+for (const name of ["timeline", "schedule"].filter(name => data[name])) {
+    const line = timeline(byId(name), data[name], view => name === "timeline" && drawMemory && drawMemory(view));
     line.colours();
     redraws.push(line.draw);
     colourings.push(line.colours);

@@ -1,7 +1,7 @@
 "use strict";
-// The timeline, on a canvas: one row per rank. data.timeline: kinds [[name, colour, hatching]],
-// names, marks [[begin, end, text]] and rows [{label, spans: [[begin, length, kind, name, bytes or
-// text]]}]; times in microseconds.
+// A timeline, on a canvas: one row per rank or stage. data.timeline and data.schedule: kinds [[name,
+// colour, hatching]], names, marks [[begin, end, text]] and rows [{label, spans: [[begin, length,
+// kind, name, bytes or text]]}]; times in microseconds or, with `slots`, in slots.
 const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const make = (tag, attributes = {}, ...children) => {
     const svg = ["svg", "rect", "path", "line", "text", "g", "title", "defs", "pattern"].includes(tag);
@@ -69,7 +69,7 @@ const timeline = (figure, data, onView) => {
         const step = niceStep(view[1] - view[0], Math.max(2, (width() - left) / 110));
         c.strokeStyle = css("line");
         for (let tick = Math.ceil(view[0] / step) * step; tick <= view[1]; tick += step) {
-            const text = step >= 1000 ? `${+(tick / 1000).toFixed(step >= 10000 ? 0 : 1)} ms` : `${+(tick / 1000).toFixed(3)} ms`, px = x(tick);
+            const text = data.slots ? `${+tick.toFixed(3)}` : step >= 1000 ? `${+(tick / 1000).toFixed(step >= 10000 ? 0 : 1)} ms` : `${+(tick / 1000).toFixed(3)} ms`, px = x(tick);
             c.beginPath(); c.moveTo(px, 18); c.lineTo(px, canvas.clientHeight); c.stroke();
             c.fillStyle = css("soft");
             if (px + c.measureText(text).width + 3 < width()) c.fillText(text, px + 3, 14);
@@ -116,7 +116,9 @@ const timeline = (figure, data, onView) => {
         hovered = span;
         if (!span) return;
         const row = data.rows.find(r => r.spans.includes(span)), extra = span[4];
-        readout.textContent = say("{0}: {1} — {2}, {3} from {4} on", row.label, data.names[span[3]], data.kinds[span[2]][0], timeText(span[1]), timeText(span[0])) +
+        const what = [row.label, data.names[span[3]], data.kinds[span[2]][0]];
+        readout.textContent = (!data.slots ? say("{0}: {1} — {2}, {3} from {4} on", ...what, timeText(span[1]), timeText(span[0])) :
+            span[1] > 1 ? say("{0}: {1} — {2}, slots {3} to {4}", ...what, span[0] + 1, span[0] + span[1]) : say("{0}: {1} — {2}, slot {3}", ...what, span[0] + 1)) +
             (typeof extra === "number" ? say(", {0} sent", bytesText(extra)) : extra ? `, ${extra}` : "");
     };
     const to = (begin, end) => {

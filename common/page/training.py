@@ -3,6 +3,7 @@
 OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
+from bisect import bisect
 
 from page import give_up, make_room, matrix, paragraph, escape, size_text, table, timeline_figure, write
 from language import _, counted
@@ -22,7 +23,7 @@ GROUPS = ("tp", "dp", "pp")
 
 class Rank:
     def __init__(self):
-        self.name, self.groups, self.steps, self.spans, self.memory = "", {}, [], [], []
+        self.name, self.groups, self.steps, self.passes, self.spans, self.memory = "", {}, [], [], [], []
         self.unknown = []
 
 
@@ -41,7 +42,7 @@ def read_trace(path):
             elif event["ph"] == "C":
                 rank.memory.append([event["ts"], *(event["args"][category] for category in CATEGORIES)])
             elif event["ph"] == "X":
-                (rank.steps if event["cat"] == "step" else rank.spans).append(event)
+                {"step": rank.steps, "pass": rank.passes}.get(event["cat"], rank.spans).append(event)
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train REPORT=1 makes the trace and the page"))
     except (ValueError, KeyError, IndexError, TypeError):
@@ -74,19 +75,46 @@ def number_of(step):
     return step["name"].split()[-1]
 
 
-def timeline_of(ranks):
+def timeline_of(rows_of_spans, steps):
+    """@param rows_of_spans [(label, spans)]"""
     names, kinds = {}, list(KINDS)
-    used = [kind for kind in kinds if any(span["cat"] == kind for rank in ranks for span in rank.spans)]
+    used = [kind for kind in kinds if any(span["cat"] == kind for _label, row in rows_of_spans for span in row)]
     rows = []
-    for number, rank in enumerate(ranks):
+    for label, row in rows_of_spans:
         spans = []
-        for span in rank.spans:
+        for span in row:
             sent = sum(span.get("args", {}).get(f"{group}_bytes", 0) for group in GROUPS)
             entry = [span["ts"], span["dur"], used.index(span["cat"]), names.setdefault(WORK.get(span["name"], span["name"]), len(names))]
             spans.append(entry + [sent] if sent else entry + [_("in an exchange over {group}").format(group=span["args"]["for"])] if span["cat"] == "waiting" else entry)
-        rows.append({"label": _("rank {rank}").format(rank=number), "spans": spans})
-    marks = [[step["ts"], step["ts"] + step["dur"], _("step {step}").format(step=number_of(step))] for step in ranks[0].steps]
+        rows.append({"label": label, "spans": spans})
+    marks = [[step["ts"], step["ts"] + step["dur"], _("step {step}").format(step=number_of(step))] for step in steps]
     return {"kinds": [KINDS[kind] for kind in used], "names": list(names), "rows": rows, "marks": marks}
+
+
+def with_passes(rank):
+    """The spans of a rank, with each pass of a micro-batch as one."""
+    passes = [{**one, "cat": "backward" if one["name"].startswith("B") else "forward"} for one in rank.passes]
+    begins = [one["ts"] for one in passes]
+
+    def is_inside(span):
+        middle = span["ts"] + span["dur"] / 2
+        last = bisect(begins, middle) - 1
+        return last >= 0 and middle <= begins[last] + passes[last]["dur"]
+
+    return sorted(passes + [span for span in rank.spans if not is_inside(span)], key=lambda span: span["ts"])
+
+
+def schedule_of(ranks):
+    """The stages of rank 0's pipeline."""
+    stages = [ranks[member] for member in ranks[0].groups["pp"]]
+    return timeline_of([(_("stage {stage}").format(stage=number), with_passes(rank)) for number, rank in enumerate(stages)], ranks[0].steps)
+
+
+def schedule_text():
+    drawn = _("Each stage of rank 0's pipeline is a row. F is the forward pass of a micro-batch, B its backward pass, each with the micro-batch's number. "
+              "Grey is time spent in messages, which is mostly waiting for another stage: the bubble.")
+    heading = _("Schedule of the pipeline")
+    return f"<h2>{heading}</h2>\n{paragraph(drawn)}\n{timeline_figure(heading, 'schedule')}"
 
 
 def sent_over(ranks, group):
@@ -182,6 +210,7 @@ def body_of(other, ranks, summary, lines):
 <p>{escape(traced_text(ranks))} {escape(notes)} {clocks}</p>
 {timeline}
 {time_table(ranks)}
+{schedule_text() if other["pp"] > 1 else ""}
 <h2>{memory}</h2>
 <p>{held}</p>
 <div id="memory"><p class="needs-script">{no_curves}</p><ul class="legend"></ul><div class="multiples"></div></div>
@@ -206,7 +235,8 @@ def main(arguments):
     if not summary or len(summary) != len(ranks):
         give_up(_("{metrics} and {trace} are from different runs").format(metrics=metrics_path, trace=trace_path), _("make train REPORT=1 makes both, and the page"))
     memory = {"kinds": list(CATEGORIES.values()), "rows": [{"label": rank.name, "peak": one["peak_bytes"], "points": rank.memory} for rank, one in zip(ranks, summary)]}
-    data = {"timeline": timeline_of(ranks), "memory": memory, "loss": loss_of(lines)}
+    rows = [(_("rank {rank}").format(rank=number), rank.spans) for number, rank in enumerate(ranks)]
+    data = {"timeline": timeline_of(rows, ranks[0].steps), **({"schedule": schedule_of(ranks)} if other["pp"] > 1 else {}), "memory": memory, "loss": loss_of(lines)}
     write(out, _("Training, tp {tp}, dp {dp}, pp {pp}").format(**{group: other[group] for group in GROUPS}), body_of(other, ranks, summary, lines), data, ["timeline.js", "curves.js", "start.js"])
 
 

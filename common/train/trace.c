@@ -27,6 +27,18 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
     return backward ? SPAN_BACKWARD : SPAN_FORWARD;
 }
 
+/* The micro-batch whose pass runs: the model's tape is its own. */
+static int micro_of(const Stage *stage, const char *what, SpanKind kind)
+{
+    const Parameter *any = stage->model->parameters;
+    const bool between = kind == SPAN_PP || kind == SPAN_OPTIMISER || kind == SPAN_READING ||
+                         !strcmp(what, REDUCTION_NOT_HIDDEN);
+    for (int i = 0; !between && any && i < stage->micros; i++)
+        if (stage->micro[i].tape == any->value->tape)
+            return i;
+    return NO_MICRO;
+}
+
 static void hear(const char *what, bool backward, double seconds)
 {
     Trace *t = kept;
@@ -40,9 +52,13 @@ static void hear(const char *what, bool backward, double seconds)
     const Sent sent = sent_so_far(mesh);
     const bool exchanged = mesh->tp_degree > 1 && sent.tp.calls > t->sent.tp.calls;
     const PoolUse use = pool_use(t->pool);
+    const SpanKind kind = kind_of(mesh, what, backward, exchanged);
+    const int micro = micro_of(t->stage, what, kind);
     Span *span = &t->span[t->spans++];
     *span = (Span){.what = what,
-                   .kind = kind_of(mesh, what, backward, exchanged),
+                   .kind = kind,
+                   .micro = micro,
+                   .backward = micro != NO_MICRO && t->stage->micro[micro].output,
                    .begin = t->last,
                    .seconds = seconds,
                    .sent_tp = sent.tp.bytes - t->sent.tp.bytes,
@@ -53,10 +69,12 @@ static void hear(const char *what, bool backward, double seconds)
     t->sent = sent;
 }
 
-void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps)
+void trace_open(const Stage *stage, const Pool *pool, int64_t steps)
 {
+    const Mesh *mesh = stage->mesh;
     kept = calloc(1, sizeof *kept);
-    *kept = (Trace){.mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
+    *kept = (Trace){
+        .stage = stage, .mesh = mesh, .pool = pool, .warm_up = steps > WARM_UP ? WARM_UP : 0};
     kept->span = calloc(TRACED_SPANS, sizeof *kept->span);
     /* Touches the pages before a step is timed. */
     memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span);

@@ -12,9 +12,9 @@
 #include "base/problem.h"
 #include "train/trainer.h"
 
-/** Sets the clocks, and listens to the spans of the next `steps` steps; of very few steps, keeps
- *  all. Collective. */
-void trace_open(const Mesh *mesh, const Pool *pool, int64_t steps);
+/** Sets the clocks, and listens to the spans of the next `steps` steps of this stage; of very few
+ *  steps, keeps all. Collective. */
+void trace_open(const Stage *stage, const Pool *pool, int64_t steps);
 
 /** Call this when step `done` of this run (from 0) begins. Spans belong to this step until
  *  trace_step_ends(). */
@@ -39,6 +39,7 @@ bool trace_can_be_written(const char *path, Problem *problem);
 enum {
     TRACED_STEPS = 10,      /**< the most steps kept */
     TRACED_SPANS = 1 << 16, /**< the most spans, over all steps */
+    NO_MICRO = -1,          /**< of a span outside of the passes of micro-batches */
 };
 
 /** The kind of work of a span. */
@@ -58,6 +59,8 @@ typedef enum SpanKind {
 typedef struct Span {
     const char *what;      /**< its name, a string that stays valid */
     SpanKind kind;         /**< the row of the rank in which it is drawn */
+    int micro;             /**< the micro-batch whose pass it is part of, or NO_MICRO */
+    bool backward;         /**< of that pass, in which some operations run forward again */
     double begin, seconds; /**< seconds since the clocks were set; duration */
     double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */
     int64_t sent_tp, sent_dp, sent_pp; /**< bytes sent by this rank */
@@ -73,7 +76,8 @@ typedef struct TracedStep {
 
 /** The trace of this rank. */
 typedef struct Trace {
-    const Mesh *mesh;              /**< the caller's */
+    const Stage *stage;            /**< the caller's */
+    const Mesh *mesh;              /**< the stage's */
     const Pool *pool;              /**< the pool whose use is recorded; the caller's */
     Span *span;                    /**< [TRACED_SPANS], the first `spans` filled */
     int spans, steps;              /**< number kept so far */

@@ -1,5 +1,6 @@
 /* Writes a trace: Chrome's JSON (Trace Event Format), with times in microseconds. Each rank is a
- * process with one thread for its steps, one for its spans, and a counter for its memory. */
+ * process with one thread for its steps, one for the passes of micro-batches, one for its spans, and
+ * a counter for its memory. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "train/trainer.h"
 #include "train/trace.h"
 
-enum { STEPS_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
+enum { STEPS_THREAD, PASSES_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 
 static const char *const kind_names[SPAN_KINDS] = {
     "forward", "backward", "tp", "pp", "dp", "dp under way", "optimiser", "reading"};
@@ -41,6 +42,23 @@ static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
         snprintf(name, sizeof name, "step %" PRId64, first + step->done + 1);
         put_time(file, rank, STEPS_THREAD, step->begin, step->end - step->begin, "step", name,
                  NULL);
+    }
+}
+
+/* Each pass is from its first span to its last: "F3", "B0". */
+static void put_passes(FILE *file, const Trace *t, int rank)
+{
+    for (int i = 0, end; i < t->spans; i = end) {
+        const Span *first = &t->span[i];
+        char name[16];
+        for (end = i + 1; end < t->spans && t->span[end].micro == first->micro &&
+                          t->span[end].backward == first->backward;)
+            end++;
+        const Span *last = &t->span[end - 1];
+        snprintf(name, sizeof name, "%c%d", first->backward ? 'B' : 'F', first->micro);
+        if (first->micro != NO_MICRO)
+            put_time(file, rank, PASSES_THREAD, first->begin,
+                     last->begin + last->seconds - first->begin, "pass", name, NULL);
     }
 }
 
@@ -82,7 +100,9 @@ static json_t *members_of(const Mesh *mesh, Group *group)
 
 static void put_rank(FILE *file, const Trace *t, int rank)
 {
-    static const char *const threads[] = {[STEPS_THREAD] = "steps", [SPANS_THREAD] = "work"};
+    static const char *const threads[] = {[STEPS_THREAD] = "steps",
+                                          [PASSES_THREAD] = "passes of micro-batches",
+                                          [SPANS_THREAD] = "work"};
     const Mesh *mesh = t->mesh;
     char name[64];
     snprintf(name, sizeof name, "rank %d (tp %d, dp %d, pp %d)", rank, mesh->tp_rank, mesh->dp_rank,
@@ -113,6 +133,7 @@ static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
     FILE *file = open_memstream(&text, size);
     put_rank(file, t, rank);
     put_steps(file, t, rank, first);
+    put_passes(file, t, rank);
     for (int i = 0; i < t->spans; i++)
         put_span(file, rank, &t->span[i]);
     fclose(file);

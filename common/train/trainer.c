@@ -211,7 +211,7 @@ bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop,
     if (good)
         map_report(&t.mesh, config->map);
     if (good && config->trace)
-        trace_open(&t.mesh, t.pool, t.steps - t.step);
+        trace_open(t.stage, t.pool, t.steps - t.step);
     good = good && train_epochs(&t, problem);
     stall_end();
     if (good)

@@ -33,6 +33,7 @@ typedef struct Options {
     bool list;            /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */
+    const char *cluster;  /**< for `trace`: the output of common/bench/clusters.py, or NULL */
     bool measure;         /**< print the number that students predict instead */
     int debug;            /**< run gdb on this rank instead; -1: no */
     const char *stops;    /**< the functions in which gdb stops, separated by blanks */

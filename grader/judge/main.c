@@ -150,6 +150,7 @@ static Options options_of(int argc, char **argv)
                    {"cases", .text = &o.cases},
                    {"report", .text = &o.picture},
                    {"stops", .text = &o.stops},
+                   {"cluster", .text = &o.cluster},
                    {"may-send", .text = &o.may_send},
                    {"margins", .on = &o.margins},
                    {"trace", .on = &o.trace},

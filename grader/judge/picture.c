@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
+#include "grader/judge/mpi/schedule.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/output.h"
 
@@ -19,11 +20,6 @@ json_t *picture_text(const char *text)
 
 /* ---- calls ----------------------------------------------------------------------------------------------- */
 
-static double bytes_of_signature(const Signature *s)
-{
-    return s->basic > 0 && s->count > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
-}
-
 /* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes,
  * not to whom it goes. That amount is divided equally among the other ranks, as in an optimal
  * algorithm (an all-reduce sends twice as much as a reduction to one rank). */
@@ -33,13 +29,13 @@ static double bytes_to(const Call *call, int self, int other)
     if (other == self)
         return 0;
     if (call->rule == MESSAGE)
-        return call->to == other ? bytes_of_signature(&call->sent[0]) : 0;
+        return call->to == other ? signature_bytes(&call->sent[0]) : 0;
     if (!(call->members >> other & 1) || ranks < 2)
         return 0;
     if (call->rule == EXCHANGE)
-        return bytes_of_signature(&call->sent[other]);
+        return signature_bytes(&call->sent[other]);
     const int times = strstr(call->name, "all_reduce") ? 2 : 1;
-    return call->rule == REDUCTION ? times * bytes_of_signature(&call->sent[0]) / ranks : 0;
+    return call->rule == REDUCTION ? times * signature_bytes(&call->sent[0]) / ranks : 0;
 }
 
 static const char *kind_of(const Call *call)
@@ -78,6 +74,27 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
     return ranks;
 }
 
+/* ---- the schedule ---------------------------------------------------------------------------------------- */
+
+/* The passes of step 1 on the first rank of each stage, in slots; those to which the clock did not come are left out. */
+static json_t *picture_schedule(const Case *c, const Outcome *outcome)
+{
+    StepSchedule s;
+    json_t *stages = json_array();
+    if (!lab_of(c->lab)->over_stages || !outcome->calls)
+        return stages;
+    schedule_of_step(c, outcome, 0, NULL, &s);
+    for (int rank = 0; rank < c->world && s.length > 0; rank += c->world / c->pp) {
+        json_t *passes = json_array();
+        for (int i = 0; i < s.count[rank] && s.pass[rank][i].begin != NO_TIME; i++)
+            json_array_append_new(
+                passes, json_pack("{s:i, s:b, s:i}", "micro", s.pass[rank][i].micro, "backward",
+                                  s.pass[rank][i].backward, "slot", (int)s.pass[rank][i].begin));
+        json_array_append_new(stages, passes);
+    }
+    return stages;
+}
+
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
 static json_t *checks_json(const LabResult *result)
@@ -106,14 +123,14 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
     return json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
         "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
         "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
-        case_text(c, text), "world", c->world, "tp", c->tp, "ending",
+        case_text(c, text), "world", c->world, "tp", c->tp, "pp", c->pp, "ending",
         ended ? "refused" : endings[outcome->ending], "diagnosis",
         picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
         checks_json(result), "alike", alike_on_ranks(c), "matrices", picture_matrices(c, outcome),
-        "ranks", picture_calls(c, outcome->calls));
+        "ranks", picture_calls(c, outcome->calls), "schedule", picture_schedule(c, outcome));
 }
 
 int picture_lab(const Options *o)

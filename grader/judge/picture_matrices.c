@@ -92,6 +92,15 @@ static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
     return matrix;
 }
 
+/* What another stage holds is no part of this rank's. */
+static void add_part(const Trial *t, const Entry *want, json_t *matrices, json_t *by_name)
+{
+    const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
+    if (got || !stage_may_lack(t, want))
+        json_array_append_new(json_object_get(matrix_of(matrices, by_name, want), "parts"),
+                              part_json(t, got, want));
+}
+
 json_t *picture_matrices(const Case *c, const Outcome *outcome)
 {
     json_t *matrices = json_array(), *by_name = json_object();
@@ -100,9 +109,7 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
         t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
         for (const Entry *want = NULL; (want = next_entry(t.expected.all, want));)
             if (want->kind == VALUES || want->kind == PARAMETER)
-                json_array_append_new(
-                    json_object_get(matrix_of(matrices, by_name, want), "parts"),
-                    part_json(&t, entry_of_rank(&t, t.rank, want->kind, want->label), want));
+                add_part(&t, want, matrices, by_name);
         expected_free(&t.expected);
     }
     json_decref(by_name);

@@ -125,7 +125,7 @@ int trace_lab(const Options *o)
     const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, outcome->calls, lab_of(o->lab)->file);
     print_end(c, outcome);
-    schedule_print(stdout, c, outcome);
+    schedule_print(stdout, c, outcome, o->cluster);
     runs_free(runs);
     return 0;
 }

@@ -125,6 +125,7 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
     double *values;
     Tensor *labels;
     at(run, label_of(ITSELF, THE_MODEL, 0, step));
+    work_begin(run);
     model_clear_gradients(run->model);
     Tensor *logits = logits_of(run, bert, step, &labels);
     Tensor *loss = cross_entropy_mean(logits, labels, labels->shape.size[0], NULL);
@@ -134,6 +135,7 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
     bucket_set_finish(buckets, run->tape);
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
                     rate, 0);
+    at(run, label_of(LOSS_OF, THE_MODEL, 0, step));
     if (run->mesh->dp)
         group_sum(run->mesh->dp, &mean, 1);
     stream_entry(&run->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)

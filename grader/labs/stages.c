@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "grader/labs/work.h"
+
 static const double rate = 0.25;
 
 BertConfig stages_config(const Case *c)
@@ -145,6 +147,7 @@ void stages_pass_ran(Scenario *run, int micro, int step, bool backward)
         label_of(backward ? BACKWARD_PASS_OF : FORWARD_PASS_OF, pass_of(step), micro, step),
         PASS_NUMBERS, &numbers);
     numbers[CALLS_BEFORE] = (double)calls_so_far();
+    numbers[MULTIPLIED] = (double)work_so_far();
     numbers[MORE_ALIVE] = alive.now > alive.most;
     alive.most += alive.now > alive.most;
 }

@@ -9,6 +9,7 @@
 /** What a PASS entry says of a pass that has ended. Its label is of the micro-batch: index, step; its What is the direction. */
 enum {
     CALLS_BEFORE, /**< how many calls of MPI its rank had made by then */
+    MULTIPLIED,   /**< its multiply-adds in this step by then */
     MORE_ALIVE, /**< 1 if never before in this step so many micro-batches waited for their backward pass; else 0 */
     PASS_NUMBERS /**< how many numbers these are */
 };

@@ -42,6 +42,11 @@ void work_end(Scenario *run, Label label)
     numbers[RAW_LOOKS] = (double)own.looks;
 }
 
+int64_t work_so_far(void)
+{
+    return done.linear + done.attention;
+}
+
 #define COUNTED(name, ...)                                                                         \
     void __real_##name(__VA_ARGS__);                                                               \
     void __wrap_##name(__VA_ARGS__);                                                               \

@@ -18,6 +18,9 @@ enum {
     WORK_NUMBERS     /**< how many there are */
 };
 
+/** What this rank has multiplied since work_begin(), linear layers and attention together. */
+int64_t work_so_far(void);
+
 /** A lab's own work beside the operations. */
 typedef struct OwnWork {
     int64_t bytes; /**< its peak memory */

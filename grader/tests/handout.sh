@@ -63,7 +63,7 @@ sys.exit(found > 0)
 PYTHON
 }
 without_the_rest() {
-    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/)|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
+    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/[^cr])|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
         ! grep -rl instructors_own "$kit/grader" > "$out"
 }
 
@@ -108,6 +108,9 @@ the_rest_of_lab_11_is_graded() {
 own_labs_score() {
     cp -r solutions/. "$kit/labs/"
     scores 100/100 make -j2 grade && ! grep -q reference "$out"
+}
+asks_a_cluster() {
+    within make trace LAB=11 SEED=1 CLUSTER=dgx-h200 && grep -q 'if the sums over replicas followed the backward pass' "$out"
 }
 a_lab_that_fails_is_named() {
     sed -i 's/return group_all_reduce(mesh->world, dy)/return dy/' "$kit/labs/01-duplication-allreduce/collectives.c"
@@ -174,6 +177,7 @@ check "a lab that waits for several labs names them all" all_that_it_waits_for_i
 check "of lab 11 all but the layout is graded on labs 8 and 10 alone" the_rest_of_lab_11_is_graded
 check "the model before any lab trains on one rank" first_run
 check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
+check "a cluster says what their steps cost" asks_a_cluster
 check "the labs train" trains
 check "the labs are handed in" hands_in
 check "what is handed in says that it is of the kit of its instructor" is_of_this_kit

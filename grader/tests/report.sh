@@ -40,6 +40,12 @@ check "the calls of each rank follow each other" page has_calls 6
 check "each check is named with its result" page says 6 "forward ✓ right" "sharding ✓ right" "communication ✓ right"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
+check "lab 13: so do the matrices of a pipeline" right 13 CASE=17
+check "what a stage does not hold is not called missing" page lacks_nothing 13
+check "it says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
+check "below its calls stands its schedule, a row a stage, a box a pass, the bubble grey" page has_schedule 13 22 6
+check "a lab without stages has none" page has_no_schedule 6
+
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "the sections with something wrong are open, and no others" page opens_what_is_wrong 6
@@ -79,7 +85,7 @@ report LAB=4 SEED=1
 check "a case that an error has ended is told with the error" page says 4 "The case ended with an error." "does not fit the weight"
 
 if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
-    for lab in 1 2 6 11; do
+    for lab in 1 2 6 11 13; do
         check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
     done
     check "of ranks that hold the same, one colour is explained" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"

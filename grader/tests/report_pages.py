@@ -78,12 +78,31 @@ def waits_are_seen(page, path):
     return len(shares) == len(rows) and min(shares) > 0.05, str(shares)
 
 
+def has_schedule(page, path, length, idle):
+    """Four stages and eight micro-batches: each stage works in 16 slots of `length`."""
+    schedule = page.data.get("schedule", {"rows": []})
+    names = [[schedule["names"][span[3]] for span in row["spans"] if span[2] < 2] for row in schedule["rows"]]
+    grey = [sum(span[1] for span in row["spans"] if schedule["kinds"][span[2]][1] == "grey") for row in schedule["rows"]]
+    ends = [row["spans"][-1][0] + row["spans"][-1][1] for row in schedule["rows"]]
+    good = len(names) == 4 and all(sorted(row) == sorted(f"{way}{i}" for way in "FB" for i in range(8)) for row in names)
+    return good and grey == 4 * [int(idle)] and ends == 4 * [int(length)] and "Schedule of the pipeline" in page.text, f"{names} {grey} {ends}"
+
+
+def lacks_nothing(page, path):
+    return "not reached" not in page.text and "All elements of" in page.text, page.text[:600]
+
+
+def has_no_schedule(page, path):
+    return "schedule" not in page.data and "Schedule of the pipeline" not in page.text, str(page.data.keys())
+
+
 def is_drawn(page, path):
     dom = pages.drawn(path)
     blocks = sum(len(block["rectangles"]) for sheet in sheets(page) for block in sheet["blocks"])
     wrong = sum(bool(sheet["runs"]) for sheet in sheets(page))
     found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
-    return found == ("yes", None, blocks, wrong) and int(pages.attribute(dom, "data-spans") or 0) > 0, str((found, blocks, wrong))
+    timelines = [int(spans) > 0 for spans in re.findall(r'data-spans="(\d+)"', dom)]
+    return found == ("yes", None, blocks, wrong) and timelines == [True] * (1 + ("schedule" in page.data)), str((found, blocks, wrong, timelines))
 
 
 def opens_what_is_wrong(page, path):

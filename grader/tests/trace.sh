@@ -58,6 +58,55 @@ END
 }
 check "below the calls of lab 13 stands the schedule that they make" drawn
 check "and its length" says "10 slots; the first stage is idle in 2 of them"
+each_heading_once() {
+    [ "$(grep -c '^-- step' out)" = 2 ] && [ -z "$(grep '^-- ' out | sort | uniq -d)" ]
+}
+trace LAB=13 SOLUTION=1
+check "each step stands below one heading, although some ranks end it before others" each_heading_once
+
+below() { # the lines from one that matches this on
+    sed -n "/$1/,\$p" out
+}
+fits_80() { # below which each of four stages has so many lines
+    [ "$(below "$1" | grep -c '^  stage [0-3] ')" = $((4 * $2)) ] && [ "$(below "$1" | wc -L)" -le 80 ]
+}
+for case in 12 17; do # GPipe, 1F1B
+    trace LAB=13 SOLUTION=1 CASE=$case
+    check "four stages and eight micro-batches (CASE=$case) fit into 80 columns" fits_80 "a pass in each slot" 1
+    check "by either schedule they take as long" says "22 slots; the first stage is idle in 6 of them"
+    trace LAB=13 SOLUTION=1 CASE=$case CLUSTER=dgx-h200
+    check "on a cluster they fit too, in boxes as long as each takes" fits_80 "on dgx-h200, 12 layers" 3
+    check "with the length of the step, and the idle share of each stage" \
+        eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of the step'"
+done
+takes() { # takes N: the N-th time of the step on a cluster
+    below ' on ' | grep -oE '[0-9.]+ (us|ms|s)\b' | awk -v n="$1" '{ unit["us"] = 1; unit["ms"] = 1e3; unit["s"] = 1e6 } NR == n { print $1 * unit[$2] }'
+}
+in_order() {
+    awk -v "numbers=$*" 'BEGIN { n = split(numbers, x); for (i = 2; i <= n; i++) if (!(x[i - 1] < x[i])) exit 1; exit n < 2 }'
+}
+trace LAB=11 SOLUTION=1 CLUSTER=dgx-2h
+check "a cluster says what the overlap of lab 11 is worth" in_order "$(takes 2)" "$(takes 1)" "$(takes 3)"
+python3 - "$ROOT/common/bench/clusters/dgx-2h.json" > slow.json << 'END'
+import json, sys
+cluster = json.load(open(sys.argv[1], encoding="utf-8"))
+cluster["near"]["bandwidth"] /= 100
+print(json.dumps(cluster))
+END
+fast=$(takes 1) work=$(takes 2)
+slower() {
+    in_order "$fast" "$(takes 1)" && [ "$work" = "$(takes 2)" ]
+}
+trace LAB=11 SOLUTION=1 CLUSTER=slow.json
+check "a cluster of one's own is a file: with slower links only messages take longer" slower
+copy_solution 11
+sed -i 's/bucket->pending = group_all_reduce_start(\(.*\));/group_all_reduce(\1);\n    bucket->pending = NULL;/; s/^ *pending_wait.*//' "$(lab_file 11)"
+trace LAB=11 CLUSTER=dgx-2h
+check "of a lab that waits for each sum the overlap is worth nothing" [ "$(takes 1)" = "$(takes 3)" ]
+trace LAB=6 SOLUTION=1 CLUSTER=dgx-2h
+check "a case without a step says that it has none" says "no whole step"
+trace LAB=13 SOLUTION=1 CLUSTER=nowhere
+check "a cluster that there is not is refused" is_refused ".*nowhere.json describes no cluster"
 
 trace LAB=11 SOLUTION=1 CASE=1
 ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)

@@ -26,7 +26,7 @@ def traced(folder, ranks, tp, steps, *options, **environment):
 
 
 def of_rank(trace, rank, category=None):
-    return [event for event in trace["traceEvents"] if event["pid"] == rank and event["ph"] == "X" and (event["cat"] == category if category else event["cat"] != "step")]
+    return [event for event in trace["traceEvents"] if event["pid"] == rank and event["ph"] == "X" and (event["cat"] == category if category else event["cat"] not in ("step", "pass"))]
 
 
 def gaps(trace, rank):
@@ -85,6 +85,22 @@ def look_at_stages(trace, metrics):
     check(sent == [n * step for n in borders] and [row["comm_bytes_pp"] for row in summary] == [6 * n * step for n in borders],
           "each border carries the activations of the batch, and back their gradients", f"{sent} {summary}")
     check([row["blocks"] for row in summary] == [[0, 1], [1, 2], [2, 3]] and [row["stage"] for row in summary] == [0, 1, 2], "the metrics say which blocks a stage runs")
+
+
+def look_at_passes(trace, micros):
+    """The passes of the micro-batches of 1F1B, in three stages."""
+    for stage in range(3):
+        ahead = min(2 - stage, micros)
+        order = [f"F{i}" for i in range(ahead)]
+        for i in range(micros):
+            order += [f"F{i + ahead}"] * (i + ahead < micros) + [f"B{i}"]
+        passes, steps = of_rank(trace, stage, "pass"), of_rank(trace, stage, "step")
+        check([one["name"] for one in passes] == order * len(steps), f"stage {stage} runs the passes of 1F1B", str([one["name"] for one in passes]))
+        outside = [span["name"] for span in of_rank(trace, stage, "forward") + of_rank(trace, stage, "backward")
+                   if span["name"] != "gradient reduction, not hidden" and not any(one["ts"] - 0.01 <= span["ts"] and span["ts"] + span["dur"] <= one["ts"] + one["dur"] + 0.01 for one in passes)]
+        check(not outside, "and each operation is part of one", str(outside))
+        inside = [span["name"] for span in of_rank(trace, stage, "pp") if any(one["ts"] < span["ts"] + span["dur"] / 2 < one["ts"] + one["dur"] for one in passes)]
+        check(not inside, "no message is", str(inside))
 
 
 def look_at_memory(trace, metrics):
@@ -169,6 +185,23 @@ document.body.dataset.hands = seen.join(' ');
 </script></body>"""
 
 
+def look_at_schedule(page, path):
+    """Two stages and two micro-batches, by 1F1B, in each of four steps."""
+    schedule = page.data["schedule"]
+    names = [[schedule["names"][span[3]] for span in row["spans"]] for row in schedule["rows"]]
+    passes = [[name for name in row if re.fullmatch(r"[FB]\d", name)] for row in names]
+    check([row["label"] for row in schedule["rows"]] == ["stage 0", "stage 1"] and passes == [["F0", "F1", "B0", "B1"] * 4, ["F0", "B0", "F1", "B1"] * 4],
+          "the page of a pipeline has a row a stage, with a box a pass in the order of its schedule", str(passes))
+    greys = [sum(span[1] for span in row["spans"] if schedule["kinds"][span[2]][1:] == ["grey", "level"]) for row in schedule["rows"]]
+    gaps_between = [sum(abs(a[0] + a[1] - b[0]) > 0.01 for a, b in zip(row["spans"], row["spans"][1:])) for row in schedule["rows"]]
+    check(min(greys) > 0 and max(gaps_between) < len(schedule["marks"]), "between them the bubble is grey; only steps are apart", f"{greys} {gaps_between}")
+    dom = pages.drawn(path)
+    if dom is not None:
+        spans = re.findall(r'data-spans="(\d+)"', dom)
+        check(pages.attribute(dom, "data-ready") == "yes" and pages.attribute(dom, "data-error") is None and len(spans) == 2 and int(spans[1]) >= 8,
+              "a browser draws it below the timeline of the ranks", str(spans) + str(pages.attribute(dom, "data-error")))
+
+
 def used_by_hands(path):
     """The page with a script at its end that presses keys and buttons."""
     with open(path, encoding="utf-8") as file:
@@ -201,7 +234,10 @@ def main(folder):
     look_at_spans(trace, metrics, 4)
     look_at_groups(trace, metrics, 4)
     look_at_memory(trace, metrics)
-    look_at_stages(*traced(folder, 3, 1, 6, "--layers", 3, "--pp", 3, "--micro", 2))
+    staged, metrics = traced(folder, 3, 1, 6, "--layers", 3, "--pp", 3, "--micro", 2)
+    look_at_format(staged, "so is that of a pipeline")
+    look_at_stages(staged, metrics)
+    look_at_passes(staged, 2)
     profiled, _ = traced(folder, 2, 2, 5, "--profile", 1)
     check(len(of_rank(profiled, 0, "step")) == 3 and max(map(abs, gaps(profiled, 0))) < 0.01, "beside PROFILE=1 too")
     short, _ = traced(folder, 1, 1, 2)
@@ -226,6 +262,7 @@ def main(folder):
     page = look_at_page(path, "the page of a pipeline")
     check(done.returncode == 0 and "pipeline parallel 2" in page.text and "waiting for another stage" in page.text and "between the stages (pp)" in page.text,
           "the page of a pipeline shows what the stages send, and where they wait", page.text[:400])
+    look_at_schedule(page, path)
     done = make(folder, "NTASKS=2", "TP=1", "MEM=1K")
     check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, nor an earlier one", done.stdout + done.stderr)
     check(not os.path.exists(f"{BUILD}/report/trace.json"), "and no trace")

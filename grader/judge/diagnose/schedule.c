@@ -20,13 +20,16 @@ static void add_pass(StepSchedule *s, int rank, const Entry *entry, int step)
     s->pass[rank][s->count[rank]++] = (Pass){.micro = entry->label.index,
                                              .backward = entry->label.what == BACKWARD_PASS_OF,
                                              .calls = (int64_t)numbers_of(entry)[CALLS_BEFORE],
-                                             .slot = NO_SLOT};
+                                             .multiplied = (int64_t)numbers_of(entry)[MULTIPLIED],
+                                             .begin = NO_TIME,
+                                             .end = NO_TIME};
 }
 
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step, StepSchedule *s)
+bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const Pace *pace,
+                      StepSchedule *s)
 {
     const Label where = work_of_stages(step);
-    *s = (StepSchedule){.ranks = c->world};
+    *s = (StepSchedule){.ranks = c->world, .pace = pace ? *pace : (Pace){0}};
     for (int rank = 0; rank < c->world; rank++)
         for (const Entry *entry = NULL; (entry = next_entry(outcome->wrote[rank], entry));)
             add_pass(s, rank, entry, step);
@@ -228,7 +231,7 @@ void compare_schedule(Trial *t)
     }
     for (int step = 0; step < STEPS; step++) {
         StepSchedule s;
-        const bool replayed = schedule_of_step(t->c, t->outcome, step, &s);
+        const bool replayed = schedule_of_step(t->c, t->outcome, step, NULL, &s);
         if (tell_left_out(t, &s))
             return;
         compare_alive(t, &s);
@@ -256,7 +259,7 @@ bool micros_in_other_order(const Evidence *e)
     StepSchedule s;
     if (!c->micros || e->want->label.step >= STEPS)
         return false;
-    schedule_of_step(c, e->trial->outcome, e->want->label.step, &s);
+    schedule_of_step(c, e->trial->outcome, e->want->label.step, NULL, &s);
     for (int rank = 0; rank + width < c->world; rank++)
         for (int k = 0; k < c->micros; k++) {
             const Pass *mine = pass_in_direction(&s, rank, backward, k),

@@ -101,9 +101,10 @@ void compare_work(Trial *t, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
-struct StepSchedule; /**< see judge/mpi/schedule.h */
-/** The schedule of a step, as the ranks have recorded it. @return false if it cannot be replayed to its end */
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step,
+struct Pace;         /**< see judge/mpi/schedule.h */
+struct StepSchedule; /**< likewise */
+/** The schedule of a step, as the ranks have recorded it, in slots or at a pace. @return false if it cannot be replayed to its end */
+bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
 /** Is what this rank has not written another stage's, which has? */
 bool is_of_another_stage(const Trial *t, const Entry *want);

@@ -77,6 +77,11 @@ const Call *call_of_rank(const Calls *calls, int rank)
     return last && !last->returned && !mine->left ? last : NULL;
 }
 
+double signature_bytes(const Signature *s)
+{
+    return s->count > 0 && s->basic > 0 ? (double)s->count * (s->basic % BASIC_SIZE) : 0;
+}
+
 /* ---- text ----------------------------------------------------------------------------------------------------------- */
 
 void append(char *text, size_t size, const char *format, ...)

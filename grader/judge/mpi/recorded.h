@@ -110,5 +110,8 @@ void lines_of(const char *runner);
 /** "attention.c:41", or an empty text. Valid until another runner is selected. */
 const char *line_of(const void *address);
 
+/** The bytes of what was sent or expected; 0 if a rank has written nonsense. */
+double signature_bytes(const Signature *s);
+
 /** Appends formatted text. */
 void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

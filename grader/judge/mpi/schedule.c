@@ -1,4 +1,4 @@
-/* Replays a step of a pipeline, slot by slot. */
+/* Replays a step of a pipeline or of replicas, by slots or at the pace of a cluster. */
 #include "grader/judge/mpi/schedule.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@ typedef struct Meeting {
     int rank[2];      /* who has the other half of what it sends, of what it receives; or NOBODY */
     int64_t index[2]; /* of that call */
     int64_t begin, end; /* of a collective: the parts that belong together */
+    int64_t before;     /* of these: the part with which those of the group's last one begin */
 } Meeting;
 
 typedef struct Replay {
@@ -20,12 +21,15 @@ typedef struct Replay {
     StepSchedule *schedule;
     Parts together;
     Meeting *meeting[MAX_RANKS]; /* of each call */
-    int64_t *made[MAX_RANKS];    /* the time at which each call was made, or UNKNOWN */
-    int64_t next[MAX_RANKS];     /* call */
+    double *made[MAX_RANKS];     /* the time at which each call was made, or UNKNOWN */
+    double *over; /* [together.count] the time at which those of this begin were over, or UNKNOWN */
+    int64_t next[MAX_RANKS]; /* call */
     int next_pass[MAX_RANKS];
-    int64_t time[MAX_RANKS];
-    Pass since[MAX_RANKS]; /* what the rank has waited since its last pass */
-    int64_t longest[MAX_RANKS];
+    int64_t multiplied[MAX_RANKS]; /* up to now */
+    double time[MAX_RANKS];
+    Pass since
+        [MAX_RANKS]; /* what the rank has waited since its last pass, and when it began to work */
+    double longest[MAX_RANKS];
 } Replay;
 
 static const Call *call_at(const Replay *r, int rank, int64_t index)
@@ -61,86 +65,151 @@ static void match_messages(Replay *r)
 static void match_collectives(Replay *r)
 {
     r->together = together_of(r->calls);
-    for (int64_t i = 0; i < r->together.count;) {
+    r->over = malloc((size_t)(r->together.count + 1) * sizeof *r->over);
+    for (int64_t i = 0, before = 0; i < r->together.count;) {
         const int64_t end = run_end(&r->together, i, same_number);
+        r->over[i] = UNKNOWN;
         for (int64_t k = i; k < end; k++) {
             const Part *part = &r->together.part[k];
             Meeting *m = &r->meeting[part->rank][part->index - r->calls->rank[part->rank].first];
-            m->begin = i;
-            m->end = end;
+            *m = (Meeting){{NOBODY, NOBODY}, {0, 0}, i, end, before};
         }
+        before = i;
         i = end;
     }
 }
 
-/* The time of a call that another rank has made, or UNKNOWN. Those of other steps were made before this one. */
-static int64_t made_at(const Replay *r, int rank, int64_t index)
+/* ---- when what is over --------------------------------------------------------------------------------------- */
+
+static bool is_here(const Replay *r, const Call *call)
 {
-    if (!label_equal(&call_at(r, rank, index)->where, r->where))
+    return label_equal(&call->where, r->where);
+}
+
+/* The time of a call that another rank has made, or UNKNOWN. Those of other steps were made before this one. */
+static double made_at(const Replay *r, int rank, int64_t index)
+{
+    const Call *call = call_at(r, rank, index);
+    if (!is_here(r, call))
         return 0;
+    if (r->schedule->pace.late && call->starts && call->number && call->waited_by >= 0)
+        index = call->waited_by;
     return r->made[rank][index - r->calls->rank[rank].first];
 }
 
-static int64_t later(int64_t a, int64_t b)
+static double later(double a, double b)
 {
     return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : a > b ? a : b;
 }
 
-/* When everything that this call exchanges has met its counterpart. */
-static int64_t met_at(const Replay *r, int rank, int64_t i)
+/* A collective begins when all of its ranks have made it and the last one of the group is over. */
+static double collective_over(Replay *r, const Meeting *m)
+{
+    const Part *part = r->together.part;
+    double *over = &r->over[m->begin], time = 0;
+    if (*over != UNKNOWN)
+        return *over;
+    if (!r->schedule->pace.late && m->before < m->begin &&
+        part[m->before].call->group == part[m->begin].call->group &&
+        is_here(r, part[m->before].call))
+        time = r->over[m->before];
+    for (int64_t k = m->begin; k < m->end; k++)
+        time = later(time, made_at(r, part[k].rank, part[k].index));
+    if (time != UNKNOWN)
+        *over = time + collective_takes(&r->schedule->pace, part[m->begin].call);
+    return *over;
+}
+
+/* When everything that this call exchanges is over: a message leaves when both of its ranks have made their call. */
+static double over_at(Replay *r, int rank, int64_t i)
 {
     const Call *call = &r->calls->rank[rank].call[i];
     const Meeting *m = &r->meeting[rank][i];
-    int64_t time = r->made[rank][i] == UNKNOWN ? 0 : r->made[rank][i];
-    for (int64_t k = m->begin; k < m->end; k++)
-        time = later(time, made_at(r, r->together.part[k].rank, r->together.part[k].index));
+    const double made = r->made[rank][i] == UNKNOWN ? 0 : r->made[rank][i];
+    double time = made;
+    if (m->begin < m->end)
+        return collective_over(r, m);
     if (call->rule != MESSAGE || call->probes)
         return time;
-    for (int half = 0; half < 2; half++)
-        if ((half ? call->from : call->to) != NOBODY)
-            time = later(time, m->rank[half] == NOBODY ? UNKNOWN
-                                                       : made_at(r, m->rank[half], m->index[half]));
+    for (int half = 0; half < 2; half++) {
+        const int other = m->rank[half];
+        if ((half ? call->from : call->to) == NOBODY)
+            continue;
+        double met = other == NOBODY ? UNKNOWN : later(made, made_at(r, other, m->index[half]));
+        if (met != UNKNOWN)
+            met += message_takes(&r->schedule->pace,
+                                 half ? call_at(r, other, m->index[half]) : call, rank, other);
+        time = later(time, met);
+    }
     return time;
 }
 
 /* When a call returns; UNKNOWN if what it waits for is not there yet. A request that a test has found complete was not waited for. */
-static int64_t returns_at(const Replay *r, int rank, int64_t i)
+static double returns_at(Replay *r, int rank, int64_t i)
 {
     const RankCalls *mine = &r->calls->rank[rank];
-    int64_t time = r->time[rank];
+    double time = r->time[rank];
     if (mine->call[i].starts)
         return time;
     if (mine->call[i].rule != LOCAL)
-        return later(time, met_at(r, rank, i));
+        return later(time, over_at(r, rank, i));
     for (int64_t k = 0; k < i; k++)
         if (mine->call[k].starts && mine->call[k].waited_by == mine->first + i)
-            time = later(time, met_at(r, rank, k));
+            time = later(time, over_at(r, rank, k));
     return time;
 }
 
+/* ---- the ranks ----------------------------------------------------------------------------------------------- */
+
+/* A rank works for so long. */
+static void work(Replay *r, int rank, double seconds)
+{
+    if (r->since[rank].begin == NO_TIME)
+        r->since[rank].begin = r->time[rank];
+    r->time[rank] += seconds;
+    r->schedule->busy[rank] += seconds;
+}
+
+/* The work that comes before a call, or is that of a pass. */
+static void work_until(Replay *r, int rank, int64_t multiplied)
+{
+    const double more = (double)multiplied - (double)r->multiplied[rank];
+    if (more > 0 && r->schedule->pace.work > 0) {
+        work(r, rank, more * r->schedule->pace.work);
+        r->multiplied[rank] = multiplied;
+    }
+}
+
+static const Pass nothing = {.begin = NO_TIME};
+
 static void run_pass(Replay *r, int rank, Pass *pass)
 {
-    pass->slot = r->time[rank]++;
+    if (r->schedule->pace.work > 0)
+        work_until(r, rank, pass->multiplied);
+    else
+        work(r, rank, 1);
+    pass->begin = r->since[rank].begin == NO_TIME ? r->time[rank] : r->since[rank].begin;
+    pass->end = r->time[rank];
     pass->waited = r->since[rank].waited;
     pass->waited_in = r->since[rank].waited_in;
-    r->since[rank] = (Pass){0};
+    r->since[rank] = nothing;
     r->longest[rank] = 0;
     r->next_pass[rank]++;
-    if (r->time[rank] > r->schedule->length)
-        r->schedule->length = r->time[rank];
 }
 
 /* @return whether the call has returned */
 static bool make_call(Replay *r, int rank, int64_t i)
 {
+    const Call *call = &r->calls->rank[rank].call[i];
+    work_until(r, rank, call->multiplied);
     if (r->made[rank][i] == UNKNOWN)
         r->made[rank][i] = r->time[rank];
-    const int64_t end = returns_at(r, rank, i), waited = end - r->time[rank];
+    const double end = returns_at(r, rank, i), waited = end - r->time[rank];
     if (end == UNKNOWN)
         return false;
     if (waited > r->longest[rank]) {
         r->longest[rank] = waited;
-        r->since[rank].waited_in = &r->calls->rank[rank].call[i];
+        r->since[rank].waited_in = call;
     }
     r->since[rank].waited += waited;
     r->time[rank] = end;
@@ -155,8 +224,7 @@ static bool advance(Replay *r, int rank)
     StepSchedule *s = r->schedule;
     bool moved = false;
     for (;;) {
-        while (r->next[rank] < mine->count &&
-               !label_equal(&mine->call[r->next[rank]].where, r->where))
+        while (r->next[rank] < mine->count && !is_here(r, &mine->call[r->next[rank]]))
             r->next[rank]++;
         const bool calls_left = r->next[rank] < mine->count;
         Pass *pass =
@@ -168,6 +236,7 @@ static bool advance(Replay *r, int rank)
         moved = true;
     }
     s->stuck[rank] = r->next[rank] < mine->count ? &mine->call[r->next[rank]] : NULL;
+    s->length = r->time[rank] > s->length ? r->time[rank] : s->length;
     return moved;
 }
 
@@ -175,6 +244,8 @@ static void replay_begin(Replay *r)
 {
     for (int rank = 0; rank < r->calls->ranks; rank++) {
         const size_t count = (size_t)r->calls->rank[rank].count;
+        r->since[rank] = nothing;
+        r->schedule->busy[rank] = 0;
         r->meeting[rank] = malloc((count + 1) * sizeof *r->meeting[rank]);
         r->made[rank] = malloc((count + 1) * sizeof *r->made[rank]);
         for (size_t i = 0; i < count; i++) {
@@ -193,6 +264,7 @@ static void replay_end(Replay *r)
         free(r->made[rank]);
     }
     free(r->together.part);
+    free(r->over);
 }
 
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule)

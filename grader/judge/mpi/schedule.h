@@ -1,6 +1,7 @@
 /** @file
- * The schedule of a pipeline by a clock of its own: a pass of a stage takes one slot, messages and everything else take no time.
- * So the length of a step and the idle slots of each stage follow from the record alone, on any machine and under any load.
+ * The schedule of a step by a clock of its own. Without a pace, a pass of a stage takes one slot, messages and everything else take no
+ * time. So the length of a step and the idle slots of each stage follow from the record alone, on any machine and under any load.
+ * With a pace, the same record is replayed in seconds: multiplications, messages and collectives take their time on a cluster.
  */
 #pragma once
 
@@ -8,35 +9,60 @@
 
 enum {
     MOST_PASSES = 32, /**< of a rank in a step */
-    NO_SLOT = -1,     /**< of a pass that the clock does not come to */
+    NO_TIME = -1,     /**< of a pass that the clock does not come to */
 };
+
+/** Links of ranks in one node, and of ranks in several. */
+enum { NEAR, FAR, LINKS };
+
+/** What takes how long, in seconds. All zero: the clock counts slots. */
+typedef struct Pace {
+    double work;           /**< a multiply-add */
+    double latency[LINKS]; /**< a message without data */
+    double byte[LINKS];    /**< a byte of it */
+    int node;              /**< ranks of a node */
+    int tp;                /**< ranks that split a layer: others of a group are replicas */
+    double over_replicas;  /**< a byte that replicas sum counts as so many */
+    bool late; /**< what starts a collective starts nothing: it begins when it is waited for */
+} Pace;
+
+/** The seconds of a message from rank to rank. */
+double message_takes(const Pace *pace, const Call *send, int from, int to);
+/** The seconds of a collective, once all of its ranks have made it: a sum takes the time of a ring or of a tree, whichever is faster, as in
+ *  common/bench/cost.py; anything else, that of a ring. */
+double collective_takes(const Pace *pace, const Call *call);
+/** Is it a group of several ranks that hold the same shard, if `tp` ranks split a layer? */
+bool are_replicas(uint64_t members, int tp);
 
 /** A pass of a stage: a micro-batch, forward or backward. */
 typedef struct Pass {
     int micro;             /**< from 0 */
     bool backward;         /**< or forward */
     int64_t calls;         /**< how many calls its rank had made when it ended */
-    int64_t slot;          /**< in which it runs, from 0 */
-    int64_t waited;        /**< slots for which its rank was idle just before it */
+    int64_t multiplied;    /**< its multiply-adds, and those before it in the step */
+    double begin, end;     /**< in slots or seconds, from the begin of the step on */
+    double waited;         /**< for how long its rank was idle just before it */
     const Call *waited_in; /**< the call in which it waited longest, or NULL */
 } Pass;
 
 /** All passes of a step. */
 typedef struct StepSchedule {
+    Pace pace;                         /**< of the replay */
     int ranks;                         /**< of the case */
     int count[MAX_RANKS];              /**< of each rank's passes */
     Pass pass[MAX_RANKS][MOST_PASSES]; /**< in their order */
-    int64_t length;                    /**< slots until the last pass has ended */
+    double busy[MAX_RANKS];            /**< how long each rank works */
+    double length;                     /**< of the step: until everything has ended */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */
 } StepSchedule;
 
-/** Replays the calls that the ranks made in one place, `where`, with the passes, of which micro, backward and calls are given. Sets
- *  the rest. @return false if some rank is stuck */
+/** Replays the calls that the ranks made in one place, `where`, at the pace of the schedule, with its passes, of which micro, backward,
+ *  calls and multiplied are given. Sets the rest. @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
-/** The slots in which a rank has nothing to do until the step ends. */
-static inline int64_t idle_slots(const StepSchedule *s, int rank)
+/** For how long a rank has nothing to do until the step ends. */
+static inline double idle_time(const StepSchedule *s, int rank)
 {
-    return s->length - s->count[rank];
+    return s->length - s->busy[rank];
 }

@@ -12,6 +12,7 @@ enum { LABEL = 256 };
 typedef struct Row {
     const Call *call[MAX_RANKS];
     int64_t time;
+    bool ready; /* none of them comes later on another rank */
 } Row;
 
 typedef struct Table {
@@ -55,13 +56,11 @@ static bool belong_together(const Call *a, const Call *b)
            same_operation(a, b) && label_equal(&a->where, &b->where);
 }
 
-/* The next calls of all ranks that match this rank's. @return whether none of them comes later on
- * another rank */
-static bool gather(const Table *t, int rank, Row *row)
+/* The next calls of all ranks that match this rank's. */
+static void gather(const Table *t, int rank, Row *row)
 {
     const Call *mine = head_of(t, rank);
-    bool ready = true;
-    *row = (Row){.time = mine->time};
+    *row = (Row){.time = mine->time, .ready = true};
     for (int r = 0; r < t->calls->ranks; r++) {
         const Call *other = head_of(t, r);
         if (!other)
@@ -72,10 +71,9 @@ static bool gather(const Table *t, int rank, Row *row)
             continue;
         }
         bool may_come = mine->number && (mine->members >> r & 1);
-        for (int64_t i = t->next[r]; may_come && ready && i < t->calls->rank[r].count; i++)
-            ready = !belong_together(mine, &t->calls->rank[r].call[i]);
+        for (int64_t i = t->next[r]; may_come && row->ready && i < t->calls->rank[r].count; i++)
+            row->ready = !belong_together(mine, &t->calls->rank[r].call[i]);
     }
-    return ready;
 }
 
 /* Groups that do the same side by side share a row. */
@@ -92,7 +90,10 @@ static void add_those_alongside(const Table *t, Row *row)
 {
     for (int r = 0; r < t->calls->ranks; r++) {
         Row other;
-        if (row->call[r] || !head_of(t, r) || !gather(t, r, &other) || !alongside(row, &other))
+        if (row->call[r] || !head_of(t, r))
+            continue;
+        gather(t, r, &other);
+        if (!other.ready || !alongside(row, &other))
             continue;
         for (int k = 0; k < t->calls->ranks; k++)
             if (other.call[k])
@@ -100,23 +101,37 @@ static void add_those_alongside(const Table *t, Row *row)
     }
 }
 
-/* The earliest complete row. If ranks wait crosswise, there is none, and the earliest call is a
- * row. */
+static bool is_beneath(const Row *row, const Row *last)
+{
+    return last && label_equal(&first_of(row)->where, &first_of(last)->where);
+}
+
+/* A complete row, if there is one; then one beneath the heading of the last row, because ranks may
+ * be in different steps at a time; then the earliest. */
+static bool comes_before(const Row *row, const Row *other, const Row *last)
+{
+    if (row->ready != other->ready)
+        return row->ready;
+    if (is_beneath(row, last) != is_beneath(other, last))
+        return is_beneath(row, last);
+    return row->time < other->time;
+}
+
+/* If ranks wait crosswise, no row is complete, and the earliest call is a row. */
 static bool next_row(Table *t, Row *best)
 {
-    bool found = false, best_ready = false;
+    const Row *last = t->rows > 0 ? best - 1 : NULL;
+    bool found = false;
     for (int r = 0; r < t->calls->ranks; r++) {
         Row row;
         if (!head_of(t, r))
             continue;
-        bool ready = gather(t, r, &row);
-        if (!found || ready > best_ready || (ready == best_ready && row.time < best->time)) {
+        gather(t, r, &row);
+        if (!found || comes_before(&row, best, last))
             *best = row;
-            best_ready = ready;
-            found = true;
-        }
+        found = true;
     }
-    if (found && best_ready)
+    if (found && best->ready)
         add_those_alongside(t, best);
     for (int r = 0; r < t->calls->ranks; r++)
         t->next[r] += found && best->call[r];
